@@ -1,0 +1,250 @@
+//! Pods, as far as placing them goes.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+};
+
+use crate::{
+    label::Labels,
+    requirement::{RequirementSpec, Requirements},
+    resources::Resources,
+    selector::LabelSelector,
+    taint::Toleration,
+};
+
+/// A pod. What pods of one workload share is behind an `Arc`, so that a hundred thousand of them stay small.
+#[derive(Debug, Clone)]
+pub struct Pod {
+    /// Namespace.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: Box<str>,
+    /// Decides among pods of equal size and age.
+    pub uid: Box<str>,
+    /// Seconds since 1970; pods without a creation time come first.
+    pub created: i64,
+    /// Labels.
+    pub labels: Arc<Labels>,
+    /// What the pod asks for.
+    pub spec: Arc<PodSpec>,
+    /// The claims it mounts.
+    pub volumes: Arc<PodVolumes>,
+    /// Why it is in the snapshot.
+    pub role: Role,
+}
+
+/// Why a pod is in a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// It waits for a node.
+    Pending,
+    /// It runs on a node that is leaving, and moves.
+    Moving,
+    /// It only stands for spare capacity (a `CapacityBuffer`'s), so real pods go first.
+    Buffer,
+    /// It stays on its node.
+    Bound {
+        /// `namespace/name` of the `DaemonSet` it belongs to.
+        daemon_set: Option<Arc<str>>,
+        /// Terminating pods use resources, but no longer count for spread and affinity.
+        terminating: bool,
+    },
+}
+
+/// What a pod asks for. Pods of one workload are equal in it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct PodSpec {
+    /// Effective requests, `pods: 1` included.
+    pub requests: Resources,
+    /// Labels the node must have.
+    pub node_selector: Labels,
+    /// Required node affinity: any one of the terms.
+    pub node_affinity: Vec<NodeTerm>,
+    /// Preferred node affinity.
+    pub preferred_node_affinity: Vec<Weighted<NodeTerm>>,
+    /// Required pod affinity: all of the terms.
+    pub affinity: Vec<AffinityTerm>,
+    /// Preferred pod affinity.
+    pub preferred_affinity: Vec<Weighted<AffinityTerm>>,
+    /// Required pod anti-affinity: all of the terms.
+    pub anti_affinity: Vec<AffinityTerm>,
+    /// Preferred pod anti-affinity.
+    pub preferred_anti_affinity: Vec<Weighted<AffinityTerm>>,
+    /// Topology spread, `matchLabelKeys` not yet applied.
+    pub spread: Vec<SpreadConstraint>,
+    /// Taints it puts up with.
+    pub tolerations: Vec<Toleration>,
+    /// Ports it takes on its node.
+    pub host_ports: BTreeSet<HostPort>,
+    /// Whether it asks for devices through Dynamic Resource Allocation.
+    pub uses_dra: bool,
+}
+
+/// One alternative of a required node affinity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct NodeTerm {
+    /// All must hold.
+    pub expressions: Vec<RequirementSpec>,
+    /// Whether the term also selects nodes by field, which no new node can promise.
+    pub has_fields: bool,
+}
+
+/// Something wanted more or less.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Weighted<T> {
+    /// 1 to 100.
+    pub weight: i32,
+    /// What is wanted.
+    pub term: T,
+}
+
+/// One term of pod affinity or anti-affinity.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AffinityTerm {
+    /// The node label whose value is the domain.
+    pub topology_key: String,
+    /// Which pods; `None` selects none.
+    pub selector: Option<LabelSelector>,
+    /// Namespaces by name.
+    pub namespaces: BTreeSet<String>,
+    /// Namespaces by label, besides those named. With neither, the pod's own.
+    pub namespace_selector: Option<LabelSelector>,
+}
+
+/// What to do when pods cannot be spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WhenUnsatisfiable {
+    /// Leave the pod pending.
+    DoNotSchedule,
+    /// Place it all the same.
+    ScheduleAnyway,
+}
+
+/// Whether nodes that the pod cannot use count when pods are spread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum InclusionPolicy {
+    /// They do not count.
+    Honor,
+    /// They count like any other.
+    Ignore,
+}
+
+/// One topology spread constraint.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SpreadConstraint {
+    /// The node label whose value is the domain.
+    pub topology_key: String,
+    /// By how much domains may differ.
+    pub max_skew: i32,
+    /// With fewer domains than this the smallest count is taken as 0.
+    pub min_domains: Option<i32>,
+    /// Hard or soft.
+    pub when_unsatisfiable: WhenUnsatisfiable,
+    /// Which pods are counted; `None` counts none.
+    pub selector: Option<LabelSelector>,
+    /// Labels whose values on the pod itself narrow the selector.
+    pub match_label_keys: Vec<String>,
+    /// Nodes that the pod's node affinity refuses.
+    pub node_affinity_policy: InclusionPolicy,
+    /// Nodes whose taints the pod does not tolerate.
+    pub node_taints_policy: InclusionPolicy,
+}
+
+/// A port of the node itself.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct HostPort {
+    /// `0.0.0.0` or `::` is every address.
+    pub ip: String,
+    /// Port number.
+    pub port: i32,
+    /// TCP, UDP or SCTP.
+    pub protocol: String,
+}
+
+impl HostPort {
+    /// Whether two pods cannot have these on one node.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let everywhere = |ip: &str| matches!(ip, "0.0.0.0" | "::" | "");
+        self.port == other.port
+            && self.protocol == other.protocol
+            && (self.ip == other.ip || everywhere(&self.ip) || everywhere(&other.ip))
+    }
+}
+
+impl Display for HostPort {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}/{}", self.ip, self.port, self.protocol)
+    }
+}
+
+/// The persistent volumes of a pod, resolved.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct PodVolumes {
+    /// Claims that count against a driver's attach limit.
+    pub attached: BTreeSet<AttachedVolume>,
+    /// Where the volumes allow the pod to be: any one of these. Empty: anywhere.
+    pub alternatives: Vec<Requirements>,
+    /// Why the pod must wait for its volumes, as a sentence that names the object and the remedy.
+    pub waiting: Option<String>,
+}
+
+/// A volume that takes one of a node's attachment slots.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AttachedVolume {
+    /// CSI driver.
+    pub driver: String,
+    /// `namespace/name` of the claim; pods that share it take one slot.
+    pub claim: String,
+}
+
+impl Pod {
+    /// `namespace/name`.
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+}
+
+impl PodSpec {
+    /// What the pod requires of node labels when it insists on its `term`-th node affinity alternative, and on nothing
+    /// it merely prefers.
+    pub fn strict_requirements(&self, term: usize) -> Requirements {
+        let mut all = Requirements::from_labels(&self.node_selector);
+        if let Some(term) = self.node_affinity.get(term) {
+            all.add_all(&Requirements::from_specs(&term.expressions));
+        }
+        all
+    }
+
+    /// One set of requirements per node affinity alternative; exactly one where there are none.
+    pub fn requirement_alternatives(&self) -> Vec<Requirements> {
+        (0..self.node_affinity.len().max(1)).map(|term| self.strict_requirements(term)).collect()
+    }
+}
+
+impl AffinityTerm {
+    /// Whether pods of `namespace` are meant, for a term of a pod in `own`. `labels` are the namespace's own.
+    pub fn covers_namespace(&self, own: &str, namespace: &str, labels: Option<&Labels>) -> bool {
+        match &self.namespace_selector {
+            None if self.namespaces.is_empty() => namespace == own,
+            None => self.namespaces.contains(namespace),
+            Some(selector) => {
+                self.namespaces.contains(namespace) || labels.is_some_and(|labels| selector.matches(labels))
+            }
+        }
+    }
+}
+
+impl SpreadConstraint {
+    /// The selector with the pod's own values of `matchLabelKeys` added. Keys the pod does not have are left out.
+    pub fn effective_selector(&self, labels: &Labels) -> Option<LabelSelector> {
+        let mut selector = self.selector.clone()?;
+        for key in &self.match_label_keys {
+            if let Some(value) = labels.get(key) {
+                selector = selector.and(crate::selector::SelectorTerm::In(key.clone(), [value.clone()].into()));
+            }
+        }
+        Some(selector)
+    }
+}

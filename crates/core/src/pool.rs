@@ -1,0 +1,57 @@
+//! Node pools: the templates that new machines are made from.
+
+use crate::{label::Labels, requirement::RequirementSpec, resources::Resources, taint::Taint};
+
+/// A pool and the template of its machines.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodePool {
+    /// Name.
+    pub name: String,
+    /// UID, for owner references.
+    pub uid: String,
+    /// Heavier pools are tried first.
+    pub weight: u32,
+    /// Whether the pool keeps a fixed number of machines and takes no part in placing pods.
+    pub is_static: bool,
+    /// Whether the pool can be used.
+    pub readiness: Readiness,
+    /// What its machines are made of.
+    pub node_class: NodeClassRef,
+    /// Labels of its machines.
+    pub labels: Labels,
+    /// Annotations of its claims.
+    pub annotations: Labels,
+    /// Taints of its machines.
+    pub taints: Vec<Taint>,
+    /// Taints that something removes soon after the machine has started.
+    pub startup_taints: Vec<Taint>,
+    /// Requirements on its machines.
+    pub requirements: Vec<RequirementSpec>,
+    /// How much of each resource the pool may have in total.
+    pub limits: Resources,
+    /// The hash that a claim made from this template carries.
+    pub hash: String,
+}
+
+/// Whether a pool can be used, and if not, why.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Readiness {
+    /// It can.
+    #[default]
+    Ready,
+    /// It cannot; a sentence that says why.
+    NotReady(String),
+    /// It is being deleted.
+    Deleting,
+}
+
+/// A reference to a provider's settings.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct NodeClassRef {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+}

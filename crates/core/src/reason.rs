@@ -1,0 +1,109 @@
+//! Why a pod has no place. Ids are stable words for programs; each has a section in docs/reasons.md.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! reason_ids {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $id:literal,)+) => {
+        /// The id of a reason.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum ReasonId {
+            $($(#[doc = $doc])+ #[serde(rename = $id)] $variant,)+
+        }
+
+        impl ReasonId {
+            /// Every id there is.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The stable word.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $id,)+ }
+            }
+        }
+    };
+}
+
+reason_ids! {
+    /// There is no pool that machines could be made from.
+    PoolNone = "pool.none",
+    /// The pool is not ready, or is being deleted.
+    PoolNotReady = "pool.notReady",
+    /// The pool's requirements leave none of its instance types.
+    PoolNoTypes = "pool.noTypes",
+    /// The pod does not tolerate one of the pool's taints.
+    PoolTaintUntolerated = "pool.taint.untolerated",
+    /// The pod wants a label that the pool's machines do not have.
+    PoolLabelUnknown = "pool.label.unknown",
+    /// The pod wants a value of a label that the pool or its types do not allow.
+    PoolRequirementConflict = "pool.requirement.conflict",
+    /// The pool may not grow any more.
+    PoolLimitReached = "pool.limit.reached",
+    /// No type of the pool is large enough.
+    ShapeTooSmall = "shape.tooSmall",
+    /// No type of the pool takes one more pod.
+    ShapePodsMax = "shape.podsMax",
+    /// Types that fit exist, but none is offered where and how it is needed.
+    OfferingNone = "offering.none",
+    /// The pod's volumes are where the pool cannot be.
+    ZoneVolume = "zone.volume",
+    /// The machine could not attach one more volume.
+    VolumeLimit = "volume.limit",
+    /// Placing the pod would spread its workload too unevenly.
+    TopologySpread = "topology.spread",
+    /// No pod that this pod must be near has a known place.
+    AffinityUnmet = "affinity.unmet",
+    /// Every place is near a pod that this pod must be away from, or the other way round.
+    AntiAffinityBlocked = "antiAffinity.blocked",
+    /// A daemon already has the port on every fitting machine.
+    HostPortTaken = "hostPort.taken",
+    /// The pod asks for devices through Dynamic Resource Allocation, which is ignored by default.
+    DraIgnored = "dra.ignored",
+    /// The claim would leave fewer values of a label than the pool's `minValues`.
+    MinValuesUnmet = "minValues.unmet",
+    /// The pod selects on a label that nobody may select on.
+    PodSelectorRestricted = "pod.selector.restricted",
+    /// A selector of the pod is not valid.
+    PodSelectorInvalid = "pod.selector.invalid",
+    /// The pod has asked not to run on machines of any pool.
+    PodOptedOut = "pod.optedOut",
+    /// Reserved capacity that fits is taken; the pod waits for it.
+    WaitingReservation = "waiting.reservation",
+    /// The pod waits for its volumes.
+    WaitingVolume = "waiting.volume",
+}
+
+/// One reason, for one pool where it is about one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reason {
+    /// The stable word.
+    pub id: ReasonId,
+    /// The pool it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_pool: Option<String>,
+    /// Facts for programs.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    /// A sentence for people.
+    pub message: String,
+}
+
+impl Reason {
+    /// A reason that is not about one pool.
+    pub fn new(id: ReasonId, message: impl Into<String>) -> Self {
+        Self { id, node_pool: None, params: BTreeMap::new(), message: message.into() }
+    }
+
+    /// The same reason, about `pool`.
+    pub fn in_pool(mut self, pool: &str) -> Self {
+        self.node_pool = Some(pool.to_owned());
+        self
+    }
+
+    /// The same reason with one more fact.
+    pub fn with(mut self, name: &str, value: impl ToString) -> Self {
+        self.params.insert(name.to_owned(), value.to_string());
+        self
+    }
+}

@@ -1,0 +1,138 @@
+//! Amounts by resource name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::Quantity;
+
+/// CPU, in cores.
+pub const CPU: &str = "cpu";
+/// Memory, in bytes.
+pub const MEMORY: &str = "memory";
+/// How many pods a node takes, and 1 for each pod.
+pub const PODS: &str = "pods";
+/// Local disk, in bytes.
+pub const EPHEMERAL_STORAGE: &str = "ephemeral-storage";
+/// A limit on the number of a pool's nodes; every node has one of it.
+pub const NODES: &str = "nodes";
+/// Prefix of pre-allocated memory pages, which are taken out of a node's memory.
+pub const HUGE_PAGES_PREFIX: &str = "hugepages-";
+
+/// An amount of each of some resources. A resource that is not there counts as zero.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Resources(BTreeMap<String, Quantity>);
+
+impl<K: Into<String>> FromIterator<(K, Quantity)> for Resources {
+    fn from_iter<I: IntoIterator<Item = (K, Quantity)>>(iter: I) -> Self {
+        Self(iter.into_iter().map(|(name, quantity)| (name.into(), quantity)).collect())
+    }
+}
+
+impl Resources {
+    /// Nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The amount of `name`, zero if it is not there.
+    pub fn get(&self, name: &str) -> Quantity {
+        self.0.get(name).copied().unwrap_or_default()
+    }
+
+    /// Whether `name` is there, be it with zero.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Sets the amount of `name`.
+    pub fn set(&mut self, name: impl Into<String>, quantity: Quantity) {
+        self.0.insert(name.into(), quantity);
+    }
+
+    /// Names and amounts in order of name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Quantity)> {
+        self.0.iter().map(|(name, quantity)| (name.as_str(), *quantity))
+    }
+
+    /// Whether no resource is there.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds every amount of `other`.
+    pub fn add(&mut self, other: &Self) {
+        for (name, quantity) in &other.0 {
+            match self.0.get_mut(name) {
+                Some(own) => *own = *own + *quantity,
+                None => {
+                    self.0.insert(name.clone(), *quantity);
+                }
+            }
+        }
+    }
+
+    /// The sum of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        let mut sum = self.clone();
+        sum.add(other);
+        sum
+    }
+
+    /// What is left of each resource that is there; amounts of `other` that are not here are ignored.
+    pub fn minus(&self, other: &Self) -> Self {
+        self.iter().map(|(name, quantity)| (name, quantity - other.get(name))).collect()
+    }
+
+    /// The larger amount of each resource of either.
+    pub fn max(&self, other: &Self) -> Self {
+        let mut largest = self.clone();
+        for (name, quantity) in &other.0 {
+            let own = largest.0.entry(name.clone()).or_insert(*quantity);
+            *own = (*own).max(*quantity);
+        }
+        largest
+    }
+
+    /// The smaller amount of each resource that both have.
+    pub fn min(&self, other: &Self) -> Self {
+        self.iter()
+            .filter(|(name, _)| other.contains(name))
+            .map(|(name, quantity)| (name, quantity.min(other.get(name))))
+            .collect()
+    }
+
+    /// Each amount, but not below zero.
+    pub fn floored(&self) -> Self {
+        self.iter().map(|(name, quantity)| (name, quantity.max(Quantity::ZERO))).collect()
+    }
+
+    /// Replaces amounts by those of `other`, resource by resource.
+    pub fn overlaid(&self, other: &Self) -> Self {
+        let mut all = self.clone();
+        for (name, quantity) in &other.0 {
+            all.0.insert(name.clone(), *quantity);
+        }
+        all
+    }
+
+    /// Whether `self` fits into `room`. Nothing fits where any amount is already negative.
+    pub fn fits(&self, room: &Self) -> bool {
+        room.0.values().all(|quantity| *quantity >= Quantity::ZERO)
+            && self.iter().all(|(name, quantity)| quantity <= room.get(name))
+    }
+}
+
+impl std::fmt::Display for Resources {
+    /// `cpu 2, memory 4Gi`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (i, (name, quantity)) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{name} {quantity}")?;
+        }
+        Ok(())
+    }
+}
