@@ -1,0 +1,1 @@
+//! The custom resources Joiner serves, as Rust types, and their CRDs.

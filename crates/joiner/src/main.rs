@@ -1,0 +1,2 @@
+//! Joiner.
+fn main() {}

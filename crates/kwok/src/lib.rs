@@ -1,0 +1,1 @@
+//! Instance types of the KWOK provider, built in and from files.

@@ -1,0 +1,1 @@
+//! Generated scenarios on which Joiner and Karpenter are compared.
