@@ -1,11 +1,14 @@
 //! What a provider can make: shapes of machines and the terms on which they are offered.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use crate::{
     label::{self, WellKnown},
     quantity::Quantity,
-    requirement::Requirements,
+    requirement::{Requirement, Requirements},
     resources::{HUGE_PAGES_PREFIX, MEMORY, Resources},
 };
 
@@ -22,7 +25,8 @@ pub struct InstanceType {
     pub overhead: Overhead,
     /// Where, how and for how much it can be had.
     pub offerings: Vec<Offering>,
-    /// How many volumes of each CSI driver can be attached; a driver that is not there has no limit.
+    /// How many volumes of each CSI driver can be attached; a driver that is not there has no
+    /// limit.
     pub volume_limits: BTreeMap<String, u32>,
     /// Whether a `NodeOverlay` changed a price.
     pub price_overlaid: bool,
@@ -81,17 +85,21 @@ impl Default for Offering {
 impl Offering {
     /// Whether this is capacity somebody has reserved.
     pub fn is_reserved(&self) -> bool {
-        self.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single()) == Some(label::CAPACITY_TYPE_RESERVED)
+        self.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single())
+            == Some(label::CAPACITY_TYPE_RESERVED)
     }
 
     /// Whether a claim with `requirements` could be launched with this offering.
     pub fn serves(&self, requirements: &Requirements, well_known: &WellKnown) -> bool {
-        requirements.compatible(&self.requirements, Some(well_known)).is_ok()
+        requirements.is_compatible(&self.requirements, Some(well_known))
     }
 }
 
 impl InstanceType {
     /// What pods can use of a machine got through `offering`.
+    ///
+    /// COMPAT: upstream documents that an offering's amounts replace the type's, and adds them.
+    /// Here they replace them.
     pub fn allocatable(&self, offering: &Offering) -> Resources {
         let capacity = self.capacity.overlaid(&offering.capacity);
         let overhead = self.overhead.total().overlaid(&offering.overhead);
@@ -109,26 +117,63 @@ impl InstanceType {
         requirements: &'t Requirements,
         well_known: &'t WellKnown,
     ) -> impl Iterator<Item = &'t Offering> {
-        self.offerings.iter().filter(|offering| offering.available && offering.serves(requirements, well_known))
+        self.offerings
+            .iter()
+            .filter(|offering| offering.available && offering.serves(requirements, well_known))
     }
 
     /// The price of the cheapest available offering that serves `requirements`.
     pub fn cheapest(&self, requirements: &Requirements, well_known: &WellKnown) -> Option<f64> {
-        self.compatible_offerings(requirements, well_known).map(|offering| offering.price).min_by(f64::total_cmp)
+        self.compatible_offerings(requirements, well_known)
+            .map(|offering| offering.price)
+            .min_by(f64::total_cmp)
     }
 }
 
 /// Capacity less overhead, and memory less the pages set aside.
 pub fn allocatable(capacity: &Resources, overhead: &Resources) -> Resources {
     let mut allocatable = capacity.minus(overhead);
-    let pages = capacity
-        .iter()
-        .filter(|(name, _)| name.starts_with(HUGE_PAGES_PREFIX))
-        .fold(Quantity::ZERO, |sum, (_, quantity)| sum + quantity);
-    if pages > Quantity::ZERO && allocatable.contains(MEMORY) {
-        allocatable.set(MEMORY, (allocatable.get(MEMORY) - pages).max(Quantity::ZERO));
+    for (name, pages) in capacity.iter() {
+        if name.starts_with(HUGE_PAGES_PREFIX) {
+            let memory = allocatable.get(MEMORY) - pages;
+            allocatable.set(MEMORY, memory.max(Quantity::ZERO));
+        }
     }
     allocatable
+}
+
+/// How many of `types`, taken in order, it takes until every `minValues` of `requirements` is met.
+/// If all of them together do not meet it, how many values there are of each label that has too
+/// few.
+///
+/// Each type counts with all values it can have, also those that `requirements` have ruled out. Of
+/// no types at all nothing is asked, as in Karpenter; who needs one must look.
+///
+/// COMPAT: upstream counts the values that a type excludes as if it had them.
+pub fn satisfies_min_values<'t>(
+    types: impl IntoIterator<Item = &'t InstanceType>,
+    requirements: &Requirements,
+) -> Result<usize, BTreeMap<String, u32>> {
+    let mut unmet: BTreeMap<&str, (u32, BTreeSet<&str>)> = requirements
+        .iter()
+        .filter_map(|(key, requirement)| Some((key, (requirement.min_values()?, BTreeSet::new()))))
+        .collect();
+    let mut taken = 0;
+    for instance_type in types {
+        if unmet.is_empty() {
+            break;
+        }
+        taken += 1;
+        unmet.retain(|key, (min_values, seen)| {
+            let own = instance_type.requirements.get(key).filter(|own| !own.is_complement());
+            seen.extend(own.into_iter().flat_map(Requirement::values).map(String::as_str));
+            seen.len() < *min_values as usize
+        });
+    }
+    if unmet.is_empty() || taken == 0 {
+        return Ok(taken);
+    }
+    Err(unmet.into_iter().map(|(key, (_, seen))| (key.to_owned(), seen.len() as u32)).collect())
 }
 
 /// Every pool's instance types, and what the provider says about its labels.
@@ -146,5 +191,231 @@ impl Catalog {
     /// The types of a pool.
     pub fn types(&self, pool: &str) -> &[Arc<InstanceType>] {
         self.by_pool.get(pool).map_or(&[], |types| types)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::{Operator, RequirementSpec};
+
+    fn resources(list: &[(&str, &str)]) -> Resources {
+        list.iter().map(|&(name, quantity)| (name, quantity.parse().unwrap())).collect()
+    }
+
+    fn specs(list: &[(&str, Operator, &[&str])]) -> Requirements {
+        let specs = list.iter().map(|&(key, operator, values)| {
+            RequirementSpec::new(key, operator, values.iter().copied())
+        });
+        Requirements::from_specs(&specs.collect::<Vec<_>>())
+    }
+
+    fn with_overhead(capacity: &[(&str, &str)], overhead: &[(&str, &str)]) -> InstanceType {
+        InstanceType {
+            capacity: resources(capacity),
+            overhead: Overhead { kube_reserved: resources(overhead), ..Overhead::default() },
+            ..InstanceType::default()
+        }
+    }
+
+    #[test]
+    fn allocatable_is_capacity_less_all_overhead() {
+        let machine = InstanceType {
+            capacity: resources(&[("cpu", "4"), ("memory", "8Gi"), ("pods", "110")]),
+            overhead: Overhead {
+                kube_reserved: resources(&[("cpu", "100m"), ("memory", "1Gi")]),
+                system_reserved: resources(&[("cpu", "100m"), ("ephemeral-storage", "1Gi")]),
+                eviction_threshold: resources(&[("memory", "100Mi")]),
+            },
+            ..InstanceType::default()
+        };
+        assert_eq!(
+            machine.allocatable(&Offering::default()).to_string(),
+            "cpu 3800m, memory 7068Mi, pods 110"
+        );
+        assert_eq!(machine.offered_capacity(&Offering::default()), machine.capacity);
+    }
+
+    #[test]
+    fn overhead_may_exceed_capacity() {
+        let machine = with_overhead(&[("cpu", "1"), ("memory", "1Gi")], &[("memory", "2Gi")]);
+        let room = machine.allocatable(&Offering::default());
+        assert_eq!(room.to_string(), "cpu 1, memory -1Gi");
+        assert!(!resources(&[("cpu", "1")]).fits(&room));
+    }
+
+    #[test]
+    fn huge_pages_come_out_of_memory() {
+        for (capacity, overhead, expected) in [
+            (
+                &[("hugepages-1Gi", "2Gi"), ("hugepages-2Mi", "512Mi"), ("memory", "8Gi")][..],
+                &[("memory", "1Gi")][..],
+                "hugepages-1Gi 2Gi, hugepages-2Mi 512Mi, memory 4608Mi",
+            ),
+            (&[("hugepages-2Mi", "0"), ("memory", "8Gi")], &[], "hugepages-2Mi 0, memory 8Gi"),
+            // Never below zero.
+            (
+                &[("hugepages-1Gi", "8Gi"), ("memory", "8Gi")],
+                &[("memory", "1Gi")],
+                "hugepages-1Gi 8Gi, memory 0",
+            ),
+            (
+                &[("hugepages-2Mi", "0"), ("memory", "1Gi")],
+                &[("memory", "2Gi")],
+                "hugepages-2Mi 0, memory 0",
+            ),
+        ] {
+            let machine = with_overhead(capacity, overhead);
+            assert_eq!(machine.allocatable(&Offering::default()).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn an_offering_replaces_amounts_resource_by_resource() {
+        let machine = with_overhead(
+            &[("cpu", "4"), ("memory", "16Gi")],
+            &[("cpu", "100m"), ("memory", "1Gi")],
+        );
+        let offering = Offering {
+            capacity: resources(&[("memory", "12Gi"), ("example.com/slots", "12")]),
+            overhead: resources(&[("memory", "3Gi"), ("example.com/slots", "2")]),
+            ..Offering::default()
+        };
+        assert_eq!(
+            machine.offered_capacity(&offering).to_string(),
+            "cpu 4, example.com/slots 12, memory 12Gi"
+        );
+        // COMPAT: Karpenter adds, and would say memory 24Gi.
+        assert_eq!(
+            machine.allocatable(&offering).to_string(),
+            "cpu 3900m, example.com/slots 10, memory 9Gi"
+        );
+        let huge =
+            Offering { capacity: resources(&[("hugepages-1Gi", "4Gi")]), ..Offering::default() };
+        assert_eq!(
+            machine.allocatable(&huge).to_string(),
+            "cpu 3900m, hugepages-1Gi 4Gi, memory 11Gi"
+        );
+    }
+
+    #[test]
+    fn the_cheapest_offering_is_available_and_serves() {
+        let offering = |zone: &str, price, available| Offering {
+            requirements: specs(&[
+                (label::ZONE, Operator::In, &[zone]),
+                (label::CAPACITY_TYPE, Operator::In, &["on-demand"]),
+            ]),
+            price,
+            available,
+            ..Offering::default()
+        };
+        let machine = InstanceType {
+            offerings: vec![
+                offering("a", 3.0, true),
+                offering("b", 2.0, true),
+                offering("c", 1.0, false),
+            ],
+            ..InstanceType::default()
+        };
+        let well_known = WellKnown::default();
+        let cheapest = |zones: &[&str]| {
+            machine.cheapest(&specs(&[(label::ZONE, Operator::In, zones)]), &well_known)
+        };
+        assert_eq!(machine.cheapest(&Requirements::new(), &well_known), Some(2.0));
+        assert_eq!(cheapest(&["a"]), Some(3.0));
+        assert_eq!(cheapest(&["a", "b", "c"]), Some(2.0));
+        assert_eq!(cheapest(&["c"]), None);
+        assert_eq!(cheapest(&["d"]), None);
+    }
+
+    #[test]
+    fn an_offering_may_insist_only_on_labels_that_are_known() {
+        let reserved = Offering {
+            requirements: specs(&[
+                (label::CAPACITY_TYPE, Operator::In, &["reserved"]),
+                ("example.com/reservation", Operator::In, &["r1"]),
+            ]),
+            ..Offering::default()
+        };
+        assert!(reserved.is_reserved());
+        assert!(!Offering::default().is_reserved());
+        let open = WellKnown::with(["example.com/reservation".to_owned()]);
+        assert!(reserved.serves(&Requirements::new(), &open));
+        assert!(!reserved.serves(&Requirements::new(), &WellKnown::default()));
+        let on_demand = specs(&[(label::CAPACITY_TYPE, Operator::In, &["on-demand"])]);
+        assert!(!reserved.serves(&on_demand, &open));
+    }
+
+    fn shape(name: &str, family: (Operator, &[&str])) -> InstanceType {
+        InstanceType {
+            name: name.to_owned(),
+            requirements: specs(&[
+                (label::INSTANCE_TYPE, Operator::In, &[name]),
+                ("family", family.0, family.1),
+            ]),
+            ..InstanceType::default()
+        }
+    }
+
+    fn at_least(minimums: &[(&str, u32)]) -> Requirements {
+        let mut all = Requirements::new();
+        for &(key, min_values) in minimums {
+            all.add(key, Requirement::EXISTS.with_min_values(Some(min_values)));
+        }
+        all
+    }
+
+    #[test]
+    fn min_values_take_the_shortest_prefix() {
+        let types = [
+            shape("c4.large", (Operator::In, &["c4"])),
+            shape("c4.xlarge", (Operator::In, &["c4"])),
+            shape("c5.large", (Operator::In, &["c5"])),
+            shape("m4.large", (Operator::In, &["m4"])),
+        ];
+        for (minimums, expected) in [
+            (&[][..], Ok(0)),
+            (&[("family", 0)], Ok(1)),
+            (&[("family", 1)], Ok(1)),
+            (&[("family", 2)], Ok(3)),
+            (&[(label::INSTANCE_TYPE, 2)], Ok(2)),
+            (&[(label::INSTANCE_TYPE, 2), ("family", 3)], Ok(4)),
+            (&[(label::INSTANCE_TYPE, 4), ("family", 1)], Ok(4)),
+            (&[("family", 4)], Err(vec![("family", 3)])),
+            (&[(label::INSTANCE_TYPE, 4), ("family", 9)], Err(vec![("family", 3)])),
+            (
+                &[(label::INSTANCE_TYPE, 5), ("family", 9)],
+                Err(vec![("family", 3), (label::INSTANCE_TYPE, 4)]),
+            ),
+            (&[("unheard-of", 1)], Err(vec![("unheard-of", 0)])),
+        ] {
+            let expected = expected.map_err(|achieved| {
+                achieved.into_iter().map(|(key, count)| (key.to_owned(), count)).collect()
+            });
+            assert_eq!(satisfies_min_values(&types, &at_least(minimums)), expected, "{minimums:?}");
+        }
+    }
+
+    #[test]
+    fn min_values_of_no_types_are_met() {
+        assert_eq!(satisfies_min_values([], &at_least(&[("family", 2)])), Ok(0));
+    }
+
+    #[test]
+    fn compat_excluded_values_do_not_count_for_min_values() {
+        // Karpenter counts c4 and c5 here, and is content.
+        let types = [shape("any", (Operator::NotIn, &["c4", "c5"]))];
+        assert_eq!(
+            satisfies_min_values(&types, &at_least(&[("family", 2)])),
+            Err(BTreeMap::from([("family".to_owned(), 0)]))
+        );
+    }
+
+    #[test]
+    fn min_values_count_all_values_of_a_type() {
+        let types = [shape("any", (Operator::In, &["c4", "c5", "m4"]))];
+        let mut pinned = at_least(&[("family", 3)]);
+        pinned.add("family", Requirement::one_of(["c4"]));
+        assert_eq!(satisfies_min_values(&types, &pinned), Ok(1));
     }
 }

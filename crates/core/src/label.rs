@@ -73,42 +73,193 @@ pub fn node_class(group: &str, kind: &str) -> String {
     format!("{group}/{}", kind.to_lowercase())
 }
 
-/// Which keys a claim may leave open because the provider will fill them in.
+/// Whether Kubernetes accepts `key` as the key of a label: a name, behind a domain and a slash or
+/// not.
+pub fn is_valid_key(key: &str) -> bool {
+    let (domain, name) = match key.split_once('/') {
+        Some((domain, name)) => (Some(domain), name),
+        None => (None, key),
+    };
+    domain.is_none_or(is_subdomain) && !name.is_empty() && is_valid_value(name)
+}
+
+/// Whether Kubernetes accepts `value` as the value of a label.
+pub fn is_valid_value(value: &str) -> bool {
+    const MAX: usize = 63;
+    value.len() <= MAX
+        && (value.is_empty() || is_word(value, |byte| byte.is_ascii_alphanumeric(), b"-_."))
+}
+
+fn is_subdomain(domain: &str) -> bool {
+    const MAX: usize = 253;
+    let lower = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    domain.len() <= MAX && domain.split('.').all(|part| is_word(part, lower, b"-"))
+}
+
+/// Whether `text` is made of letters and, between them, of `inner`.
+fn is_word(text: &str, is_letter: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
+    let bytes = text.as_bytes();
+    bytes.iter().all(|&byte| is_letter(byte) || inner.contains(&byte))
+        && bytes.first().is_some_and(|&byte| is_letter(byte))
+        && bytes.last().is_some_and(|&byte| is_letter(byte))
+}
+
+/// Which keys a claim may leave open because the provider will fill them in, and which domains
+/// belong to Karpenter and its provider so that nobody else may use their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WellKnown(BTreeSet<Cow<'static, str>>);
+pub struct WellKnown {
+    keys: BTreeSet<Cow<'static, str>>,
+    restricted_domains: BTreeSet<Cow<'static, str>>,
+}
 
 impl Default for WellKnown {
     fn default() -> Self {
-        Self(WELL_KNOWN.into_iter().map(Cow::Borrowed).collect())
+        Self {
+            keys: WELL_KNOWN.into_iter().map(Cow::Borrowed).collect(),
+            restricted_domains: BTreeSet::from([Cow::Borrowed(RESTRICTED_DOMAIN)]),
+        }
     }
 }
 
 impl WellKnown {
     /// Karpenter's own keys and the provider's.
     pub fn with(extra: impl IntoIterator<Item = String>) -> Self {
-        let mut keys = Self::default();
-        keys.0.extend(extra.into_iter().map(Cow::Owned));
-        keys
+        let mut all = Self::default();
+        all.keys.extend(extra.into_iter().map(Cow::Owned));
+        all
+    }
+
+    /// The same keys; of the provider's own `domains` no others may be used.
+    pub fn restricting(mut self, domains: impl IntoIterator<Item = String>) -> Self {
+        self.restricted_domains.extend(domains.into_iter().map(Cow::Owned));
+        self
     }
 
     /// Whether `key` is one of them.
     pub fn contains(&self, key: &str) -> bool {
-        self.0.contains(key)
+        self.keys.contains(key)
     }
 
     /// All keys in order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(AsRef::as_ref)
+        self.keys.iter().map(AsRef::as_ref)
     }
 
-    /// Whether a user may not select on or set `key`: it is Karpenter's own, or the node's name.
+    /// Whether a user may not select on or set `key`: it is Karpenter's or the provider's own, or
+    /// the node's name.
     pub fn is_restricted(&self, key: &str) -> bool {
         if self.contains(key) {
             return false;
         }
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
-        key == HOSTNAME
-            || domain == RESTRICTED_DOMAIN
-            || domain.strip_suffix(RESTRICTED_DOMAIN).is_some_and(|rest| rest.ends_with('.'))
+        key == HOSTNAME || self.restricted_domains.iter().any(|own| is_within(domain, own))
+    }
+}
+
+/// Whether `domain` is `parent` or one of its sub-domains.
+fn is_within(domain: &str, parent: &str) -> bool {
+    domain.strip_suffix(parent).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beta_keys_are_those_in_use() {
+        for (beta, stable) in [
+            ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+            ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+            ("beta.kubernetes.io/arch", "kubernetes.io/arch"),
+            ("beta.kubernetes.io/os", "kubernetes.io/os"),
+            ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+            ("example.com/zone", "example.com/zone"),
+        ] {
+            assert_eq!(normalize(beta), stable);
+        }
+    }
+
+    #[test]
+    fn a_node_class_label_is_group_and_kind_in_lower_case() {
+        assert_eq!(
+            node_class("karpenter.vsphere.com", "VsphereNodeClass"),
+            "karpenter.vsphere.com/vspherenodeclass"
+        );
+    }
+
+    #[test]
+    fn restricted_are_the_own_domains_and_the_node_name() {
+        let well_known = WellKnown::with(["karpenter.kwok.sh/instance-cpu".to_owned()])
+            .restricting(["karpenter.kwok.sh".to_owned()]);
+        for key in [
+            "karpenter.sh/initialized",
+            "karpenter.sh/registered",
+            "karpenter.sh/anything",
+            "x.karpenter.sh/anything",
+            "a.b.karpenter.sh/anything",
+            "karpenter.kwok.sh/instance-disk",
+            "x.karpenter.kwok.sh/anything",
+            "kubernetes.io/hostname",
+        ] {
+            assert!(well_known.is_restricted(key), "{key}");
+        }
+        for key in [
+            "karpenter.sh/nodepool",
+            "karpenter.sh/capacity-type",
+            "karpenter.kwok.sh/instance-cpu",
+            "notkarpenter.sh/anything",
+            "karpenter.sh.example.com/anything",
+            "example.com/karpenter.sh",
+            "karpenter.sh",
+            "hostname",
+            "kubernetes.io/custom",
+            "node.kubernetes.io/custom",
+            "custom.k8s.io/custom",
+            "topology.kubernetes.io/zone",
+            "",
+        ] {
+            assert!(!well_known.is_restricted(key), "{key}");
+        }
+        assert!(!WellKnown::default().is_restricted("karpenter.kwok.sh/instance-disk"));
+    }
+
+    #[test]
+    fn keys_and_values_have_kubernetes_syntax() {
+        let long = |n: usize| "a".repeat(n);
+        for key in
+            ["a", "A-b_c.9", "example.com/A", "1.2/3", &long(63), &format!("{}/a", long(253))]
+        {
+            assert!(is_valid_key(key), "{key}");
+        }
+        for key in [
+            "",
+            "/",
+            "a/",
+            "/a",
+            "a/b/c",
+            "-a",
+            "a-",
+            "a b",
+            "a=b",
+            "ä",
+            "Example.com/a",
+            "a_b/c",
+            "a..b/c",
+            ".a/b",
+            "a./b",
+            "-a/b",
+            "a/-b",
+            "a\n",
+            &long(64),
+            &format!("{}/a", long(254)),
+        ] {
+            assert!(!is_valid_key(key), "{key}");
+        }
+        for value in ["", "a", "A-b_c.9", "1", &long(63)] {
+            assert!(is_valid_value(value), "{value}");
+        }
+        for value in ["-1", "1-", "a b", "a/b", "ä", ".", " ", "a\n", &long(64)] {
+            assert!(!is_valid_value(value), "{value}");
+        }
     }
 }

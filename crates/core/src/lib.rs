@@ -1,11 +1,12 @@
 //! The words Joiner thinks in.
 //!
-//! Everything the planner decides on and everything it answers with is a type of this crate: requirements on labels
-//! ([`requirement`]), amounts of resources ([`quantity`], [`resources`]), taints, instance types, what was seen
-//! ([`snapshot`]), what is intended ([`plan`]) and why ([`reason`]).
+//! Everything the planner decides on and everything it answers with is a type of this crate:
+//! requirements on labels ([`requirement`]), amounts of resources ([`quantity`], [`resources`]),
+//! taints, instance types, what was seen ([`snapshot`]), what is intended ([`plan`]) and why
+//! ([`reason`]).
 //!
-//! This crate knows nothing of Kubernetes clients, of files, of clocks or of async. Kubernetes objects become these
-//! types in one place, `joiner-operator`'s index.
+//! This crate knows nothing of Kubernetes clients, of files, of clocks or of async. Kubernetes
+//! objects become these types in one place, `joiner-operator`'s index.
 
 pub mod instance_type;
 pub mod label;
@@ -20,3 +21,5 @@ pub mod selector;
 pub mod settings;
 pub mod snapshot;
 pub mod taint;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -1,10 +1,15 @@
 //! What is intended: claims to make, pods for nodes that exist, and pods that stay without a place.
 //!
-//! The serialised form is the one other programs read (`joiner plan -o json`), so a change to it is additive.
+//! The serialised form is the one other programs read (`joiner plan -o json`), so a change to it is
+//! additive.
+
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{label::Labels, reason::Reason, requirement::RequirementSpec, resources::Resources, taint::Taint};
+use crate::{
+    label::Labels, reason::Reason, requirement::RequirementSpec, resources::Resources, taint::Taint,
+};
 
 /// The answer to: which machines do these pods need?
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -19,7 +24,8 @@ pub struct Plan {
     pub deferred: Vec<Unplaced>,
 }
 
-/// A claim to make.
+/// A claim to make. What claims of one shape share is behind an `Arc`, since a large plan has
+/// thousands of them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedClaim {
@@ -28,19 +34,19 @@ pub struct PlannedClaim {
     /// `namespace/name` of its pods, in the order they were placed.
     pub pods: Vec<String>,
     /// Types it may be launched as, cheapest first.
-    pub instance_types: Vec<String>,
+    pub instance_types: Arc<[String]>,
     /// The claim's `spec.requirements`.
-    pub requirements: Vec<RequirementSpec>,
+    pub requirements: Arc<[RequirementSpec]>,
     /// The claim's `spec.resources.requests`.
     pub requests: Resources,
     /// The claim's labels.
-    pub labels: Labels,
+    pub labels: Arc<Labels>,
     /// The claim's annotations.
-    pub annotations: Labels,
+    pub annotations: Arc<Labels>,
     /// The claim's taints.
-    pub taints: Vec<Taint>,
+    pub taints: Arc<[Taint]>,
     /// The claim's startup taints.
-    pub startup_taints: Vec<Taint>,
+    pub startup_taints: Arc<[Taint]>,
     /// The price of the cheapest type.
     pub price: f64,
 }

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fmt::{self, Display, Formatter},
+    net::{IpAddr, Ipv4Addr},
     sync::Arc,
 };
 
@@ -10,11 +11,12 @@ use crate::{
     label::Labels,
     requirement::{RequirementSpec, Requirements},
     resources::Resources,
-    selector::LabelSelector,
+    selector::{LabelSelector, SelectorTerm},
     taint::Toleration,
 };
 
-/// A pod. What pods of one workload share is behind an `Arc`, so that a hundred thousand of them stay small.
+/// A pod. What pods of one workload share is behind an `Arc`, so that a hundred thousand of them
+/// stay small.
 #[derive(Debug, Clone)]
 pub struct Pod {
     /// Namespace.
@@ -155,7 +157,7 @@ pub struct SpreadConstraint {
 /// A port of the node itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPort {
-    /// `0.0.0.0` or `::` is every address.
+    /// `0.0.0.0`, `::` or nothing is every address.
     pub ip: String,
     /// Port number.
     pub port: i32,
@@ -166,10 +168,20 @@ pub struct HostPort {
 impl HostPort {
     /// Whether two pods cannot have these on one node.
     pub fn conflicts(&self, other: &Self) -> bool {
-        let everywhere = |ip: &str| matches!(ip, "0.0.0.0" | "::" | "");
-        self.port == other.port
-            && self.protocol == other.protocol
-            && (self.ip == other.ip || everywhere(&self.ip) || everywhere(&other.ip))
+        if self.port != other.port || self.protocol != other.protocol {
+            return false;
+        }
+        let (own, theirs) = (self.address(), other.address());
+        let everywhere = |ip: &Result<IpAddr, &str>| ip.is_ok_and(|ip| ip.is_unspecified());
+        own == theirs || everywhere(&own) || everywhere(&theirs)
+    }
+
+    /// The address, however it is written, or the text if it is none.
+    fn address(&self) -> Result<IpAddr, &str> {
+        if self.ip.is_empty() {
+            return Ok(Ipv4Addr::UNSPECIFIED.into());
+        }
+        self.ip.parse().map(|ip: IpAddr| ip.to_canonical()).map_err(|_| self.ip.as_str())
     }
 }
 
@@ -207,8 +219,8 @@ impl Pod {
 }
 
 impl PodSpec {
-    /// What the pod requires of node labels when it insists on its `term`-th node affinity alternative, and on nothing
-    /// it merely prefers.
+    /// What the pod requires of node labels when it insists on its `term`-th node affinity
+    /// alternative, and on nothing it merely prefers.
     pub fn strict_requirements(&self, term: usize) -> Requirements {
         let mut all = Requirements::from_labels(&self.node_selector);
         if let Some(term) = self.node_affinity.get(term) {
@@ -224,27 +236,153 @@ impl PodSpec {
 }
 
 impl AffinityTerm {
-    /// Whether pods of `namespace` are meant, for a term of a pod in `own`. `labels` are the namespace's own.
+    /// Whether pods of `namespace` are meant, for a term of a pod in `own`. `labels` are those of
+    /// the namespace; one that is not known has none and is not selected.
     pub fn covers_namespace(&self, own: &str, namespace: &str, labels: Option<&Labels>) -> bool {
         match &self.namespace_selector {
             None if self.namespaces.is_empty() => namespace == own,
             None => self.namespaces.contains(namespace),
             Some(selector) => {
-                self.namespaces.contains(namespace) || labels.is_some_and(|labels| selector.matches(labels))
+                self.namespaces.contains(namespace)
+                    || labels.is_some_and(|labels| selector.matches(labels))
             }
         }
     }
 }
 
 impl SpreadConstraint {
-    /// The selector with the pod's own values of `matchLabelKeys` added. Keys the pod does not have are left out.
+    /// The selector with the pod's own values of `matchLabelKeys` added. Keys the pod does not have
+    /// are left out.
     pub fn effective_selector(&self, labels: &Labels) -> Option<LabelSelector> {
         let mut selector = self.selector.clone()?;
         for key in &self.match_label_keys {
             if let Some(value) = labels.get(key) {
-                selector = selector.and(crate::selector::SelectorTerm::In(key.clone(), [value.clone()].into()));
+                selector = selector.and(SelectorTerm::In(key.clone(), [value.clone()].into()));
             }
         }
         Some(selector)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requirement::Operator;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    fn port(text: &str) -> HostPort {
+        let (ip, rest) = text.rsplit_once(' ').unwrap();
+        let (port, protocol) = rest.split_once('/').unwrap();
+        HostPort { ip: ip.to_owned(), port: port.parse().unwrap(), protocol: protocol.to_owned() }
+    }
+
+    #[test]
+    fn host_ports_conflict_on_the_same_address_or_on_all() {
+        for (a, b, conflict) in [
+            ("10.0.0.1 80/TCP", "10.0.0.1 80/TCP", true),
+            ("10.0.0.1 80/TCP", "10.0.0.1 81/TCP", false),
+            ("10.0.0.1 80/TCP", "10.0.0.1 80/UDP", false),
+            ("10.0.0.1 80/TCP", "10.0.0.2 80/TCP", false),
+            ("0.0.0.0 80/TCP", "10.0.0.2 80/TCP", true),
+            (":: 80/TCP", "10.0.0.2 80/TCP", true),
+            ("0:0::0 80/TCP", "fd00::1 80/TCP", true),
+            (" 80/TCP", "fd00::1 80/TCP", true),
+            (" 80/TCP", ":: 80/TCP", true),
+            ("0.0.0.0 80/TCP", "0.0.0.0 80/UDP", false),
+            // Other spellings of one address.
+            ("fd00::1 80/TCP", "fd00:0::0001 80/TCP", true),
+            ("::ffff:10.0.0.1 80/TCP", "10.0.0.1 80/TCP", true),
+            ("nonsense 80/TCP", "nonsense 80/TCP", true),
+            ("nonsense 80/TCP", "10.0.0.1 80/TCP", false),
+            ("nonsense 80/TCP", "0.0.0.0 80/TCP", true),
+        ] {
+            assert_eq!(port(a).conflicts(&port(b)), conflict, "{a} and {b}");
+            assert_eq!(port(b).conflicts(&port(a)), conflict, "{b} and {a}");
+        }
+    }
+
+    #[test]
+    fn node_affinity_terms_are_alternatives() {
+        let term = |zone: &str| NodeTerm {
+            expressions: vec![RequirementSpec::new("zone", Operator::In, [zone])],
+            has_fields: false,
+        };
+        let mut spec = PodSpec { node_selector: labels(&[("disk", "ssd")]), ..PodSpec::default() };
+        let alternatives = |spec: &PodSpec| {
+            let all = spec.requirement_alternatives();
+            all.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(alternatives(&spec), ["disk In [ssd]"]);
+        spec.node_affinity = vec![term("a"), term("b")];
+        assert_eq!(
+            alternatives(&spec),
+            ["disk In [ssd], zone In [a]", "disk In [ssd], zone In [b]"]
+        );
+        assert_eq!(spec.strict_requirements(0).to_string(), "disk In [ssd], zone In [a]");
+        // The selector and the term on one key must both hold.
+        spec.node_selector = labels(&[("zone", "b")]);
+        assert_eq!(alternatives(&spec), ["zone DoesNotExist", "zone In [b]"]);
+    }
+
+    #[test]
+    fn preferences_are_not_strict() {
+        let expressions = vec![RequirementSpec::new("zone", Operator::In, ["a"])];
+        let preferred = Weighted { weight: 1, term: NodeTerm { expressions, has_fields: false } };
+        let spec = PodSpec { preferred_node_affinity: vec![preferred], ..PodSpec::default() };
+        assert!(spec.strict_requirements(0).is_empty());
+    }
+
+    #[test]
+    fn a_term_covers_the_own_namespace_unless_it_names_others() {
+        let blue = labels(&[("team", "blue")]);
+        let team = |team: &str| Some(LabelSelector::labels(&labels(&[("team", team)])));
+        for (namespaces, selector, covers_own, covers_other) in [
+            (&[][..], None, true, false),
+            (&["other"], None, false, true),
+            (&["other", "own"], None, true, true),
+            (&[], Some(LabelSelector::default()), true, true),
+            (&[], team("blue"), false, true),
+            (&["own"], team("blue"), true, true),
+            (&[], team("red"), false, false),
+            (&[], Some(LabelSelector::nothing()), false, false),
+        ] {
+            let term = AffinityTerm {
+                topology_key: "zone".to_owned(),
+                selector: None,
+                namespaces: namespaces.iter().map(|&name| name.to_owned()).collect(),
+                namespace_selector: selector,
+            };
+            assert_eq!(
+                term.covers_namespace("own", "own", Some(&labels(&[]))),
+                covers_own,
+                "{term:?}"
+            );
+            assert_eq!(
+                term.covers_namespace("own", "other", Some(&blue)),
+                covers_other,
+                "{term:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn match_label_keys_narrow_the_selector_to_the_pods_own_values() {
+        let constraint = SpreadConstraint {
+            topology_key: "zone".to_owned(),
+            max_skew: 1,
+            min_domains: None,
+            when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
+            selector: Some(LabelSelector::labels(&labels(&[("app", "web")]))),
+            match_label_keys: vec!["revision".to_owned(), "absent".to_owned()],
+            node_affinity_policy: InclusionPolicy::Honor,
+            node_taints_policy: InclusionPolicy::Ignore,
+        };
+        let selector = constraint.effective_selector(&labels(&[("revision", "2")])).unwrap();
+        assert_eq!(selector.to_string(), "app=web,revision=2");
+        let none = SpreadConstraint { selector: None, ..constraint };
+        assert_eq!(none.effective_selector(&labels(&[("revision", "2")])), None);
     }
 }

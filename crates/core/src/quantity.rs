@@ -1,12 +1,19 @@
 //! Kubernetes quantities, exact.
 
+mod parse;
+#[cfg(test)]
+mod tests;
+
 use std::{
+    cmp::Ordering,
     fmt::{self, Display, Formatter},
+    hash::{Hash, Hasher},
     ops::{Add, Sub},
-    str::FromStr,
 };
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+pub use parse::InvalidQuantity;
 
 /// How a quantity is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,7 +27,11 @@ pub enum Format {
     DecimalExponent,
 }
 
-/// An amount, in billionths. Equality and order look at the amount only; the format is how it prints.
+/// An amount, in billionths. Equality and order look at the amount only; the format is how it
+/// prints.
+///
+/// COMPAT: in Kubernetes an amount may have any number of digits. Here everything beyond 10^29
+/// counts as 10^29, so that an amount is a machine number and a sum cannot overflow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quantity {
     nanos: i128,
@@ -30,8 +41,8 @@ pub struct Quantity {
 /// Billionths in one.
 const NANOS: i128 = 1_000_000_000;
 
-/// The largest amount Kubernetes represents; larger ones are cut to it.
-const MAX_NANOS: i128 = i64::MAX as i128 * NANOS;
+/// The largest amount, a power of ten so that it prints short.
+const MAX_NANOS: i128 = 10_i128.pow(29) * NANOS;
 
 impl Quantity {
     /// Nothing.
@@ -52,8 +63,15 @@ impl Quantity {
         Self { nanos: n as i128 * NANOS, format: Format::BinarySi }
     }
 
-    /// `n` billionths.
+    /// `nanos` billionths, cut to the largest amount.
     pub const fn from_nanos(nanos: i128, format: Format) -> Self {
+        let nanos = if nanos > MAX_NANOS {
+            MAX_NANOS
+        } else if nanos < -MAX_NANOS {
+            -MAX_NANOS
+        } else {
+            nanos
+        };
         Self { nanos, format }
     }
 
@@ -71,6 +89,12 @@ impl Quantity {
     pub fn as_f64(self) -> f64 {
         self.nanos as f64 / NANOS as f64
     }
+
+    /// The format of a sum or difference of which this is the left side: its own, unless it is
+    /// zero.
+    const fn format_with(self, right: Self) -> Format {
+        if self.nanos == 0 { right.format } else { self.format }
+    }
 }
 
 impl PartialEq for Quantity {
@@ -82,19 +106,19 @@ impl PartialEq for Quantity {
 impl Eq for Quantity {}
 
 impl PartialOrd for Quantity {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl Ord for Quantity {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+    fn cmp(&self, other: &Self) -> Ordering {
         self.nanos.cmp(&other.nanos)
     }
 }
 
-impl std::hash::Hash for Quantity {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         self.nanos.hash(state);
     }
 }
@@ -102,10 +126,8 @@ impl std::hash::Hash for Quantity {
 impl Add for Quantity {
     type Output = Self;
 
-    /// The sum, printed like the left side unless that is zero.
     fn add(self, other: Self) -> Self {
-        let format = if self.nanos == 0 { other.format } else { self.format };
-        Self { nanos: self.nanos.saturating_add(other.nanos), format }
+        Self::from_nanos(self.nanos.saturating_add(other.nanos), self.format_with(other))
     }
 }
 
@@ -113,107 +135,66 @@ impl Sub for Quantity {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        let format = if self.nanos == 0 { other.format } else { self.format };
-        Self { nanos: self.nanos.saturating_sub(other.nanos), format }
+        Self::from_nanos(self.nanos.saturating_sub(other.nanos), self.format_with(other))
     }
 }
 
-/// A text that is no quantity.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3")]
-pub struct InvalidQuantity(pub String);
+/// From units up.
+const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-impl FromStr for Quantity {
-    type Err = InvalidQuantity;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let invalid = || InvalidQuantity(text.chars().take(64).collect());
-        let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let split = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
-        let (number, suffix) = unsigned.split_at(split);
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if text.is_empty() || fraction.contains('.') || number.is_empty() || number == "." {
-            return Err(invalid());
-        }
-        let (base, exponent, format) = suffix_scale(suffix).ok_or_else(invalid)?;
-        let nanos = scaled_nanos(whole, fraction, base, exponent).min(MAX_NANOS);
-        // A binary amount below one could not be printed exactly.
-        let format = if format == Format::BinarySi && nanos > 0 && nanos < NANOS { Format::DecimalSi } else { format };
-        Ok(Self { nanos: if text.starts_with('-') { -nanos } else { nanos }, format })
-    }
-}
-
-/// Base, exponent and print format of a suffix.
-fn suffix_scale(suffix: &str) -> Option<(u32, i32, Format)> {
-    const DECIMAL: [(&str, i32); 10] =
-        [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
-    const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
-    if let Some((_, exponent)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
-        return Some((10, *exponent, Format::DecimalSi));
-    }
-    if let Some((_, exponent)) = BINARY.iter().find(|(name, _)| *name == suffix) {
-        return Some((2, *exponent, Format::BinarySi));
-    }
-    let exponent = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
-    Some((10, exponent, Format::DecimalExponent))
-}
-
-/// `whole.fraction × base^exponent` in billionths, rounded up, saturating.
-fn scaled_nanos(whole: &str, fraction: &str, base: u32, exponent: i32) -> i128 {
-    // Digits of the decimal number; the point moves instead of the digits.
-    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
-    let shift = if base == 10 { i64::from(exponent) } else { 0 };
-    let mut point = whole.len() as i64 + 9 + shift;
-    let mut value: i128 = 0;
-    let mut rest = false;
-    for digit in digits {
-        if point > 0 {
-            value = value.saturating_mul(10).saturating_add(i128::from(digit));
-            if value > 0 {
-                point -= 1;
-            } else {
-                point -= 1;
-            }
-        } else {
-            rest |= digit != 0;
-        }
-    }
-    while point > 0 && value != 0 && value < MAX_NANOS {
-        value = value.saturating_mul(10);
-        point -= 1;
-    }
-    if base == 2 {
-        value = value.saturating_mul(1i128 << exponent);
-    }
-    if rest { value.saturating_add(1) } else { value }
-}
+/// From billionths up.
+const DECIMAL_SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 
 impl Display for Quantity {
+    /// Kubernetes' canonical form, which is what it prints for a computed amount.
+    ///
+    /// An API server echoes some texts the way they were written (`+1`, `01`, `1.500`), because it
+    /// keeps the text next to the amount until something is computed with it.
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.nanos == 0 {
             return f.write_str("0");
         }
-        let whole = self.nanos / NANOS;
-        if self.format == Format::BinarySi && self.nanos % NANOS == 0 && whole.abs() >= 1024 {
-            let (mut amount, mut power) = (whole, 0);
-            while amount % 1024 == 0 && power < 6 {
-                amount /= 1024;
-                power += 1;
-            }
-            return write!(f, "{amount}{}", ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"][power]);
-        }
-        let (mut amount, mut exponent) = (self.nanos, -9);
-        while amount % 1000 == 0 {
-            amount /= 1000;
-            exponent += 3;
+        if let Some(units) = self.binary_units() {
+            let (amount, power) = shortened(units, 1024, BINARY_SUFFIXES.len() - 1);
+            return write!(f, "{amount}{}", BINARY_SUFFIXES[power]);
         }
         if self.format == Format::DecimalExponent {
-            return if exponent == 0 { write!(f, "{amount}") } else { write!(f, "{amount}e{exponent}") };
+            let (amount, power) = shortened(self.nanos, 1000, usize::MAX);
+            return match power as i64 * 3 - 9 {
+                0 => write!(f, "{amount}"),
+                exponent => write!(f, "{amount}e{exponent}"),
+            };
         }
-        const SUFFIXES: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
-        let index = usize::try_from((exponent + 9) / 3).unwrap_or_default();
-        write!(f, "{amount}{}", SUFFIXES.get(index).copied().unwrap_or("E"))
+        // COMPAT: Kubernetes knows no suffix above `E` and then prints none at all: its `1000E`
+        // comes out as `1`.
+        let (amount, power) = shortened(self.nanos, 1000, DECIMAL_SUFFIXES.len() - 1);
+        write!(f, "{amount}{}", DECIMAL_SUFFIXES[power])
     }
+}
+
+impl Quantity {
+    /// Whole units, if the amount is printed with a binary suffix: small and broken amounts never
+    /// are.
+    ///
+    /// COMPAT: neither are amounts that Kubernetes would cut when it reads them back.
+    fn binary_units(self) -> Option<i128> {
+        let units = self.nanos / NANOS;
+        let printable = self.format == Format::BinarySi
+            && self.nanos % NANOS == 0
+            && (1024..=i128::from(i64::MAX)).contains(&units.abs());
+        printable.then_some(units)
+    }
+}
+
+/// Divides `amount`, which is not zero, by `base` as long as nothing is left, `max` times at most.
+/// Returns the result and how often it was divided.
+fn shortened(mut amount: i128, base: i128, max: usize) -> (i128, usize) {
+    let mut times = 0;
+    while times < max && amount % base == 0 {
+        amount /= base;
+        times += 1;
+    }
+    (amount, times)
 }
 
 impl Serialize for Quantity {
@@ -223,7 +204,10 @@ impl Serialize for Quantity {
 }
 
 impl<'de> Deserialize<'de> for Quantity {
-    /// From a string or a number, as Kubernetes does.
+    /// From a text or a number; null is zero and space around a text is ignored, as in Kubernetes.
+    ///
+    /// COMPAT: Kubernetes sees how a number was written and prints `1e3` as such; here it is 1000
+    /// and prints as `1k`.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl de::Visitor<'_> for Visitor {
@@ -234,7 +218,7 @@ impl<'de> Deserialize<'de> for Quantity {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Quantity, E> {
-                text.parse().map_err(E::custom)
+                text.trim().parse().map_err(E::custom)
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Quantity, E> {
@@ -242,11 +226,15 @@ impl<'de> Deserialize<'de> for Quantity {
             }
 
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<Quantity, E> {
-                self.visit_str(&number.to_string())
+                Ok(Quantity::from_nanos(i128::from(number) * NANOS, Format::DecimalSi))
             }
 
             fn visit_f64<E: de::Error>(self, number: f64) -> Result<Quantity, E> {
                 self.visit_str(&number.to_string())
+            }
+
+            fn visit_unit<E: de::Error>(self) -> Result<Quantity, E> {
+                Ok(Quantity::ZERO)
             }
         }
         deserializer.deserialize_any(Visitor)

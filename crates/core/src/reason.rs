@@ -1,4 +1,5 @@
-//! Why a pod has no place. Ids are stable words for programs; each has a section in docs/reasons.md.
+//! Why a pod has no place. Ids are stable words for programs; each has a section in
+//! docs/reasons.md.
 
 use std::collections::BTreeMap;
 
@@ -102,6 +103,7 @@ impl Reason {
     }
 
     /// The same reason with one more fact.
+    #[expect(clippy::needless_pass_by_value, reason = "numbers and texts read alike at the caller")]
     pub fn with(mut self, name: &str, value: impl ToString) -> Self {
         self.params.insert(name.to_owned(), value.to_string());
         self

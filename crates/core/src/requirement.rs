@@ -1,17 +1,25 @@
 //! The algebra of requirements on node labels.
 //!
-//! A [`Requirement`] is the set of values one label may still have; [`Requirements`] is one such set per key. Pods,
-//! pools, instance types, offerings and claims all speak this language, and planning is mostly intersecting it.
+//! A [`Requirement`] is the set of values one label may still have; [`Requirements`] is one such
+//! set per key. Pods, pools, instance types, offerings and claims all speak this language, and
+//! planning is mostly intersecting it.
+
+#[cfg(test)]
+mod tests;
+mod validate;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::{self, Display, Formatter},
+    num::{IntErrorKind, ParseIntError},
     str::FromStr,
 };
 
 use serde::{Deserialize, Serialize};
 
 use crate::label::{self, Labels, WellKnown};
+
+pub use validate::{InvalidRequirement, validate};
 
 /// How a requirement is written in the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -86,13 +94,19 @@ impl RequirementSpec {
         operator: Operator,
         values: impl IntoIterator<Item = V>,
     ) -> Self {
-        Self { key: key.into(), operator, values: values.into_iter().map(Into::into).collect(), min_values: None }
+        Self {
+            key: key.into(),
+            operator,
+            values: values.into_iter().map(Into::into).collect(),
+            min_values: None,
+        }
     }
 }
 
 /// The values one label may have.
 ///
-/// Without `complement` it must be one of `values`. With it, anything but `values`, inside the bounds.
+/// Without `complement` it must be one of `values`. With it, anything but `values`, inside the
+/// bounds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Requirement {
     complement: bool,
@@ -104,7 +118,8 @@ pub struct Requirement {
 
 impl Requirement {
     /// Any value will do, but the label must be there.
-    pub const EXISTS: Self = Self { complement: true, values: BTreeSet::new(), gte: None, lte: None, min_values: None };
+    pub const EXISTS: Self =
+        Self { complement: true, values: BTreeSet::new(), gte: None, lte: None, min_values: None };
 
     /// The label must be absent.
     pub const DOES_NOT_EXIST: Self =
@@ -115,9 +130,21 @@ impl Requirement {
         Self { values: values.into_iter().map(Into::into).collect(), ..Self::DOES_NOT_EXIST }
     }
 
-    /// From the API's form. A bound that is no integer counts as 0, as in Karpenter; validation comes before this.
+    /// From its parts; bounds only mean something on a complement.
+    pub fn from_parts(
+        complement: bool,
+        values: BTreeSet<String>,
+        gte: Option<i64>,
+        lte: Option<i64>,
+        min_values: Option<u32>,
+    ) -> Self {
+        Self { complement, values, gte, lte, min_values }
+    }
+
+    /// From the API's form. A bound that is no integer counts as 0, as in Karpenter; see
+    /// [`validate`].
     pub fn new(operator: Operator, values: &[String], min_values: Option<u32>) -> Self {
-        let bound = || values.first().and_then(|value| value.parse::<i64>().ok()).unwrap_or(0);
+        let bound = || values.first().map_or(0, |value| saturating_integer(value));
         let set = || values.iter().cloned().collect();
         let base = Self { min_values, ..Self::EXISTS };
         match operator {
@@ -126,16 +153,28 @@ impl Requirement {
             Operator::Exists => base,
             Operator::DoesNotExist => Self { complement: false, ..base },
             Operator::Gt => match bound().checked_add(1) {
-                Some(gte) => Self { gte: Some(gte), ..base },
+                Some(lowest) => base.at_least(lowest),
                 None => Self::DOES_NOT_EXIST,
             },
-            // COMPAT: upstream lets `Lt 0` become `Lte -1`, which its own CRD refuses. No label value that validation
-            // lets through is negative, so nothing is left.
-            Operator::Lt if bound() <= 0 => Self { min_values, ..Self::DOES_NOT_EXIST },
-            Operator::Lt => Self { lte: Some(bound() - 1), ..base },
-            Operator::Gte => Self { gte: Some(bound()), ..base },
-            Operator::Lte => Self { lte: Some(bound()), ..base },
+            Operator::Lt => base.at_most(bound().saturating_sub(1)),
+            Operator::Gte => base.at_least(bound()),
+            Operator::Lte => base.at_most(bound()),
         }
+    }
+
+    // COMPAT: upstream keeps bounds below zero (`Lt 0` becomes `Lte -1`), which its own CRD refuses
+    // on the claim. No label value begins with a minus sign, so such a bound allows every number or
+    // none.
+
+    fn at_least(self, lowest: i64) -> Self {
+        Self { gte: Some(lowest.max(0)), ..self }
+    }
+
+    fn at_most(self, highest: i64) -> Self {
+        if highest < 0 {
+            return Self { min_values: self.min_values, ..Self::DOES_NOT_EXIST };
+        }
+        Self { lte: Some(highest), ..self }
     }
 
     /// Whether everything but [`Requirement::values`] is allowed.
@@ -189,31 +228,36 @@ impl Requirement {
 
     /// What both allow.
     pub fn intersection(&self, other: &Self) -> Self {
-        let (gte, lte) = merged_bounds(self, other);
         let min_values = self.min_values.max(other.min_values);
-        if matches!((gte, lte), (Some(low), Some(high)) if low > high) {
+        let Some((gte, lte)) = merged_bounds(self, other) else {
             return Self { min_values, ..Self::DOES_NOT_EXIST };
-        }
+        };
         let complement = self.complement && other.complement;
         let inside = |value: &&String| within(value, gte, lte);
         let values: BTreeSet<String> = match (self.complement, other.complement) {
             (true, true) => self.values.union(&other.values).filter(inside).cloned().collect(),
-            (true, false) => other.values.difference(&self.values).filter(inside).cloned().collect(),
-            (false, true) => self.values.difference(&other.values).filter(inside).cloned().collect(),
-            (false, false) => self.values.intersection(&other.values).filter(inside).cloned().collect(),
+            (true, false) => {
+                other.values.difference(&self.values).filter(inside).cloned().collect()
+            }
+            (false, true) => {
+                self.values.difference(&other.values).filter(inside).cloned().collect()
+            }
+            (false, false) => {
+                self.values.intersection(&other.values).filter(inside).cloned().collect()
+            }
         };
         let (gte, lte) = if complement { (gte, lte) } else { (None, None) };
         Self { complement, values, gte, lte, min_values }
     }
 
-    /// Whether some value is allowed by both. Two complements always meet, unless their bounds part.
+    /// Whether some value is allowed by both. Two complements always meet, unless their bounds
+    /// part.
     pub fn has_intersection(&self, other: &Self) -> bool {
-        let (gte, lte) = merged_bounds(self, other);
-        if matches!((gte, lte), (Some(low), Some(high)) if low > high) {
-            return false;
-        }
+        let Some((gte, lte)) = merged_bounds(self, other) else { return false };
         let meets = |listed: &Self, open: &Self| {
-            listed.values.iter().any(|value| open.values.contains(value) != open.complement && within(value, gte, lte))
+            listed.values.iter().any(|value| {
+                open.values.contains(value) != open.complement && within(value, gte, lte)
+            })
         };
         match (self.complement, other.complement) {
             (true, true) => true,
@@ -222,10 +266,11 @@ impl Requirement {
         }
     }
 
-    /// A value to put on a label that must have one: the smallest listed, else the smallest number that is allowed.
+    /// A value to put on a label that must have one: the smallest listed, else the smallest number
+    /// that is allowed.
     ///
-    /// COMPAT: upstream draws a random number for open requirements; ours is the same on every run and never one of
-    /// the excluded values.
+    /// COMPAT: upstream draws a random number for open requirements; ours is the same on every run
+    /// and never one of the excluded values.
     pub fn any(&self) -> Option<String> {
         if !self.complement {
             return self.values.first().cloned();
@@ -233,7 +278,10 @@ impl Requirement {
         let low = self.gte.unwrap_or(0);
         let high = self.lte.unwrap_or(i64::MAX);
         // At most one candidate more than there are excluded values is needed.
-        (low..=high).take(self.values.len() + 1).map(|n| n.to_string()).find(|n| !self.values.contains(n))
+        (low..=high)
+            .take(self.values.len() + 1)
+            .map(|n| n.to_string())
+            .find(|n| !self.values.contains(n))
     }
 
     /// Back to the API's form.
@@ -259,22 +307,33 @@ impl Requirement {
     }
 }
 
-fn merged_bounds(a: &Requirement, b: &Requirement) -> (Option<i64>, Option<i64>) {
+/// An integer, cut to the range of `i64` as Karpenter does. Anything else is 0.
+fn saturating_integer(text: &str) -> i64 {
+    text.parse().unwrap_or_else(|error: ParseIntError| match error.kind() {
+        IntErrorKind::PosOverflow => i64::MAX,
+        IntErrorKind::NegOverflow => i64::MIN,
+        _ => 0,
+    })
+}
+
+/// The tighter bounds of both, or nothing if no number is inside.
+fn merged_bounds(a: &Requirement, b: &Requirement) -> Option<(Option<i64>, Option<i64>)> {
     let gte = a.gte.max(b.gte);
     let lte = match (a.lte, b.lte) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    (gte, lte)
+    let apart = gte.zip(lte).is_some_and(|(low, high)| low > high);
+    (!apart).then_some((gte, lte))
 }
 
 fn within(value: &str, gte: Option<i64>, lte: Option<i64>) -> bool {
     if gte.is_none() && lte.is_none() {
         return true;
     }
-    value
-        .parse::<i64>()
-        .is_ok_and(|number| gte.is_none_or(|low| low <= number) && lte.is_none_or(|high| number <= high))
+    value.parse::<i64>().is_ok_and(|number| {
+        gte.is_none_or(|low| low <= number) && lte.is_none_or(|high| number <= high)
+    })
 }
 
 impl Display for Requirement {
@@ -319,14 +378,14 @@ pub enum Incompatible {
         like: Option<String>,
     },
     /// Both constrain the label, and no value pleases both.
-    #[error("key {key}, {wanted} not in {offered}")]
+    #[error("key {key}, {key} {wanted} not in {key} {offered}")]
     Conflict {
         /// The label.
         key: String,
         /// What the other side wants.
-        wanted: Requirement,
+        wanted: Box<Requirement>,
         /// What this side has.
-        offered: Requirement,
+        offered: Box<Requirement>,
     },
 }
 
@@ -383,7 +442,7 @@ impl Requirements {
 
     /// Forgets `key`.
     pub fn remove(&mut self, key: &str) -> Option<Requirement> {
-        self.0.remove(key)
+        self.0.remove(label::normalize(key))
     }
 
     /// What is known of `key`, if anything.
@@ -408,37 +467,58 @@ impl Requirements {
 
     /// Whether the keys that both constrain leave a value. Two exclusions never contradict.
     pub fn intersects(&self, other: &Self) -> Result<(), Incompatible> {
-        let (small, large) = if self.0.len() <= other.0.len() { (self, other) } else { (other, self) };
-        for key in small.0.keys() {
-            let (Some(own), Some(wanted)) = (self.0.get(key), other.0.get(key)) else { continue };
-            if !own.has_intersection(wanted) && !(is_exclusion(own) && is_exclusion(wanted)) {
-                return Err(Incompatible::Conflict {
-                    key: key.clone(),
-                    wanted: wanted.clone(),
-                    offered: own.clone(),
-                });
-            }
-        }
-        let _ = large;
-        Ok(())
+        let Some((key, own, wanted)) = self.conflict(other) else { return Ok(()) };
+        Err(Incompatible::Conflict {
+            key: key.to_owned(),
+            wanted: Box::new(wanted.clone()),
+            offered: Box::new(own.clone()),
+        })
     }
 
     /// Whether what `self` offers can serve what `wanted` asks for.
     ///
-    /// A key that `self` does not know is refused unless `wanted` only excludes values, or the provider will fill the
-    /// key in (`open`: the well-known keys for a new claim, `None` for a node that exists).
+    /// A key that `self` does not know is refused unless `wanted` only excludes values, or the
+    /// provider will fill the key in (`open`: the well-known keys for a new claim, `None` for a
+    /// node that exists).
     pub fn compatible(&self, wanted: &Self, open: Option<&WellKnown>) -> Result<(), Incompatible> {
-        for (key, requirement) in &wanted.0 {
-            let known = self.0.contains_key(key) || open.is_some_and(|open| open.contains(key));
-            if !known && !is_exclusion(requirement) {
-                return Err(Incompatible::Unknown { key: key.clone(), like: self.looks_like(key, open) });
-            }
+        if let Some(key) = self.unknown_key(wanted, open) {
+            let like = self.looks_like(key, open);
+            return Err(Incompatible::Unknown { key: key.to_owned(), like });
         }
         self.intersects(wanted)
     }
 
+    /// As [`Requirements::compatible`], for callers who do not ask why.
+    pub fn is_compatible(&self, wanted: &Self, open: Option<&WellKnown>) -> bool {
+        self.unknown_key(wanted, open).is_none() && self.conflict(wanted).is_none()
+    }
+
+    /// The first key that `wanted` insists on and nobody will supply.
+    fn unknown_key<'w>(&self, wanted: &'w Self, open: Option<&WellKnown>) -> Option<&'w str> {
+        let known =
+            |key: &str| self.0.contains_key(key) || open.is_some_and(|open| open.contains(key));
+        let mut insisted = wanted.0.iter().filter(|(_, requirement)| !is_exclusion(requirement));
+        insisted.find(|(key, _)| !known(key)).map(|(key, _)| key.as_str())
+    }
+
+    /// The first key of which no value pleases both, with what each side says of it.
+    fn conflict<'r>(
+        &'r self,
+        other: &'r Self,
+    ) -> Option<(&'r str, &'r Requirement, &'r Requirement)> {
+        let smaller = if self.0.len() <= other.0.len() { self } else { other };
+        let mut shared = smaller
+            .0
+            .keys()
+            .filter_map(|key| Some((key.as_str(), self.0.get(key)?, other.0.get(key)?)));
+        shared.find(|(_, own, wanted)| {
+            let both_exclude = is_exclusion(own) && is_exclusion(wanted);
+            !both_exclude && !own.has_intersection(wanted)
+        })
+    }
+
     fn looks_like(&self, key: &str, open: Option<&WellKnown>) -> Option<String> {
-        let suffix = key.rsplit_once('/').map_or(key, |(_, suffix)| suffix);
+        let suffix = key.split_once('/').map_or(key, |(_, suffix)| suffix);
         let similar = |known: &&str| known.contains(key) || known.ends_with(suffix);
         let well_known = open.and_then(|open| open.iter().find(similar));
         well_known.or_else(|| self.0.keys().map(String::as_str).find(similar)).map(str::to_owned)

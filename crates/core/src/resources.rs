@@ -1,6 +1,9 @@
 //! Amounts by resource name.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display, Formatter},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -80,13 +83,14 @@ impl Resources {
         sum
     }
 
-    /// What is left of each resource that is there; amounts of `other` that are not here are ignored.
+    /// What is left of each resource that is there; amounts of `other` that are not here are
+    /// ignored.
     pub fn minus(&self, other: &Self) -> Self {
         self.iter().map(|(name, quantity)| (name, quantity - other.get(name))).collect()
     }
 
     /// The larger amount of each resource of either.
-    pub fn max(&self, other: &Self) -> Self {
+    pub fn higher(&self, other: &Self) -> Self {
         let mut largest = self.clone();
         for (name, quantity) in &other.0 {
             let own = largest.0.entry(name.clone()).or_insert(*quantity);
@@ -96,7 +100,7 @@ impl Resources {
     }
 
     /// The smaller amount of each resource that both have.
-    pub fn min(&self, other: &Self) -> Self {
+    pub fn lower(&self, other: &Self) -> Self {
         self.iter()
             .filter(|(name, _)| other.contains(name))
             .map(|(name, quantity)| (name, quantity.min(other.get(name))))
@@ -124,9 +128,9 @@ impl Resources {
     }
 }
 
-impl std::fmt::Display for Resources {
+impl Display for Resources {
     /// `cpu 2, memory 4Gi`.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for (i, (name, quantity)) in self.iter().enumerate() {
             if i > 0 {
                 f.write_str(", ")?;
@@ -134,5 +138,88 @@ impl std::fmt::Display for Resources {
             write!(f, "{name} {quantity}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `cpu 2, memory 4Gi`.
+    fn resources(text: &str) -> Resources {
+        let pairs = text.split(", ").filter(|pair| !pair.is_empty());
+        pairs
+            .map(|pair| pair.split_once(' ').unwrap())
+            .map(|(name, q)| (name, q.parse().unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn sums_have_the_resources_of_both() {
+        for (a, b, sum) in [
+            ("", "", ""),
+            ("cpu 1", "", "cpu 1"),
+            ("", "cpu 1", "cpu 1"),
+            ("cpu 1, memory 1Gi", "cpu 500m, gpu 1", "cpu 1500m, gpu 1, memory 1Gi"),
+            ("memory 0", "memory 1Gi", "memory 1Gi"),
+            ("cpu 1", "cpu -1", "cpu 0"),
+        ] {
+            assert_eq!(resources(a).plus(&resources(b)).to_string(), sum, "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn differences_have_the_resources_of_the_left_side_only() {
+        for (a, b, difference) in [
+            ("cpu 1", "", "cpu 1"),
+            ("", "cpu 1", ""),
+            ("cpu 1, memory 1Gi", "cpu 2, gpu 1", "cpu -1, memory 1Gi"),
+        ] {
+            assert_eq!(resources(a).minus(&resources(b)).to_string(), difference, "{a} less {b}");
+        }
+    }
+
+    #[test]
+    fn the_largest_is_of_all_resources_and_the_smallest_of_common_ones() {
+        let (a, b) = (&resources("cpu 1, memory 1Gi"), &resources("cpu 2, memory 1G, gpu 1"));
+        assert_eq!(a.higher(b).to_string(), "cpu 2, gpu 1, memory 1Gi");
+        assert_eq!(b.higher(a), a.higher(b));
+        assert_eq!(a.lower(b).to_string(), "cpu 1, memory 1G");
+        assert_eq!(b.min(a), a.min(b));
+        assert_eq!(resources("cpu -1, gpu 1").floored().to_string(), "cpu 0, gpu 1");
+        assert_eq!(a.overlaid(b).to_string(), "cpu 2, gpu 1, memory 1G");
+    }
+
+    #[test]
+    fn nothing_fits_where_anything_is_negative() {
+        for (wanted, room, fits) in [
+            ("", "", true),
+            ("cpu 1", "cpu 1", true),
+            ("cpu 1001m", "cpu 1", false),
+            ("cpu 1", "cpu 2, memory 0", true),
+            // What is not there is zero.
+            ("gpu 1", "cpu 1", false),
+            ("gpu 0", "cpu 1", true),
+            ("gpu -1", "cpu 1", true),
+            // A negative amount stops also pods that do not ask for it.
+            ("cpu 1", "cpu 2, memory -1", false),
+            ("", "memory -1n", false),
+        ] {
+            assert_eq!(resources(wanted).fits(&resources(room)), fits, "{wanted} into {room}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_zero() {
+        let all = resources("cpu 0");
+        assert_eq!(all.get("memory"), Quantity::ZERO);
+        assert!(all.contains("cpu") && !all.contains("memory") && !all.is_empty());
+    }
+
+    #[test]
+    fn json_is_an_object_of_quantities() {
+        let all: Resources = serde_json::from_str(r#"{"memory":"0.5Gi","cpu":1.5}"#).unwrap();
+        assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"cpu":"1500m","memory":"512Mi"}"#);
+        assert!(serde_json::from_str::<Resources>(r#"{"cpu":"one"}"#).is_err());
     }
 }

@@ -38,7 +38,8 @@ pub struct PlanSettings {
 }
 
 impl PlanSettings {
-    /// Upstream's maximum of instance types on a claim; a claim object with more would be too large for launch APIs.
+    /// Upstream's maximum of instance types on a claim; a claim object with more would be too large
+    /// for launch APIs.
     pub const INSTANCE_TYPES_MAX: usize = 600;
 }
 

@@ -8,8 +8,9 @@ use std::{
 use crate::{
     instance_type::Catalog,
     label::{self, Labels},
-    pod::{Pod, PodSpec},
-    pool::NodePool,
+    pod::{Pod, PodSpec, PodVolumes},
+    pool::{NodePool, Readiness},
+    quantity::Quantity,
     requirement::{Requirement, Requirements},
     resources::{NODES, Resources},
     taint::Taint,
@@ -40,12 +41,13 @@ pub struct Daemon {
     /// What its pod asks for.
     pub spec: Arc<PodSpec>,
     /// The volumes that its pod attaches.
-    pub volumes: Arc<crate::pod::PodVolumes>,
+    pub volumes: Arc<PodVolumes>,
 }
 
 /// A machine that exists or is on its way.
 ///
-/// How a node and its claim become one of these (whose labels, which taints) is decided by the index.
+/// How a node and its claim become one of these (whose labels, which taints) is decided by the
+/// index.
 #[derive(Debug, Clone, Default)]
 pub struct Node {
     /// The Node object's name, once there is one.
@@ -92,7 +94,7 @@ impl Node {
     /// What it takes from its pool's limits.
     pub fn counted_capacity(&self) -> Resources {
         let mut capacity = self.capacity.clone();
-        capacity.set(NODES, crate::quantity::Quantity::whole(1));
+        capacity.set(NODES, Quantity::whole(1));
         capacity
     }
 }
@@ -105,7 +107,7 @@ impl Snapshot {
         let mut pools: Vec<&NodePool> = self
             .pools
             .iter()
-            .filter(|pool| !pool.is_static && pool.readiness == crate::pool::Readiness::Ready)
+            .filter(|pool| !pool.is_static && pool.readiness == Readiness::Ready)
             .collect();
         pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
         pools
@@ -114,5 +116,60 @@ impl Snapshot {
     /// Keys of all pods that the snapshot wants placed.
     pub fn pod_keys(&self) -> BTreeSet<String> {
         self.pods.iter().map(Pod::key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pools_by_weight_then_by_name_backwards() {
+        let pool =
+            |name: &str, weight| NodePool { name: name.to_owned(), weight, ..NodePool::default() };
+        let snapshot = Snapshot {
+            pools: vec![
+                pool("a", 0),
+                pool("b", 0),
+                pool("heavy", 50),
+                NodePool { is_static: true, ..pool("static", 100) },
+                NodePool { readiness: Readiness::Deleting, ..pool("deleting", 100) },
+                NodePool { readiness: Readiness::NotReady("why".to_owned()), ..pool("down", 100) },
+            ],
+            ..Snapshot::default()
+        };
+        let names: Vec<&str> =
+            snapshot.usable_pools().iter().map(|pool| pool.name.as_str()).collect();
+        assert_eq!(names, ["heavy", "b", "a"]);
+    }
+
+    #[test]
+    fn a_node_offers_its_labels_and_its_hostname() {
+        let labels = [(label::ZONE, "a"), (label::HOSTNAME, "stale")];
+        let node = Node {
+            labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+            hostname: "host-1".to_owned(),
+            ..Node::default()
+        };
+        let requirements = node.requirements();
+        assert_eq!(requirements.single_values()[label::HOSTNAME], "host-1");
+        assert_eq!(requirements.to_string(), "topology.kubernetes.io/zone In [a]");
+    }
+
+    #[test]
+    fn a_node_counts_as_one_against_limits() {
+        let capacity = Resources::from_iter([("cpu", Quantity::whole(4))]);
+        let node = Node { capacity, ..Node::default() };
+        assert_eq!(node.counted_capacity().to_string(), "cpu 4, nodes 1");
+    }
+
+    #[test]
+    fn a_machine_is_known_by_its_node_then_by_its_claim() {
+        let mut machine = Node::default();
+        assert_eq!(machine.name(), "");
+        machine.claim = Some("claim".to_owned());
+        assert_eq!(machine.name(), "claim");
+        machine.node = Some("node".to_owned());
+        assert_eq!(machine.name(), "node");
     }
 }

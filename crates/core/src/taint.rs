@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an untolerated taint does to a pod. Kubernetes leaves the list open, so unknown effects are kept as written.
+/// What an untolerated taint does to a pod. Kubernetes leaves the list open, so unknown effects are
+/// kept as written.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Effect {
@@ -73,23 +74,26 @@ impl Taint {
         self.key == other.key && self.effect == other.effect
     }
 
-    /// Taints that a starting node carries for a while and that a planner looks past until the node is initialized.
+    /// Taints that a starting node carries for a while and that a planner looks past until the node
+    /// is initialized.
     pub fn is_ephemeral(&self) -> bool {
-        let known = matches!(
-            (self.key.as_str(), &self.effect),
-            ("node.kubernetes.io/not-ready", Effect::NoSchedule | Effect::NoExecute)
-                | ("node.kubernetes.io/unreachable", Effect::NoSchedule)
-                | ("node.cloudprovider.kubernetes.io/uninitialized", Effect::NoSchedule)
-                | ("karpenter.sh/unregistered", Effect::NoExecute)
-        );
-        known || self.key.starts_with("readiness.k8s.io/")
+        match self.key.as_str() {
+            "node.kubernetes.io/not-ready" => {
+                matches!(self.effect, Effect::NoSchedule | Effect::NoExecute)
+            }
+            "node.kubernetes.io/unreachable" | "node.cloudprovider.kubernetes.io/uninitialized" => {
+                self.effect == Effect::NoSchedule
+            }
+            "karpenter.sh/unregistered" => self.effect == Effect::NoExecute,
+            key => key.starts_with("readiness.k8s.io/"),
+        }
     }
 }
 
 /// How a toleration compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TolerationOperator {
-    /// Key and value are equal.
+    /// The key and the value are equal; an empty key matches every taint.
     Equal,
     /// The key is equal; an empty key matches every taint.
     Exists,
@@ -102,7 +106,7 @@ pub enum TolerationOperator {
 /// What a pod puts up with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Toleration {
-    /// Empty matches every key, with `Exists`.
+    /// Empty matches every key. (The API server lets that through only with `Exists`.)
     pub key: String,
     /// How `value` is compared.
     pub operator: TolerationOperator,
@@ -131,9 +135,9 @@ impl Toleration {
         if !self.key.is_empty() && self.key != taint.key {
             return false;
         }
-        let numbers = || Some((taint.value.parse::<i64>().ok()?, self.value.parse::<i64>().ok()?));
+        let numbers = || Some((decimal_integer(&taint.value)?, decimal_integer(&self.value)?));
         match self.operator {
-            TolerationOperator::Equal => !self.key.is_empty() && self.value == taint.value,
+            TolerationOperator::Equal => self.value == taint.value,
             TolerationOperator::Exists => true,
             TolerationOperator::Lt => numbers().is_some_and(|(taint, own)| taint < own),
             TolerationOperator::Gt => numbers().is_some_and(|(taint, own)| taint > own),
@@ -141,7 +145,155 @@ impl Toleration {
     }
 }
 
+/// An integer written the one way Kubernetes accepts in taints: no plus sign and no leading zeros.
+fn decimal_integer(text: &str) -> Option<i64> {
+    text.parse().ok().filter(|number: &i64| number.to_string() == text)
+}
+
 /// The first taint that none of `tolerations` answers.
 pub fn first_untolerated<'t>(taints: &'t [Taint], tolerations: &[Toleration]) -> Option<&'t Taint> {
     taints.iter().find(|taint| !tolerations.iter().any(|toleration| toleration.tolerates(taint)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `key=value:effect`.
+    fn taint(text: &str) -> Taint {
+        let (rest, effect) = text.rsplit_once(':').unwrap();
+        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+        Taint { key: key.to_owned(), value: value.to_owned(), effect: effect.to_owned().into() }
+    }
+
+    fn toleration(
+        key: &str,
+        operator: TolerationOperator,
+        value: &str,
+        effect: &str,
+    ) -> Toleration {
+        Toleration {
+            key: key.to_owned(),
+            operator,
+            value: value.to_owned(),
+            effect: (!effect.is_empty()).then(|| effect.to_owned().into()),
+        }
+    }
+
+    #[test]
+    fn tolerations_by_key_value_and_effect() {
+        use TolerationOperator::{Equal, Exists};
+        for (key, operator, value, effect, tolerated) in [
+            ("gpu", Equal, "a", "NoSchedule", true),
+            ("gpu", Equal, "b", "NoSchedule", false),
+            ("gpu", Equal, "", "NoSchedule", false),
+            ("cpu", Equal, "a", "NoSchedule", false),
+            ("gpu", Equal, "a", "NoExecute", false),
+            ("gpu", Equal, "a", "", true),
+            ("gpu", Exists, "", "NoSchedule", true),
+            ("gpu", Exists, "b", "NoSchedule", true),
+            ("gpu", Exists, "", "PreferNoSchedule", false),
+            ("gpu", Exists, "", "", true),
+            ("cpu", Exists, "", "", false),
+            ("", Exists, "", "", true),
+            ("", Exists, "", "NoExecute", false),
+            ("", Equal, "a", "", true),
+            ("", Equal, "b", "", false),
+        ] {
+            let toleration = toleration(key, operator, value, effect);
+            assert_eq!(
+                toleration.tolerates(&taint("gpu=a:NoSchedule")),
+                tolerated,
+                "{toleration:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn tolerations_by_number() {
+        use TolerationOperator::{Gt, Lt};
+        for (taint_value, operator, value, tolerated) in [
+            ("4", Lt, "5", true),
+            ("5", Lt, "5", false),
+            ("6", Gt, "5", true),
+            ("5", Gt, "5", false),
+            ("-6", Lt, "-5", true),
+            ("0", Gt, "-1", true),
+            // Only integers written in the one plain way are compared.
+            ("05", Lt, "6", false),
+            ("5", Lt, "+6", false),
+            ("-0", Lt, "6", false),
+            ("5.0", Lt, "6", false),
+            ("", Lt, "6", false),
+            ("5", Lt, "", false),
+            ("a", Lt, "b", false),
+            ("9223372036854775808", Gt, "1", false),
+        ] {
+            let taint = taint(&format!("size={taint_value}:NoSchedule"));
+            let toleration = toleration("size", operator, value, "");
+            assert_eq!(toleration.tolerates(&taint), tolerated, "{taint} {operator:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn every_taint_needs_an_answer() {
+        let taints = ["a:NoSchedule", "b:PreferNoSchedule", "c=1:NoExecute"].map(taint);
+        let exists = |key: &str| toleration(key, TolerationOperator::Exists, "", "");
+        let first = |tolerations: &[Toleration]| {
+            first_untolerated(&taints, tolerations).map(ToString::to_string)
+        };
+        assert_eq!(first(&[]).as_deref(), Some("a:NoSchedule"));
+        assert_eq!(first(&[exists("a"), exists("c")]).as_deref(), Some("b:PreferNoSchedule"));
+        let relaxed = Toleration::prefer_no_schedule();
+        assert_eq!(first(&[exists("a"), relaxed.clone()]).as_deref(), Some("c=1:NoExecute"));
+        assert_eq!(first(&[exists("a"), relaxed, exists("c")]), None);
+        assert_eq!(first(&[exists("")]), None);
+    }
+
+    #[test]
+    fn key_and_effect_make_a_taint() {
+        assert!(taint("a=1:NoSchedule").matches(&taint("a=2:NoSchedule")));
+        assert!(!taint("a=1:NoSchedule").matches(&taint("a=1:NoExecute")));
+        assert!(!taint("a=1:NoSchedule").matches(&taint("b=1:NoSchedule")));
+    }
+
+    #[test]
+    fn taints_of_starting_nodes() {
+        for ephemeral in [
+            "node.kubernetes.io/not-ready:NoSchedule",
+            "node.kubernetes.io/not-ready:NoExecute",
+            "node.kubernetes.io/unreachable:NoSchedule",
+            "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule",
+            "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule",
+            "karpenter.sh/unregistered:NoExecute",
+            "readiness.k8s.io/network:NoSchedule",
+            "readiness.k8s.io/network=pending:NoExecute",
+        ] {
+            assert!(taint(ephemeral).is_ephemeral(), "{ephemeral}");
+        }
+        for lasting in [
+            "node.kubernetes.io/not-ready:PreferNoSchedule",
+            "node.kubernetes.io/unreachable:NoExecute",
+            "node.cloudprovider.kubernetes.io/uninitialized:NoExecute",
+            "karpenter.sh/unregistered:NoSchedule",
+            "karpenter.sh/disrupted:NoSchedule",
+            "node.kubernetes.io/unschedulable:NoSchedule",
+            "node.kubernetes.io/disk-pressure:NoSchedule",
+            "x.readiness.k8s.io/network:NoSchedule",
+        ] {
+            assert!(!taint(lasting).is_ephemeral(), "{lasting}");
+        }
+    }
+
+    #[test]
+    fn unknown_effects_are_kept() {
+        let json = r#"{"key":"a","value":"1","effect":"NoSchedule"}"#;
+        let read: Taint = serde_json::from_str(json).unwrap();
+        assert_eq!(read, taint("a=1:NoSchedule"));
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
+        let json = r#"{"key":"a","effect":"NoAdmit"}"#;
+        let read: Taint = serde_json::from_str(json).unwrap();
+        assert_eq!(read.effect, Effect::Other("NoAdmit".to_owned()));
+        assert_eq!(serde_json::to_string(&read).unwrap(), json);
+    }
 }

@@ -1,2 +1,52 @@
-//! Joiner.
-fn main() {}
+//! `joiner`: machines for Kubernetes on private clouds.
+//!
+//! The program is a match from command to function. Data goes to stdout, talk to stderr; what each
+//! exit code means is in [`errors`].
+
+mod bench;
+mod cli;
+mod errors;
+mod explain;
+mod input;
+mod output;
+mod plan;
+mod settings;
+mod table;
+mod text;
+mod workload;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::{
+    cli::{Cli, Command, Explain},
+    errors::{Exit, Failure},
+};
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(exit) => exit.into(),
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Plan(args) => plan::run(&args),
+        Command::Explain(Explain::Pod(args)) => explain::run(&args),
+        Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
+        Command::Bench(args) => bench::run(&args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "joiner", &mut script);
+            output::bytes(&script).map(|()| Exit::Success)
+        }
+    }
+}
+
+/// All CRDs as one stream of YAML documents.
+fn crds() -> String {
+    let documents = joiner_api::crd::crds();
+    documents.iter().map(|crd| format!("---\n{}", joiner_api::crd::to_yaml(crd))).collect()
+}

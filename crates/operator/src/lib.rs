@@ -1,1 +1,13 @@
 //! From Kubernetes objects to a snapshot.
+//!
+//! [`files`] reads objects as `kubectl get -o yaml|json` prints them, [`objects`] holds them typed
+//! and validated, and [`index`] turns them into the planner's words. The index is the only place
+//! that knows how a Node and its `NodeClaim` become one machine, what a pod really asks for, or
+//! where its volumes allow it to be.
+//!
+//! This crate knows no cloud: the catalog of instance types is given to it.
+
+pub mod files;
+pub mod index;
+pub mod objects;
+mod validate;

@@ -1,0 +1,231 @@
+//! Whether the machines of a claim suit the claim's pods.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+use joiner_core::{
+    label,
+    pod::{AttachedVolume, PodVolumes, Role},
+    quantity::Quantity,
+    resources::Resources,
+};
+
+use crate::{
+    compat,
+    facts::{Facts, SpecFacts},
+    finding::{Findings, Rule},
+    metadata,
+    ports::Ports,
+    shape::Shape,
+};
+
+/// By how much a price may differ because it was written down and read again.
+const PRICE_TOLERANCE: f64 = 1e-9;
+
+/// Checks claim number `number`.
+pub(crate) fn check(facts: &Facts<'_>, number: usize, shape: &Shape<'_>, findings: &mut Findings) {
+    let claim = &facts.plan.claims[number];
+    let name = facts.claim_name(number);
+    for (rule, message) in &shape.problems {
+        findings.add(*rule, &name, message);
+    }
+    metadata::check(&name, claim, shape, &facts.snapshot.catalog.well_known, findings);
+    if let Some(price) = shape.price
+        && (price - claim.price).abs() > PRICE_TOLERANCE * price.abs().max(1.0)
+    {
+        let message = format!("its price is {} and its cheapest type costs {price}", claim.price);
+        findings.add(Rule::TypePrice, &name, message);
+    }
+    let one = OneClaim { facts, shape, name, pods: &facts.placement.claims[number] };
+    one.check_labels_and_taints(findings);
+    one.check_volumes(findings);
+    one.check_requests(&claim.requests, findings);
+    one.check_room(findings);
+    one.check_ports(findings);
+    one.check_volume_limits(findings);
+}
+
+struct OneClaim<'c, 'a> {
+    facts: &'c Facts<'a>,
+    shape: &'c Shape<'a>,
+    name: String,
+    pods: &'c [usize],
+}
+
+impl<'a> OneClaim<'_, 'a> {
+    /// Pods of one spec have the same trouble, so one of them speaks for all.
+    fn check_labels_and_taints(&self, findings: &mut Findings) {
+        let mut seen = BTreeSet::new();
+        for &pod in self.pods {
+            if !seen.insert(self.facts.spec_of[pod]) {
+                continue;
+            }
+            let spec = self.facts.spec(pod);
+            let taints = &self.shape.pool.pool.taints;
+            if let Some(taint) = compat::first_forbidding(taints, &spec.spec.tolerations) {
+                let message = format!("it does not tolerate {taint} of {}", self.name);
+                findings.add(Rule::Taint, self.facts.pod(pod).key(), message);
+            }
+            if let Some(why) = self.unsuitable(pod, spec) {
+                let message = format!("{} does not suit it: {why}", self.name);
+                findings.add(Rule::Requirement, self.facts.pod(pod).key(), message);
+            }
+        }
+    }
+
+    /// Why none of a pod's alternatives is sure to be met.
+    fn unsuitable(&self, pod: usize, spec: &SpecFacts<'_>) -> Option<String> {
+        let well_known = &self.facts.snapshot.catalog.well_known;
+        let shortfalls =
+            self.shape.left.shortfalls(self.facts.spec_of[pod], spec, well_known);
+        // Nobody can promise the fields of a node that does not exist. Pods that move are not
+        // asked about them.
+        let promised = |i: usize| {
+            self.facts.pod(pod).role == Role::Moving
+                || !spec.spec.node_affinity.get(i).is_some_and(|term| term.has_fields)
+        };
+        let mut first = None;
+        for (i, wanted) in spec.alternatives.iter().enumerate() {
+            let why = match &shortfalls[i] {
+                Some(why) => why.clone(),
+                None if !promised(i) => "it selects nodes by their fields".to_owned(),
+                None => {
+                    let of_type = wanted.get(label::INSTANCE_TYPE);
+                    let refused = |name: &&str| of_type.is_some_and(|wanted| !wanted.has(name));
+                    let name = self.shape.allowed_types.iter().copied().find(refused)?;
+                    format!("it may become a {name}")
+                }
+            };
+            first.get_or_insert(why);
+        }
+        first
+    }
+
+    fn check_volumes(&self, findings: &mut Findings) {
+        let well_known = &self.facts.snapshot.catalog.well_known;
+        let mut seen: BTreeSet<*const PodVolumes> = BTreeSet::new();
+        for &pod in self.pods {
+            let pod = self.facts.pod(pod);
+            let alternatives = &pod.volumes.alternatives;
+            if alternatives.is_empty() || !seen.insert(Arc::as_ptr(&pod.volumes)) {
+                continue;
+            }
+            let left = &self.shape.left.requirements;
+            let whys: Option<Vec<String>> =
+                alternatives.iter().map(|at| compat::shortfall(left, at, well_known)).collect();
+            if let Some(why) = whys.and_then(|whys| whys.into_iter().next()) {
+                let message = format!("{} may be where its volumes are not: {why}", self.name);
+                findings.add(Rule::VolumeTopology, pod.key(), message);
+            }
+        }
+    }
+
+    /// At least what the pods ask for, at most what the pods and their daemons ask for.
+    ///
+    /// How much of the daemons counts depends, in Karpenter, on the order in which it meets types.
+    fn check_requests(&self, requests: &Resources, findings: &mut Findings) {
+        let columns = &self.facts.specs.columns;
+        let least = self.facts.requests(self.pods);
+        let mut daemons = columns.zeros();
+        // Daemons of types that were cut off a long list may count too.
+        let cut = self.shape.types.len() >= self.facts.settings.instance_types_max;
+        let all = 0..self.shape.pool.types.len();
+        let types: Box<dyn Iterator<Item = usize>> =
+            if cut { Box::new(all) } else { Box::new(self.shape.types.iter().copied()) };
+        let mut loads = BTreeSet::new();
+        for load in types.map(|i| &self.shape.pool.types[i].daemons) {
+            if loads.insert(Rc::as_ptr(load)) {
+                for (most, own) in daemons.iter_mut().zip(&load.possible) {
+                    *most = (*most).max(*own);
+                }
+            }
+        }
+        let stated = columns.row(requests);
+        for (i, resource) in columns.names().iter().enumerate() {
+            let quantity = |nanos| Quantity::from_nanos(nanos, requests.get(resource).format());
+            if stated[i] < least[i] || stated[i] > least[i] + daemons[i] {
+                let message = format!(
+                    "its requests say {} of {resource}; its pods ask for {} and daemons for up to {}",
+                    quantity(stated[i]),
+                    quantity(least[i]),
+                    quantity(daemons[i]),
+                );
+                findings.add(Rule::ClaimRequests, &self.name, message);
+            }
+        }
+        for (resource, quantity) in requests.iter() {
+            if quantity > Quantity::ZERO && !columns.names().contains(&resource) {
+                let message = format!("its requests say {quantity} of {resource}; no pod asks for it");
+                findings.add(Rule::ClaimRequests, &self.name, message);
+            }
+        }
+    }
+
+    fn check_room(&self, findings: &mut Findings) {
+        let requests = self.facts.requests(self.pods);
+        for (each, offer) in self.shape.listed() {
+            let daemons = &each.daemons.certain;
+            let holds = offer.rooms.iter().any(|room| room.holds(&requests, daemons));
+            let Some(room) = offer.rooms.first().filter(|_| !holds) else { continue };
+            let mut wanted = requests.clone();
+            crate::amounts::add(&mut wanted, daemons);
+            let why = self.facts.specs.columns.shortage(&wanted, room).unwrap_or_default();
+            let message = format!("type {} is too small: {why}", each.of.name);
+            findings.add(Rule::TypeTooSmall, &self.name, message);
+        }
+    }
+
+    fn check_ports(&self, findings: &mut Findings) {
+        let mut ports = Ports::default();
+        for &pod in self.pods {
+            let pod = self.facts.pod(pod);
+            for port in &pod.spec.host_ports {
+                if let Some(other) = ports.take(port, pod) {
+                    let message = format!("{port} is also wanted by {} on {}", other.key(), self.name);
+                    findings.add(Rule::HostPort, pod.key(), message);
+                }
+            }
+        }
+        if ports.is_empty() {
+            return;
+        }
+        let mut loads = BTreeSet::new();
+        for (each, _) in self.shape.listed() {
+            if !loads.insert(Rc::as_ptr(&each.daemons)) {
+                continue;
+            }
+            for &port in &each.daemons.ports {
+                if let Some(pod) = ports.holder(port) {
+                    let message = format!("a daemon of type {} has {port}", each.of.name);
+                    findings.add(Rule::HostPort, pod.key(), message);
+                }
+            }
+        }
+    }
+
+    fn check_volume_limits(&self, findings: &mut Findings) {
+        let attached: BTreeSet<&AttachedVolume> =
+            self.pods.iter().flat_map(|&pod| &self.facts.pod(pod).volumes.attached).collect();
+        if attached.is_empty() {
+            return;
+        }
+        for (each, _) in self.shape.listed().filter(|(each, _)| !each.of.volume_limits.is_empty()) {
+            let all = attached.union(&each.daemons.volumes);
+            let counts = all.fold(BTreeMap::<&str, u32>::new(), |mut counts, volume| {
+                *counts.entry(&volume.driver).or_default() += 1;
+                counts
+            });
+            for (driver, limit) in &each.of.volume_limits {
+                let count = counts.get(driver.as_str()).copied().unwrap_or_default();
+                if count > *limit {
+                    let message =
+                        format!("{count} volumes of {driver}, and a {} attaches {limit}", each.of.name);
+                    findings.add(Rule::VolumeLimitOfType, &self.name, message);
+                }
+            }
+        }
+    }
+}

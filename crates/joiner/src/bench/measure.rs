@@ -1,0 +1,121 @@
+//! Planning one workload several times, in a process of its own so that its memory can be seen.
+
+use std::{fs, path::Path, process::Command, time::Instant};
+
+use joiner_core::{plan::Plan, settings::PreferencePolicy};
+use serde::{Deserialize, Serialize};
+
+use super::folder::Folder;
+use crate::{
+    cli::InputArgs,
+    errors::{Exit, Failure},
+    input, output,
+    settings::Settings,
+};
+
+/// What planning one workload took and gave.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Measurement {
+    /// Pods to place.
+    pub(super) pods: usize,
+    /// Pods without a place.
+    pub(super) unplaced: usize,
+    /// Claims to make.
+    pub(super) claims: usize,
+    /// What they cost in an hour.
+    pub(super) price: f64,
+    /// What no plan could cost less than.
+    pub(super) lower_bound: f64,
+    /// How long each run took.
+    pub(super) seconds: Vec<f64>,
+    /// The most memory that the process had, reading the files included.
+    pub(super) peak_bytes: u64,
+    /// What is wrong with the plan.
+    pub(super) findings: Vec<String>,
+    /// Why pods have no place, a few examples.
+    pub(super) examples: Vec<String>,
+}
+
+/// How many unplaced pods are told about.
+const EXAMPLES: usize = 5;
+
+/// Has a child process measure.
+pub(super) fn in_child(
+    folder: &Folder,
+    runs: usize,
+    preferences: PreferencePolicy,
+) -> Result<Measurement, Failure> {
+    let failed = |problem: String| Failure::bad_input(format!("the measuring process {problem}"));
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::bad_input(format!("cannot find this program: {error}")))?;
+    let output = Command::new(program)
+        .args(["bench", "--measure"])
+        .arg(folder.path())
+        .args(["--runs", &runs.to_string()])
+        .args((preferences == PreferencePolicy::Ignore).then_some("--ignore-preferences"))
+        .output()
+        .map_err(|error| failed(format!("did not start: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(failed(format!("ended with {}: {}", output.status, said.trim())));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| failed(format!("gave no measurement: {error}")))
+}
+
+/// Measures in this process, and prints the measurement as JSON.
+pub(super) fn run(
+    path: &Path,
+    runs: usize,
+    preferences: PreferencePolicy,
+) -> Result<Exit, Failure> {
+    let folder = Folder::open(path);
+    let input = InputArgs {
+        files: vec![folder.snapshot()],
+        instance_types: Some(folder.instance_types()),
+    };
+    let settings = Settings::for_bench(preferences);
+    let snapshot = input::snapshot(&input::objects(&input)?, &input, &settings)?;
+    let mut seconds = Vec::new();
+    let mut first: Option<Plan> = None;
+    let mut findings = Vec::new();
+    for _ in 0..runs.max(1) {
+        let start = Instant::now();
+        let plan = joiner_plan::provision(&snapshot, &settings.plan).plan;
+        seconds.push(start.elapsed().as_secs_f64());
+        if first.as_ref().is_some_and(|first| *first != plan) {
+            findings.push("the same input gave two different plans".to_owned());
+        }
+        first.get_or_insert(plan);
+    }
+    let plan = first.expect("there was at least one run");
+    let peak_bytes = peak_memory();
+    let unplaced = || plan.unschedulable.iter().chain(&plan.deferred);
+    findings.extend(
+        joiner_check::check(&snapshot, &settings.plan, &plan).iter().map(ToString::to_string),
+    );
+    output::json(&Measurement {
+        pods: snapshot.pods.len(),
+        unplaced: unplaced().count(),
+        claims: plan.claims.len(),
+        price: plan.price(),
+        lower_bound: joiner_check::lower_bound(&snapshot, &plan),
+        seconds,
+        peak_bytes,
+        findings,
+        examples: unplaced()
+            .take(EXAMPLES)
+            .map(|one| format!("{}: {}", one.pod, one.message))
+            .collect(),
+    })
+    .map(|()| Exit::Success)
+}
+
+/// The most memory this process has had, in bytes; 0 where the system does not tell.
+fn peak_memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or_default() * 1024
+}

@@ -1,0 +1,59 @@
+//! Random numbers that are the same on every machine and in every release.
+
+/// The SplitMix64 generator of Steele, Lea and Flood: tiny, fast, and good enough to draw workloads.
+#[derive(Debug, Clone)]
+pub(super) struct Random(u64);
+
+impl Random {
+    /// A generator that gives the same numbers for the same seed.
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub(super) fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One of `choices`. The tiny bias of a remainder does not matter here.
+    pub(super) fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[(self.number() % choices.len() as u64) as usize]
+    }
+
+    /// Something that looks like a UID, so that pods of one size come in no particular order.
+    pub(super) fn uid(&mut self) -> String {
+        let (high, low) = (self.number(), self.number());
+        format!(
+            "{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+            high >> 32,
+            (high >> 16) & 0xFFFF,
+            high & 0xFFF,
+            low >> 52,
+            low & 0xFFFF_FFFF_FFFF
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_first_numbers_come_out() {
+        let mut random = Random::new(1_234_567);
+        let first: Vec<u64> = (0..3).map(|_| random.number()).collect();
+        assert_eq!(
+            first,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn uids_have_the_usual_form() {
+        assert_eq!(Random::new(1).uid().split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+    }
+}

@@ -1,0 +1,82 @@
+//! The command line as typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{bench::BenchArgs, output::Format, settings::RawSettings};
+
+/// Gives Kubernetes on private clouds the machines it needs.
+#[derive(Debug, Parser)]
+#[command(name = "joiner", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show which machines the pods of a cluster need; nothing is changed
+    Plan(Box<PlanArgs>),
+    /// Say why something is as it is
+    #[command(subcommand)]
+    Explain(Explain),
+    /// Print the CRDs as YAML
+    Crds,
+    /// Measure the planner on known workloads
+    Bench(BenchArgs),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What to explain.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Explain {
+    /// Say where a pod would be placed, or what every NodePool has against it
+    Pod(Box<ExplainPodArgs>),
+}
+
+/// `joiner plan`.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// How to print the plan
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Format,
+    /// Exit with 3 instead of 0 when machines would be made
+    #[arg(long = "detailed-exitcode")]
+    pub(crate) detailed_exit_code: bool,
+    #[command(flatten)]
+    pub(crate) settings: RawSettings,
+}
+
+/// `joiner explain pod`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainPodArgs {
+    /// The pod; without a namespace it is in `default`
+    #[arg(value_name = "[NAMESPACE/]NAME")]
+    pub(crate) pod: String,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) settings: RawSettings,
+}
+
+/// Where a cluster is read from.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// What `kubectl get … -o yaml` printed: files, folders, or - for stdin
+    #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The machines that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses
+    #[arg(long, value_name = "FILE")]
+    pub(crate) instance_types: Option<PathBuf>,
+}

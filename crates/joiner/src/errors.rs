@@ -1,0 +1,87 @@
+//! How a command ends: exit codes, and what is said when it ends badly.
+
+use std::{error::Error, io, process::ExitCode};
+
+/// How a command that did its work ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Success,
+    /// Done, and something would change (only with `--detailed-exitcode`).
+    WouldChange,
+    /// The checker refuses the plan: a bug of ours, and never a plan to act on.
+    Refused,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Success => 0,
+            Exit::WouldChange => 3,
+            Exit::Refused => EXIT_BUG,
+        })
+    }
+}
+
+/// sysexits.h's "internal software error".
+const EXIT_BUG: u8 = 70;
+/// Bad input or a bad command line; clap uses the same number.
+const EXIT_BAD_INPUT: u8 = 2;
+/// The work was right but its result could not be written.
+const EXIT_OUTPUT: u8 = 1;
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What the user gave cannot be used. Each problem is one message.
+    BadInput(Vec<String>),
+    /// The result could not be written.
+    Output(io::Error),
+}
+
+impl Failure {
+    /// One problem with what the user gave.
+    pub(crate) fn bad_input(problem: impl Into<String>) -> Self {
+        Self::BadInput(vec![problem.into()])
+    }
+
+    /// Tells the user, and how the process ends.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::BadInput(problems) => {
+                for problem in &problems {
+                    eprintln!("joiner: {problem}");
+                }
+                ExitCode::from(EXIT_BAD_INPUT)
+            }
+            // The reader has seen enough, as `joiner plan | head` has.
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Self::Output(error) => {
+                eprintln!("joiner: the output could not be written: {error}");
+                ExitCode::from(EXIT_OUTPUT)
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// An error and its causes as one sentence. A cause that the text before it already holds is left
+/// out, since many libraries repeat theirs.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,124 @@
+//! `joiner plan`: what would be made for the pods of a cluster. Nothing is changed.
+
+use std::time::Instant;
+
+use joiner_check::Finding;
+use joiner_core::{
+    plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
+    settings::PlanSettings,
+    snapshot::Snapshot,
+};
+use joiner_plan::Planned;
+use serde::Serialize;
+
+use crate::{
+    cli::PlanArgs,
+    errors::{Exit, Failure},
+    input,
+    output::{self, Format},
+    settings::Settings,
+    table, text,
+};
+
+/// A plan in figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Summary {
+    /// Pods to place.
+    pub(crate) pods: usize,
+    /// Pods that have a place.
+    pub(crate) placed: usize,
+    /// Claims to make.
+    pub(crate) claims: usize,
+    /// What the claims cost in an hour.
+    pub(crate) price: f64,
+    /// What no plan could cost less than.
+    pub(crate) lower_bound: f64,
+    /// How long the planner took.
+    pub(crate) solve_seconds: f64,
+    /// Whether the independent checker accepts the plan.
+    pub(crate) checked: bool,
+}
+
+/// A plan, its figures, and what the checker says of it.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) planned: Planned,
+    pub(crate) summary: Summary,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Plans and has the plan checked.
+pub(crate) fn plan_and_check(snapshot: &Snapshot, settings: &PlanSettings) -> Checked {
+    let start = Instant::now();
+    let planned = joiner_plan::provision(snapshot, settings);
+    let solve_seconds = start.elapsed().as_secs_f64();
+    let findings = joiner_check::check(snapshot, settings, &planned.plan);
+    let plan = &planned.plan;
+    let summary = Summary {
+        pods: plan.placed() + plan.unschedulable.len() + plan.deferred.len(),
+        placed: plan.placed(),
+        claims: plan.claims.len(),
+        price: plan.price(),
+        lower_bound: joiner_check::lower_bound(snapshot, plan),
+        solve_seconds,
+        checked: findings.is_empty(),
+    };
+    Checked { planned, summary, findings }
+}
+
+/// The document that programs read. The order of fields is part of the format.
+#[derive(Debug, Serialize)]
+struct Document<'p> {
+    claims: &'p [PlannedClaim],
+    existing: &'p [ExistingPlacement],
+    unschedulable: &'p [Unplaced],
+    deferred: &'p [Unplaced],
+    summary: &'p Summary,
+}
+
+/// Runs `joiner plan`.
+pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
+    let settings = Settings::try_from(&args.settings)?;
+    let objects = input::objects(&args.input)?;
+    let snapshot = input::snapshot(&objects, &args.input, &settings)?;
+    let Checked { planned, summary, findings } = plan_and_check(&snapshot, &settings.plan);
+    for note in &planned.report.pools {
+        output::talk(&format!("joiner: {}", pool_note(note)));
+    }
+    let Plan { claims, existing, unschedulable, deferred } = &planned.plan;
+    let document = Document { claims, existing, unschedulable, deferred, summary: &summary };
+    match args.output {
+        Format::Table | Format::Wide => {
+            let wide = args.output == Format::Wide;
+            output::text(&table::render(&snapshot, &planned.plan, &summary, wide))?;
+        }
+        Format::Json => output::json(&document)?,
+        Format::Yaml => output::yaml(&document)?,
+    }
+    if !findings.is_empty() {
+        refuse(&findings);
+        return Ok(Exit::Refused);
+    }
+    let changes = args.detailed_exit_code && summary.claims > 0;
+    Ok(if changes { Exit::WouldChange } else { Exit::Success })
+}
+
+/// Says that a plan must not be acted on.
+pub(crate) fn refuse(findings: &[Finding]) {
+    output::talk(&format!(
+        "joiner: the plan is wrong, do not act on it ({}). This is a bug in joiner: please report \
+         it with the input.",
+        text::count(findings.len(), "finding")
+    ));
+    for finding in findings {
+        output::talk(&format!("  {finding}"));
+    }
+}
+
+fn pool_note(reason: &joiner_core::reason::Reason) -> String {
+    match &reason.node_pool {
+        Some(pool) => format!("NodePool {pool:?}: {}", reason.message),
+        None => reason.message.clone(),
+    }
+}

@@ -1,0 +1,352 @@
+//! Settings: from flags and variables as typed to values that can be used.
+//!
+//! Names and defaults are Karpenter's, so that a plan made on a desk is the one the controller would
+//! make. Each setting is also read from the variable of the same name in capitals.
+
+mod scheduler_config;
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use clap::Args;
+use joiner_core::{
+    pod::SpreadConstraint,
+    settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
+};
+
+use crate::errors::Failure;
+
+/// Settings as typed. Everything is text, so that all problems can be told at once.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct RawSettings {
+    /// What to do with things pods prefer: Respect (as long as possible) or Ignore
+    #[arg(long, env, value_name = "POLICY", default_value = "Respect", hide_env_values = true)]
+    preference_policy: String,
+    /// What to do when minValues cannot be met: Strict (refuse) or BestEffort (lower it)
+    #[arg(long, env, value_name = "POLICY", default_value = "Strict", hide_env_values = true)]
+    min_values_policy: String,
+    /// Whether pods that use Dynamic Resource Allocation are left out
+    #[arg(long, env, value_name = "BOOL", default_value = "true", hide_env_values = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    ignore_dra_requests: String,
+    /// Which optional features are on: NAME=BOOL, separated by commas
+    #[arg(long, env, value_name = "GATES", default_value = GATES, hide_env_values = true)]
+    feature_gates: String,
+    /// Default topology spread, as YAML or JSON: podTopologySpread.defaultConstraints
+    #[arg(long, env, value_name = "YAML", default_value = "", hide_env_values = true)]
+    #[arg(hide_default_value = true)]
+    scheduler_config: String,
+    /// Instance types of KWOKNodeClass pools, where --instance-types is not given
+    #[arg(long, env, value_name = "FILE", hide_env_values = true)]
+    instance_types_file_path: Option<String>,
+    /// Which pods to place: every unbound one, or only those found unschedulable
+    #[arg(long, value_name = "RULE", default_value = "unbound")]
+    pending: String,
+    /// Let pods take other machines when reserved ones are used up, instead of waiting
+    #[arg(long)]
+    reserved_fallback: bool,
+    /// Accepted for Karpenter's sake: the planner needs one core only
+    #[arg(long, env, value_name = "MILLICORES", default_value = "1000", hide_env_values = true)]
+    cpu_requests: String,
+    /// Share of a VM's memory that its guest does not see; KWOK's machines have none
+    #[arg(long, env, value_name = "SHARE", hide_env_values = true)]
+    vm_memory_overhead_percent: Option<String>,
+    /// Price of a vCPU hour where a cloud has no prices of its own; KWOK has
+    #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
+    price_per_vcpu: Option<String>,
+    /// Price of an hour of 10^9 bytes of memory, likewise
+    #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
+    price_per_gb: Option<String>,
+    /// Price of a GPU hour, likewise
+    #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
+    price_per_gpu: Option<String>,
+    /// Price of a VM hour whatever its size, likewise
+    #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
+    price_per_vm: Option<String>,
+}
+
+/// Karpenter's gates and their defaults.
+const GATES: &str = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,\
+                     NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false";
+
+/// Settings that can be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    /// What the planner is told.
+    pub(crate) plan: PlanSettings,
+    /// Optional features.
+    pub(crate) gates: FeatureGates,
+    /// Which pods to place.
+    pub(crate) pending: Pending,
+    /// Spread constraints for pods that have none of their own.
+    pub(crate) default_spread: Vec<SpreadConstraint>,
+    /// Instance types of KWOK's pools, if not the built-in ones.
+    pub(crate) kwok_instance_types: Option<PathBuf>,
+}
+
+/// The optional features that a snapshot depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct FeatureGates {
+    /// Whether `NodeOverlay`s change prices and capacities.
+    pub(crate) node_overlay: bool,
+    /// Whether pools with `replicas` are kept apart.
+    pub(crate) static_capacity: bool,
+    /// Whether `CapacityBuffer`s ask for spare room.
+    pub(crate) capacity_buffer: bool,
+}
+
+/// Which pods to place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pending {
+    /// Every pod without a node.
+    Unbound,
+    /// Only those that the cluster's scheduler could not place.
+    Unschedulable,
+}
+
+impl Settings {
+    /// What Karpenter's own benchmark runs with: reserved capacity is never waited for.
+    pub(crate) fn for_bench(preferences: PreferencePolicy) -> Self {
+        Self {
+            plan: PlanSettings { preferences, reserved_fallback: true, ..PlanSettings::default() },
+            gates: FeatureGates::default(),
+            pending: Pending::Unbound,
+            default_spread: Vec::new(),
+            kwok_instance_types: None,
+        }
+    }
+}
+
+impl TryFrom<&RawSettings> for Settings {
+    type Error = Failure;
+
+    /// Checks everything before it gives up, so that nobody has to fix one setting at a time.
+    fn try_from(raw: &RawSettings) -> Result<Self, Failure> {
+        let mut problems = Problems::default();
+        let gates = problems.gates(&raw.feature_gates);
+        let gate = |name: &str| gates.get(name).copied().unwrap_or_default();
+        let settings = Self {
+            plan: PlanSettings {
+                preferences: problems.choice(
+                    "preference-policy",
+                    &raw.preference_policy,
+                    [("Respect", PreferencePolicy::Respect), ("Ignore", PreferencePolicy::Ignore)],
+                ),
+                min_values: problems.choice(
+                    "min-values-policy",
+                    &raw.min_values_policy,
+                    [
+                        ("Strict", MinValuesPolicy::Strict),
+                        ("BestEffort", MinValuesPolicy::BestEffort),
+                    ],
+                ),
+                ignore_dra: problems.choice(
+                    "ignore-dra-requests",
+                    &raw.ignore_dra_requests,
+                    [("true", true), ("false", false)],
+                ),
+                reserved_capacity: gate("ReservedCapacity"),
+                reserved_fallback: raw.reserved_fallback,
+                ..PlanSettings::default()
+            },
+            gates: FeatureGates {
+                node_overlay: gate("NodeOverlay"),
+                static_capacity: gate("StaticCapacity"),
+                capacity_buffer: gate("CapacityBuffer"),
+            },
+            pending: problems.choice(
+                "pending",
+                &raw.pending,
+                [("unbound", Pending::Unbound), ("unschedulable", Pending::Unschedulable)],
+            ),
+            default_spread: problems.default_spread(&raw.scheduler_config),
+            kwok_instance_types: raw.instance_types_file_path.as_ref().map(PathBuf::from),
+        };
+        problems.number::<i64>("cpu-requests", Some(&raw.cpu_requests), |_| true);
+        problems.number("vm-memory-overhead-percent", raw.vm_memory_overhead_percent.as_ref(), |n| {
+            (0.0..1.0).contains(n)
+        });
+        for (name, price) in [
+            ("price-per-vcpu", &raw.price_per_vcpu),
+            ("price-per-gb", &raw.price_per_gb),
+            ("price-per-gpu", &raw.price_per_gpu),
+            ("price-per-vm", &raw.price_per_vm),
+        ] {
+            problems.number(name, price.as_ref(), |price: &f64| price.is_finite() && *price >= 0.0);
+        }
+        if problems.0.is_empty() { Ok(settings) } else { Err(Failure::BadInput(problems.0)) }
+    }
+}
+
+/// What is wrong with settings, one message each.
+///
+/// COMPAT: Karpenter takes the default when a variable holds no valid number or boolean, without a
+/// word (pkg/utils/env); here it is an error, because a plan with other settings than the user
+/// believes in is worse than none.
+#[derive(Debug, Default)]
+struct Problems(Vec<String>);
+
+impl Problems {
+    fn add(&mut self, setting: &str, value: &str, remedy: &str) {
+        let variable = match setting {
+            "pending" => String::new(),
+            _ => format!(" ({})", setting.replace('-', "_").to_uppercase()),
+        };
+        self.0.push(format!("--{setting}{variable} cannot be {value:?}: {remedy}"));
+    }
+
+    /// One of a few words. What follows an error is the first choice, and never used.
+    fn choice<T: Copy, const N: usize>(
+        &mut self,
+        setting: &str,
+        value: &str,
+        choices: [(&str, T); N],
+    ) -> T {
+        if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == value) {
+            return *choice;
+        }
+        let words = choices.map(|(word, _)| word).join(" or ");
+        self.add(setting, value, &format!("use {words}"));
+        choices[0].1
+    }
+
+    /// Karpenter's gates, with the given ones changed. Unknown names are accepted, as in Karpenter.
+    fn gates<'g>(&mut self, given: &'g str) -> BTreeMap<&'g str, bool> {
+        let mut gates = BTreeMap::new();
+        for pair in GATES.split(',').chain(given.split(',')).map(str::trim) {
+            let value = pair.split_once('=').map(|(name, value)| (name.trim(), value.trim().parse()));
+            match value {
+                Some((name, Ok(on))) => {
+                    gates.insert(name, on);
+                }
+                _ if pair.is_empty() => {}
+                _ => self.add("feature-gates", pair, "use NAME=true or NAME=false"),
+            }
+        }
+        gates
+    }
+
+    fn default_spread(&mut self, text: &str) -> Vec<SpreadConstraint> {
+        scheduler_config::parse(text).unwrap_or_else(|problems| {
+            for problem in problems {
+                self.0.push(format!("--scheduler-config (SCHEDULER_CONFIG): {problem}"));
+            }
+            Vec::new()
+        })
+    }
+
+    /// A number that is accepted, but that no part of planning on files reads.
+    fn number<T: std::str::FromStr>(
+        &mut self,
+        setting: &str,
+        value: Option<&String>,
+        allowed: impl Fn(&T) -> bool,
+    ) {
+        if let Some(value) = value
+            && !value.parse().is_ok_and(|number| allowed(&number))
+        {
+            let remedy = match setting {
+                "cpu-requests" => "use a whole number of millicores",
+                "vm-memory-overhead-percent" => "use a share from 0 to below 1, such as 0.075",
+                _ => "use a price, 0 or more",
+            };
+            self.add(setting, value, remedy);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, Parser};
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn settings(flags: &[&str]) -> Result<Settings, Vec<String>> {
+        let cli = Cli::parse_from([&["joiner", "plan", "-f", "x"], flags].concat());
+        let Command::Plan(args) = cli.command else { panic!("this is a plan") };
+        Settings::try_from(&args.settings).map_err(|failure| match failure {
+            Failure::BadInput(problems) => problems,
+            Failure::Output(error) => panic!("{error}"),
+        })
+    }
+
+    #[test]
+    fn the_defaults_are_karpenters() {
+        let settings = settings(&[]).unwrap();
+        assert_eq!(settings.plan, PlanSettings::default());
+        assert_eq!(settings.gates, FeatureGates::default());
+        assert_eq!(settings.pending, Pending::Unbound);
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let settings = settings(&[
+            "--preference-policy=Ignore",
+            "--min-values-policy=BestEffort",
+            "--ignore-dra-requests=false",
+            "--feature-gates=NodeOverlay=true, ReservedCapacity=false,FromTheFuture=true",
+            "--pending=unschedulable",
+            "--reserved-fallback",
+            "--cpu-requests=5000",
+            "--price-per-vcpu=0.03",
+        ])
+        .unwrap();
+        assert_eq!(
+            settings.plan,
+            PlanSettings {
+                preferences: PreferencePolicy::Ignore,
+                min_values: MinValuesPolicy::BestEffort,
+                ignore_dra: false,
+                reserved_capacity: false,
+                reserved_fallback: true,
+                ..PlanSettings::default()
+            }
+        );
+        assert!(settings.gates.node_overlay && !settings.gates.capacity_buffer);
+        assert_eq!(settings.pending, Pending::Unschedulable);
+    }
+
+    #[test]
+    fn a_switch_alone_means_true() {
+        assert!(settings(&["--ignore-dra-requests"]).unwrap().plan.ignore_dra);
+    }
+
+    #[test]
+    fn all_problems_are_told_at_once_with_flag_and_variable() {
+        let problems = settings(&[
+            "--preference-policy=ignore",
+            "--feature-gates=NodeOverlay=yes,Odd",
+            "--pending=all",
+            "--cpu-requests=1.5",
+            "--vm-memory-overhead-percent=7.5",
+            "--price-per-vm=-1",
+            "--scheduler-config={podTopologySpread: {defaultConstraint: []}}",
+        ])
+        .unwrap_err();
+        expect_test::expect![[r#"
+            --feature-gates (FEATURE_GATES) cannot be "NodeOverlay=yes": use NAME=true or NAME=false
+            --feature-gates (FEATURE_GATES) cannot be "Odd": use NAME=true or NAME=false
+            --preference-policy (PREFERENCE_POLICY) cannot be "ignore": use Respect or Ignore
+            --pending cannot be "all": use unbound or unschedulable
+            --scheduler-config (SCHEDULER_CONFIG): error: line 1 column 22: unknown field `defaultConstraint`, expected one of defaultConstraints
+             --> <input>:1:22
+              |
+            1 | {podTopologySpread: {defaultConstraint: []}}
+              |                      ^ unknown field `defaultConstraint`, expected one of defaultConstraints
+            --cpu-requests (CPU_REQUESTS) cannot be "1.5": use a whole number of millicores
+            --vm-memory-overhead-percent (VM_MEMORY_OVERHEAD_PERCENT) cannot be "7.5": use a share from 0 to below 1, such as 0.075
+            --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more"#]].assert_eq(&problems.join("\n"));
+    }
+
+    #[test]
+    fn every_variable_is_the_flag_in_capitals() {
+        let command = Cli::command();
+        let plan = command.find_subcommand("plan").unwrap();
+        for arg in plan.get_arguments() {
+            if let (Some(long), Some(variable)) = (arg.get_long(), arg.get_env()) {
+                assert_eq!(*variable, *long.replace('-', "_").to_uppercase());
+            }
+        }
+    }
+}

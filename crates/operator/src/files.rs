@@ -1,0 +1,268 @@
+//! Reading objects from files, as `kubectl get -o yaml|json` prints them.
+//!
+//! Single objects, many documents and Lists may be mixed. JSON is read in place; YAML is split into
+//! documents first, and Lists are read item by item, so that time and memory grow with the input
+//! and not faster.
+
+mod json;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+use std::{
+    fmt::{self, Display, Formatter},
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    objects::{Body, Head, Objects, Origin, Refusal},
+    validate::Invalid,
+};
+
+/// The path that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// Why objects could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A file or folder is not there or may not be read.
+    #[error("{path} cannot be read; check that it is there and that you may read it")]
+    Io {
+        /// The path as given or found.
+        path: String,
+        /// What the operating system says.
+        #[source]
+        source: io::Error,
+    },
+    /// A file is no text.
+    #[error("{path}: byte {byte} is not UTF-8; save the file as UTF-8 text")]
+    NotText {
+        /// The file.
+        path: String,
+        /// Offset of the first byte that is wrong.
+        byte: usize,
+    },
+    /// A document is neither JSON nor YAML.
+    #[error("{place}: is not valid {format}: {problem}")]
+    Syntax {
+        /// Where.
+        place: Place,
+        /// `JSON` or `YAML`.
+        format: &'static str,
+        /// What the parser says, with line and column.
+        problem: String,
+    },
+    /// An object is not as its kind must be.
+    #[error("{place}: {object}{}: {problem}", field_text(.field))]
+    Refused {
+        /// Where.
+        place: Place,
+        /// Kind, namespace and name.
+        object: String,
+        /// Path of the field; empty for the whole object.
+        field: String,
+        /// What is wrong and what to write instead.
+        problem: String,
+    },
+    /// Two objects are the same.
+    #[error("{place}: {object} was already in {first}; remove one")]
+    Duplicate {
+        /// Where the second is.
+        place: Place,
+        /// Where the first is.
+        first: Place,
+        /// Kind, namespace and name.
+        object: String,
+    },
+}
+
+fn field_text(field: &str) -> String {
+    if field.is_empty() { String::new() } else { format!(": {field}") }
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// Number of the document, from 1.
+    pub document: u32,
+    /// Number of the item in a list, from 1.
+    pub item: Option<u32>,
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: document {}", self.file, self.document)?;
+        self.item.map_or(Ok(()), |item| write!(f, ", item {item}"))
+    }
+}
+
+/// Reads every object below `paths`: a file, a folder of `*.yaml`, `*.yml` and `*.json`, or `-` for
+/// `stdin`.
+pub fn read(paths: &[PathBuf], mut stdin: impl Read) -> Result<Objects, ReadError> {
+    let mut reader = Reader::default();
+    for path in paths {
+        if path.as_os_str() == STANDARD_INPUT {
+            let mut bytes = Vec::new();
+            let outcome = stdin.read_to_end(&mut bytes);
+            outcome.map_err(|source| ReadError::Io { path: "standard input".to_owned(), source })?;
+            reader.read_bytes("standard input", bytes)?;
+            continue;
+        }
+        for file in files_below(path)? {
+            let bytes = fs::read(&file).map_err(|source| unreadable(&file, source))?;
+            reader.read_bytes(&file.display().to_string(), bytes)?;
+        }
+    }
+    Ok(reader.objects)
+}
+
+fn unreadable(path: &Path, source: io::Error) -> ReadError {
+    ReadError::Io { path: path.display().to_string(), source }
+}
+
+/// The file itself, or the files of a folder in order of path.
+fn files_below(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let metadata = fs::metadata(path).map_err(|source| unreadable(path, source))?;
+    if !metadata.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).map_err(|source| unreadable(&folder, source))?;
+        for entry in entries {
+            let entry = entry.map_err(|source| unreadable(&folder, source))?;
+            let found = entry.path();
+            // A link is followed to a file but not to a folder, so that no loop can arise.
+            let kind = entry.file_type().map_err(|source| unreadable(&found, source))?;
+            if kind.is_dir() {
+                folders.push(found);
+            } else if is_snapshot_file(&found) && found.is_file() {
+                files.push(found);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn is_snapshot_file(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("yaml" | "yml" | "json"))
+}
+
+/// Objects read so far, and where.
+#[derive(Default)]
+struct Reader {
+    objects: Objects,
+    files: Vec<String>,
+    document: u32,
+}
+
+impl Reader {
+    fn read_bytes(&mut self, file: &str, bytes: Vec<u8>) -> Result<(), ReadError> {
+        let text = String::from_utf8(bytes).map_err(|error| ReadError::NotText {
+            path: file.to_owned(),
+            byte: error.utf8_error().valid_up_to(),
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        self.files.push(file.to_owned());
+        self.document = 0;
+        if !text.trim_start().starts_with(['{', '[']) {
+            return yaml::read(self, text);
+        }
+        // YAML's flow style starts like JSON, and so does a YAML file with a JSON document in it.
+        match json::documents(text) {
+            Ok(documents) => json::read(self, &documents),
+            Err(_) if !file.ends_with(".json") && yaml::is_readable(text) => yaml::read(self, text),
+            Err(error) => Err(self.syntax("JSON", error.to_string())),
+        }
+    }
+
+    fn syntax(&self, format: &'static str, problem: String) -> ReadError {
+        ReadError::Syntax { place: self.place(0), format, problem }
+    }
+
+    fn place(&self, item: u32) -> Place {
+        let file = self.files.len().saturating_sub(1) as u32;
+        self.place_of(Origin { file, document: self.document.max(1), item })
+    }
+
+    fn place_of(&self, origin: Origin) -> Place {
+        Place {
+            file: self.files.get(origin.file as usize).cloned().unwrap_or_default(),
+            document: origin.document,
+            item: (origin.item > 0).then_some(origin.item),
+        }
+    }
+
+    fn refused(&self, item: u32, object: &str, invalid: Invalid) -> ReadError {
+        ReadError::Refused {
+            place: self.place(item),
+            object: object.to_owned(),
+            field: invalid.field,
+            problem: invalid.problem,
+        }
+    }
+
+    /// Takes the object whose head is known, from the document that is being read.
+    fn add(&mut self, mut head: Head, body: &impl Body, item: u32) -> Result<(), ReadError> {
+        let file = (self.files.len() - 1) as u32;
+        let origin = Origin { file, document: self.document, item };
+        match self.objects.add(&mut head, body, origin) {
+            Ok(()) => Ok(()),
+            Err(Refusal::Invalid(invalid)) => Err(self.refused(item, &head.to_string(), invalid)),
+            Err(Refusal::Duplicate(first)) => Err(ReadError::Duplicate {
+                place: self.place(item),
+                first: self.place_of(first),
+                object: head.to_string(),
+            }),
+        }
+    }
+}
+
+/// What a document that is no object should be.
+const NOT_AN_OBJECT: &str = "is not a Kubernetes object; write apiVersion, kind and metadata";
+
+/// The kind of a list's items, where they do not say it themselves: `Pod` for a `PodList`.
+fn item_kind(list: &Head) -> Option<&str> {
+    list.kind.strip_suffix("List").filter(|kind| !kind.is_empty())
+}
+
+/// Fills in what an item of a typed list leaves out, and refuses what has no kind at all.
+fn complete(mut head: Head, list: Option<&Head>) -> Result<Head, Invalid> {
+    if head.kind.is_empty()
+        && let Some(list) = list
+        && let Some(kind) = item_kind(list)
+    {
+        kind.clone_into(&mut head.kind);
+        head.api_version.clone_from(&list.api_version);
+    }
+    for (field, text) in [("kind", &head.kind), ("apiVersion", &head.api_version)] {
+        if text.is_empty() {
+            return Err(Invalid::new(field, "is missing; write apiVersion and kind"));
+        }
+    }
+    Ok(head)
+}
+
+/// Decodes a tree. The slower reader that remembers fields is only asked when something is wrong.
+impl Body for Value {
+    fn decode<T: DeserializeOwned>(&self) -> Result<T, Invalid> {
+        T::deserialize(self).or_else(|_| serde_path_to_error::deserialize(self).map_err(invalid))
+    }
+}
+
+/// A decoder's complaint and the field it is about.
+fn invalid<E: Display>(error: serde_path_to_error::Error<E>) -> Invalid {
+    let path = error.path().to_string();
+    let field = if path == "." { String::new() } else { path };
+    Invalid::new(field, error.into_inner().to_string())
+}

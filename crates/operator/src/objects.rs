@@ -1,0 +1,250 @@
+//! The objects of a cluster, by kind.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt::{self, Display, Formatter},
+};
+
+use joiner_api::{
+    capacity_buffer::CapacityBuffer, node_claim::NodeClaim, node_overlay::NodeOverlay,
+    node_pool::NodePool,
+};
+use k8s_openapi::{
+    api::{
+        apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+        batch::v1::Job,
+        core::v1::{
+            Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate,
+            ReplicationController, Service,
+        },
+        policy::v1::PodDisruptionBudget,
+        scheduling::v1::PriorityClass,
+        storage::v1::{CSINode, StorageClass, VolumeAttachment},
+    },
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::validate::{Invalid, Validate};
+
+/// The namespace of a namespaced object that names none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+/// What ends the kinds that are taken for a provider's settings.
+const NODE_CLASS_SUFFIX: &str = "NodeClass";
+
+/// An object of any kind that pools take their provider's settings from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeClass {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// The whole object.
+    pub object: Value,
+}
+
+/// Where an object was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Index of the file among those read.
+    pub(crate) file: u32,
+    /// From 1.
+    pub(crate) document: u32,
+    /// From 1, in a list; 0 for an object that is a document of its own.
+    pub(crate) item: u32,
+}
+
+/// What can be told of an object before it is decoded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Head {
+    pub(crate) api_version: String,
+    pub(crate) kind: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+}
+
+impl Head {
+    /// The API group; empty for the core one.
+    pub(crate) fn group(&self) -> &str {
+        self.api_version.split_once('/').map_or("", |(group, _)| group)
+    }
+}
+
+impl Display for Head {
+    /// `Pod shop/web-1`.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        match (&self.namespace, self.name.is_empty()) {
+            (_, true) => Ok(()),
+            (Some(namespace), false) => write!(f, " {namespace}/{}", self.name),
+            (None, false) => write!(f, " {}", self.name),
+        }
+    }
+}
+
+/// The text of an object, in whatever form it was read.
+pub(crate) trait Body {
+    /// Decodes the object, or says which field stands in the way.
+    fn decode<T: DeserializeOwned>(&self) -> Result<T, Invalid>;
+}
+
+/// Why an object was not taken.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// A field is not as it must be.
+    Invalid(Invalid),
+    /// The same object was read before, there.
+    Duplicate(Origin),
+}
+
+impl From<Invalid> for Refusal {
+    fn from(invalid: Invalid) -> Self {
+        Self::Invalid(invalid)
+    }
+}
+
+/// Declares the kinds that are read: field of [`Objects`], type, API group, kind, scope.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ident = $group:literal $kind:literal $scope:ident;)+) => {
+        /// Typed objects of a cluster, each valid and there once.
+        #[derive(Debug, Default)]
+        pub struct Objects {
+            $($(#[doc = $doc])+ pub $field: Vec<$type>,)+
+            /// Providers' settings, of any kind that ends in `NodeClass`.
+            pub node_classes: Vec<NodeClass>,
+            /// How many objects of which other kinds there were.
+            pub ignored: BTreeMap<String, usize>,
+            seen: HashMap<String, Origin>,
+        }
+
+        impl Objects {
+            /// Takes an object of whatever kind. Its head learns the namespace it is in.
+            pub(crate) fn add(
+                &mut self,
+                head: &mut Head,
+                body: &impl Body,
+                origin: Origin,
+            ) -> Result<(), Refusal> {
+                match (head.group(), head.kind.as_str()) {
+                    $(($group, $kind) => {
+                        head.namespace = kinds!(@namespace $scope head);
+                        self.claim(head, origin)?;
+                        self.$field.push(decode(body, head)?);
+                    })+
+                    (group, kind) if kind.ends_with(NODE_CLASS_SUFFIX) => {
+                        let (group, kind) = (group.to_owned(), kind.to_owned());
+                        head.namespace = None;
+                        self.claim(head, origin)?;
+                        let object = body.decode()?;
+                        let name = head.name.clone();
+                        self.node_classes.push(NodeClass { group, kind, name, object });
+                    }
+                    (_, kind) => *self.ignored.entry(kind.to_owned()).or_default() += 1,
+                }
+                Ok(())
+            }
+        }
+
+        $(impl HasMetadata for $type {
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.metadata
+            }
+        })+
+    };
+    (@namespace namespaced $head:ident) => {
+        $head
+            .namespace
+            .take()
+            .filter(|namespace| !namespace.is_empty())
+            .or_else(|| Some(DEFAULT_NAMESPACE.to_owned()))
+    };
+    (@namespace cluster $head:ident) => { None };
+}
+
+trait HasMetadata {
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+}
+
+kinds! {
+    /// Pods, bound or not.
+    pods: Pod = "" "Pod" namespaced;
+    /// Nodes.
+    nodes: Node = "" "Node" cluster;
+    /// Namespaces.
+    namespaces: Namespace = "" "Namespace" cluster;
+    /// Daemon sets.
+    daemon_sets: DaemonSet = "apps" "DaemonSet" namespaced;
+    /// Deployments.
+    deployments: Deployment = "apps" "Deployment" namespaced;
+    /// Replica sets.
+    replica_sets: ReplicaSet = "apps" "ReplicaSet" namespaced;
+    /// Stateful sets.
+    stateful_sets: StatefulSet = "apps" "StatefulSet" namespaced;
+    /// Jobs.
+    jobs: Job = "batch" "Job" namespaced;
+    /// Services.
+    services: Service = "" "Service" namespaced;
+    /// Replication controllers.
+    replication_controllers: ReplicationController = "" "ReplicationController" namespaced;
+    /// Persistent volume claims.
+    persistent_volume_claims: PersistentVolumeClaim = "" "PersistentVolumeClaim" namespaced;
+    /// Persistent volumes.
+    persistent_volumes: PersistentVolume = "" "PersistentVolume" cluster;
+    /// Storage classes.
+    storage_classes: StorageClass = "storage.k8s.io" "StorageClass" cluster;
+    /// What storage drivers say about nodes.
+    csi_nodes: CSINode = "storage.k8s.io" "CSINode" cluster;
+    /// Volumes attached to nodes.
+    volume_attachments: VolumeAttachment = "storage.k8s.io" "VolumeAttachment" cluster;
+    /// Pod disruption budgets.
+    pod_disruption_budgets: PodDisruptionBudget = "policy" "PodDisruptionBudget" namespaced;
+    /// Priority classes.
+    priority_classes: PriorityClass = "scheduling.k8s.io" "PriorityClass" cluster;
+    /// Pod templates.
+    pod_templates: PodTemplate = "" "PodTemplate" namespaced;
+    /// Node pools.
+    node_pools: NodePool = "karpenter.sh" "NodePool" cluster;
+    /// Node claims.
+    node_claims: NodeClaim = "karpenter.sh" "NodeClaim" cluster;
+    /// Node overlays.
+    node_overlays: NodeOverlay = "karpenter.sh" "NodeOverlay" cluster;
+    /// Capacity buffers.
+    capacity_buffers: CapacityBuffer = "autoscaling.x-k8s.io" "CapacityBuffer" namespaced;
+}
+
+impl Objects {
+    /// Notes that the object is there, and refuses it if it was before or has no usable name.
+    fn claim(&mut self, head: &Head, origin: Origin) -> Result<(), Refusal> {
+        if head.name.is_empty() {
+            return Err(Invalid::new("metadata.name", "is missing; give the object a name").into());
+        }
+        if head.name.contains('/') {
+            return Err(Invalid::new("metadata.name", "contains a slash; choose another name").into());
+        }
+        let key = format!(
+            "{}/{}/{}/{}",
+            head.group(),
+            head.kind,
+            head.namespace.as_deref().unwrap_or_default(),
+            head.name
+        );
+        match self.seen.insert(key, origin) {
+            Some(first) => Err(Refusal::Duplicate(first)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn decode<T: DeserializeOwned + Validate + HasMetadata>(
+    body: &impl Body,
+    head: &Head,
+) -> Result<T, Invalid> {
+    let mut object: T = body.decode()?;
+    object.metadata_mut().namespace.clone_from(&head.namespace);
+    object.validate()?;
+    Ok(object)
+}

@@ -1,0 +1,172 @@
+//! The kinds whose CRDs Joiner serves.
+
+use joiner_api::{
+    capacity_buffer::CapacityBuffer,
+    node_claim::NodeClaim,
+    node_class_reference::NodeClassReference,
+    node_overlay::NodeOverlay,
+    node_pool::NodePool,
+    requirement::Requirement,
+};
+use joiner_core::resources::NODES;
+use joiner_plan::overlay::PriceChange;
+
+use super::{Invalid, Sign, Validate, Within, each, one_of, quantities, taint};
+
+/// What a pool's `minValues` may be, by the CRD.
+const MIN_VALUES: std::ops::RangeInclusive<i64> = 1..=50;
+
+impl Validate for NodePool {
+    fn validate(&self) -> Result<(), Invalid> {
+        let spec = &self.spec;
+        let template = &spec.template.spec;
+        let Some(class) = &template.node_class_ref else {
+            let problem = "is missing; write {group: ..., kind: ..., name: ...} of a NodeClass";
+            return Err(Invalid::new("spec.template.spec.nodeClassRef", problem));
+        };
+        node_class(class).within("spec.template.spec.nodeClassRef")?;
+        each("requirements", &template.requirements, requirement).within("spec.template.spec")?;
+        each("taints", template.taints.iter().flatten(), taint).within("spec.template.spec")?;
+        each("startupTaints", template.startup_taints.iter().flatten(), taint)
+            .within("spec.template.spec")?;
+        quantities("spec.limits", Some(&spec.limits), Sign::NotNegative)?;
+        if let Some(weight) = spec.weight.filter(|weight| !(1..=100).contains(weight)) {
+            return Err(Invalid::new("spec.weight", format!("is {weight}; write 1 to 100")));
+        }
+        if let Some(replicas) = spec.replicas {
+            return fixed_size(self, replicas);
+        }
+        Ok(())
+    }
+}
+
+/// A pool that keeps a number of machines knows neither weight nor other limits.
+fn fixed_size(pool: &NodePool, replicas: i64) -> Result<(), Invalid> {
+    if replicas < 0 {
+        return Err(Invalid::new("spec.replicas", format!("is {replicas}; write 0 or more")));
+    }
+    if pool.spec.weight.is_some() {
+        return Err(Invalid::new("spec.weight", "has no meaning with replicas; remove one"));
+    }
+    match pool.spec.limits.keys().find(|name| *name != NODES) {
+        Some(name) => Err(Invalid::new(
+            format!("spec.limits.{name}"),
+            "has no meaning with replicas; limit nodes, or remove replicas",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn node_class(class: &NodeClassReference) -> Result<(), Invalid> {
+    for (field, text) in [("group", &class.group), ("kind", &class.kind), ("name", &class.name)] {
+        if text.is_empty() {
+            return Err(Invalid::new(field, "is missing; name the NodeClass fully"));
+        }
+    }
+    if class.group.contains('/') {
+        return Err(Invalid::new("group", "contains a version; write the group alone"));
+    }
+    Ok(())
+}
+
+fn requirement(requirement: &Requirement) -> Result<(), Invalid> {
+    let Requirement { key, operator, values, min_values } = requirement;
+    if key.is_empty() {
+        return Err(Invalid::new("key", "is empty; name a label"));
+    }
+    one_of(
+        "operator",
+        operator,
+        &["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte"],
+    )?;
+    match operator.as_str() {
+        "In" if values.is_empty() => {
+            return Err(Invalid::new("values", "is empty; In needs values"));
+        }
+        "Gt" | "Lt" | "Gte" | "Lte" => match values.as_slice() {
+            [value] if value.parse::<i64>().is_ok_and(|number| number >= 0) => {}
+            _ => {
+                let problem = format!("{operator} needs one whole number of 0 or more");
+                return Err(Invalid::new("values", problem));
+            }
+        },
+        _ => {}
+    }
+    let Some(min) = min_values else { return Ok(()) };
+    if !MIN_VALUES.contains(min) {
+        let (least, most) = (MIN_VALUES.start(), MIN_VALUES.end());
+        return Err(Invalid::new("minValues", format!("is {min}; write {least} to {most}")));
+    }
+    let count = values.len();
+    if operator == "In" && (count as i64) < *min {
+        let problem = format!("is {min}, but there are {count} values; add values or lower it");
+        return Err(Invalid::new("minValues", problem));
+    }
+    Ok(())
+}
+
+impl Validate for NodeClaim {
+    fn validate(&self) -> Result<(), Invalid> {
+        let spec = &self.spec;
+        each("requirements", &spec.requirements, requirement).within("spec")?;
+        each("taints", &spec.taints, taint).within("spec")?;
+        each("startupTaints", &spec.startup_taints, taint).within("spec")?;
+        let requests = spec.resources.as_ref().map(|resources| &resources.requests);
+        quantities("spec.resources.requests", requests, Sign::NotNegative)?;
+        let Some(status) = &self.status else { return Ok(()) };
+        quantities("status.capacity", Some(&status.capacity), Sign::Any)?;
+        quantities("status.allocatable", Some(&status.allocatable), Sign::Any)
+    }
+}
+
+impl Validate for NodeOverlay {
+    fn validate(&self) -> Result<(), Invalid> {
+        let spec = &self.spec;
+        each("requirements", &spec.requirements, |written| {
+            if written.operator == "NotIn" && written.values.is_empty() {
+                return Err(Invalid::new("values", "is empty; NotIn needs values"));
+            }
+            requirement(written)
+        })
+        .within("spec")?;
+        quantities("spec.capacity", Some(&spec.capacity), Sign::NotNegative)?;
+        if spec.price.is_some() && spec.price_adjustment.is_some() {
+            let problem = "cannot be combined with price; remove one";
+            return Err(Invalid::new("spec.priceAdjustment", problem));
+        }
+        let change = |field: &str, text: Option<&String>, is_right: fn(&PriceChange) -> bool| {
+            let Some(text) = text else { return Ok(()) };
+            match text.parse::<PriceChange>() {
+                Ok(change) if is_right(&change) => Ok(()),
+                Ok(_) => Err(Invalid::new(field, format!("is {text:?}; a price has no sign, a change has one"))),
+                Err(error) => Err(Invalid::new(field, error.to_string())),
+            }
+        };
+        change("spec.price", spec.price.as_ref(), |c| matches!(c, PriceChange::Set(_)))?;
+        change("spec.priceAdjustment", spec.price_adjustment.as_ref(), |c| {
+            !matches!(c, PriceChange::Set(_))
+        })
+    }
+}
+
+impl Validate for CapacityBuffer {
+    fn validate(&self) -> Result<(), Invalid> {
+        let spec = &self.spec;
+        quantities("spec.limits", Some(&spec.limits), Sign::NotNegative)?;
+        for (field, number) in [("replicas", spec.replicas), ("percentage", spec.percentage)] {
+            if let Some(number) = number.filter(|number| *number < 0) {
+                let problem = format!("is {number}; write 0 or more");
+                return Err(Invalid::new(field, problem).within("spec"));
+            }
+        }
+        if spec.pod_template_ref.is_some() && spec.scalable_ref.is_some() {
+            let problem = "cannot be combined with podTemplateRef; remove one";
+            return Err(Invalid::new("spec.scalableRef", problem));
+        }
+        if spec.pod_template_ref.is_some() && spec.replicas.is_none() && spec.limits.is_empty() {
+            let problem = "is missing; a podTemplateRef needs replicas or limits";
+            return Err(Invalid::new("spec.replicas", problem));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! What would happen to one pod, and what would have to change for something else to happen.
+
+use joiner_core::{
+    plan::Unplaced,
+    reason::{Reason, ReasonId},
+    settings::PlanSettings,
+    snapshot::Snapshot,
+};
+
+use crate::{provision, provision::Sorted, solve::Solver};
+
+/// What is in store for a pod.
+#[derive(Debug, Clone)]
+pub struct PodExplanation {
+    /// Where it goes.
+    pub fate: Fate,
+    /// What a new machine of each pool would say to it, in the order pools are tried.
+    pub pools: Vec<PoolVerdict>,
+}
+
+/// Where a pod goes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fate {
+    /// On a machine that exists or is on its way: node and claim name, either may be empty.
+    Existing {
+        /// The node's name.
+        node: String,
+        /// The claim's name.
+        claim: String,
+    },
+    /// On a claim that the plan opens; its position in the plan.
+    Claim(usize),
+    /// Nowhere.
+    Unschedulable(Unplaced),
+    /// Nowhere yet.
+    Deferred(Unplaced),
+}
+
+/// What a new machine of a pool would say to a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PoolVerdict {
+    /// The pool.
+    pub pool: String,
+    /// The first constraint that refuses the pod; `None` if it would be taken.
+    pub refusal: Option<Reason>,
+    /// What would help.
+    pub remedy: Option<String>,
+}
+
+/// Explains the pod `namespace/name`; `None` if the snapshot has no such pod to place.
+///
+/// The verdicts are those of the end of the pass: with every other pod where the plan puts it.
+pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<PodExplanation> {
+    let index = snapshot.pods.iter().position(|pod| pod.key() == key)?;
+    let plan = provision(snapshot, settings).plan;
+    let holds = |pods: &[String]| pods.iter().any(|pod| pod == key);
+    let unplaced = |list: &[Unplaced]| list.iter().find(|unplaced| unplaced.pod == key).cloned();
+    let fate = if let Some(existing) = plan.existing.iter().find(|existing| holds(&existing.pods)) {
+        Fate::Existing { node: existing.node.clone(), claim: existing.node_claim.clone() }
+    } else if let Some(claim) = plan.claims.iter().position(|claim| holds(&claim.pods)) {
+        Fate::Claim(claim)
+    } else if let Some(deferred) = unplaced(&plan.deferred) {
+        Fate::Deferred(deferred)
+    } else {
+        Fate::Unschedulable(unplaced(&plan.unschedulable)?)
+    };
+    let considered = Sorted::new(snapshot, settings).considered;
+    let pools = if considered.contains(&(index as u32)) {
+        let mut solver = Solver::new(snapshot, settings, &considered);
+        let _ = solver.solve(&considered);
+        solver.pool_verdicts(index as u32)
+    } else {
+        Vec::new()
+    };
+    let verdict = |(pool, refusal): (String, Option<Reason>)| PoolVerdict {
+        pool,
+        remedy: refusal.as_ref().map(remedy),
+        refusal,
+    };
+    Some(PodExplanation { fate, pools: pools.into_iter().map(verdict).collect() })
+}
+
+/// What would make a reason go away.
+pub fn remedy(reason: &Reason) -> String {
+    let fact = |name: &str| reason.params.get(name).map_or("", String::as_str);
+    match reason.id {
+        ReasonId::PoolNone => "create a NodePool, or wait until one is ready".to_owned(),
+        ReasonId::PoolNotReady => {
+            "look at the NodePool's conditions (kubectl describe nodepool) and its NodeClass".to_owned()
+        }
+        ReasonId::PoolNoTypes => {
+            "widen the NodePool's requirements, or look why its NodeClass has no instance types"
+                .to_owned()
+        }
+        ReasonId::PoolTaintUntolerated => {
+            format!("add a toleration for {} to the pod, or use a pool without it", fact("taint"))
+        }
+        ReasonId::PoolLabelUnknown => format!(
+            "set the label {key} in the NodePool's template (spec.template.metadata.labels or \
+             requirements), or drop it from the pod's selector",
+            key = fact("key")
+        ),
+        ReasonId::PoolRequirementConflict => format!(
+            "allow {} {} in the NodePool or its types, or change what the pod requires",
+            fact("key"),
+            fact("wanted")
+        ),
+        ReasonId::PoolLimitReached => {
+            format!("raise spec.limits.{} of the NodePool", fact("resource"))
+        }
+        ReasonId::ShapeTooSmall if fact("missing").is_empty() => {
+            "offer a type that has all of it, or split the pod".to_owned()
+        }
+        ReasonId::ShapeTooSmall => format!(
+            "offer a type with at least {} more {}, or request less",
+            fact("missing"),
+            fact("resource")
+        ),
+        ReasonId::ShapePodsMax => "offer types that take more pods (maxPods)".to_owned(),
+        ReasonId::OfferingNone => {
+            "wait until the offering is available again, or allow other zones or capacity types"
+                .to_owned()
+        }
+        ReasonId::ZoneVolume => {
+            "allow the volumes' zone in the NodePool, or move the volumes".to_owned()
+        }
+        ReasonId::VolumeLimit => {
+            "use types that attach more volumes, or spread the volumes over more pods".to_owned()
+        }
+        ReasonId::TopologySpread => {
+            "let the pool reach the domains with fewest pods, raise maxSkew, or use \
+             whenUnsatisfiable: ScheduleAnyway"
+                .to_owned()
+        }
+        ReasonId::AffinityUnmet => {
+            "start the pod it wants to be near, or make the affinity a preference".to_owned()
+        }
+        ReasonId::AntiAffinityBlocked => {
+            "add domains, run fewer of these pods, or make the anti-affinity a preference; pods \
+             whose domain is still open block all of them until their machine exists"
+                .to_owned()
+        }
+        ReasonId::HostPortTaken => "use another host port, or a Service".to_owned(),
+        ReasonId::DraIgnored => {
+            "request the device as an extended resource; claims are not looked at".to_owned()
+        }
+        ReasonId::MinValuesUnmet => format!(
+            "lower minValues of {} in the NodePool, or set --min-values-policy BestEffort",
+            fact("key")
+        ),
+        ReasonId::PodSelectorRestricted | ReasonId::PodSelectorInvalid => {
+            "change the pod's selector".to_owned()
+        }
+        ReasonId::PodOptedOut => {
+            format!("nothing, if this is intended; else let the pod run where {} is set", fact("key"))
+        }
+        ReasonId::WaitingReservation => {
+            "nothing: it is tried again when reserved capacity is free".to_owned()
+        }
+        ReasonId::WaitingVolume => "see the message: the volume has to be there first".to_owned(),
+    }
+}

@@ -1,0 +1,713 @@
+//! Placing pods: nodes that exist first, then claims opened in this pass, then new claims.
+//!
+//! Pods are taken largest first. A pod that finds no place goes to the back of the queue and is tried again as long as
+//! any other pod is placed, since that may be what it waits for. The order in which places are asked, and in which a
+//! pod's preferences are given up, is Karpenter's; what makes this fast is in the parts: requirements are numbers
+//! ([`labels`]), instance types are rows ([`template`]), equal pods are one [`class`], counts are arrays ([`topology`]).
+
+mod amounts;
+mod bits;
+mod claims;
+mod class;
+mod diagnose;
+mod finish;
+mod labels;
+mod limits;
+mod nodes;
+mod reservations;
+mod template;
+mod topology;
+
+use std::{collections::VecDeque, rc::Rc};
+
+use joiner_core::{
+    pod::{Pod, Role},
+    resources::{CPU, MEMORY},
+    settings::{MinValuesPolicy, PlanSettings},
+    snapshot::Snapshot,
+};
+
+pub(crate) use self::finish::unplaced;
+use self::{
+    amounts::Columns,
+    bits::{Bits, ones},
+    claims::{Claims, Joining},
+    class::{ClassContext, Classes, Variant},
+    labels::{LabelSpace, ReqId},
+    limits::Remaining,
+    nodes::Nodes,
+    reservations::Reservations,
+    template::{Front, Template},
+    topology::{Machine, Topology},
+};
+
+/// More ways than this to settle a claim's domains are not tried for one pod and claim.
+const OPTIONS_MAX: usize = 64;
+
+/// One pass over the pods of a snapshot.
+#[derive(Debug)]
+pub(crate) struct Solver<'s> {
+    snapshot: &'s Snapshot,
+    settings: PlanSettings,
+    columns: Columns,
+    labels: LabelSpace,
+    /// One per usable pool that has types, in the order they are tried.
+    templates: Vec<Template<'s>>,
+    /// Whether the pool's own requirements leave any of its types.
+    usable: Vec<bool>,
+    remaining: Vec<Remaining>,
+    reservations: Reservations,
+    topology: Topology,
+    nodes: Nodes<'s>,
+    claims: Claims<'s>,
+    classes: Classes<'s>,
+    /// The least of each resource that any pod of the pass asks for.
+    least: Vec<i64>,
+    placed: u64,
+}
+
+/// How far a pass has come, as far as a refused pod may care.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Moment {
+    placed: u64,
+    claims: usize,
+    refusal: Refusal,
+}
+
+/// Why a pod found no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Nothing suits.
+    NoPlace,
+    /// Reserved capacity would suit, but is taken; the pod waits for it.
+    Reserved,
+}
+
+/// Where a pass has put its pods. Those not placed have a refusal.
+pub(crate) type Refused = Vec<(u32, Refusal)>;
+
+impl<'s> Solver<'s> {
+    /// Prepares a pass for the pods at the positions `considered`.
+    pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
+        let columns = learn_columns(snapshot);
+        let mut labels = LabelSpace::new(&snapshot.catalog.well_known);
+        let mut templates: Vec<Template<'s>> = snapshot
+            .usable_pools()
+            .into_iter()
+            .filter(|pool| !snapshot.catalog.types(&pool.name).is_empty())
+            .map(|pool| Template::new(snapshot, pool, settings.ignore_dra, &columns, &mut labels))
+            .collect();
+        let reservations = Reservations::new(snapshot, &mut labels);
+        let mut topology = Topology::default();
+        let ctx = ClassContext {
+            snapshot,
+            policy: settings.preferences,
+            templates: &templates,
+            columns: &columns,
+        };
+        let mut classes = Classes::new(ctx, considered, &mut labels, &mut topology);
+        let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels);
+        topology.observe(snapshot, &templates, &nodes, &mut labels);
+        classes.meet_groups(&topology);
+        let usable = templates.iter_mut().map(|template| is_usable(template, settings, &labels)).collect();
+        let least = (0..columns.len())
+            .map(|column| classes.all.iter().map(|class| class.requests[column]).min().unwrap_or(0))
+            .collect();
+        Self {
+            snapshot,
+            settings: settings.clone(),
+            remaining: templates.iter().map(|t| Remaining::new(snapshot, t.pool, &columns)).collect(),
+            claims: Claims::new(columns.len()),
+            columns,
+            labels,
+            templates,
+            usable,
+            reservations,
+            topology,
+            nodes,
+            classes,
+            least,
+            placed: 0,
+        }
+    }
+
+    /// Places what can be placed. Answers with the pods that found no place.
+    pub(crate) fn solve(&mut self, considered: &[u32]) -> Refused {
+        let mut queue: VecDeque<u32> = self.in_order(considered).into();
+        // The length of the queue when a pod was last put back; a pod that meets the same length again has seen a whole
+        // round without progress.
+        let mut put_back_at = vec![usize::MAX; self.snapshot.pods.len()];
+        let mut refused = vec![None; self.snapshot.pods.len()];
+        while let Some(pod) = queue.front().copied() {
+            if put_back_at[pod as usize] == queue.len() {
+                break;
+            }
+            queue.pop_front();
+            match self.place(pod) {
+                Ok(()) => {}
+                Err(refusal) => {
+                    refused[pod as usize] = Some(refusal);
+                    queue.push_back(pod);
+                    put_back_at[pod as usize] = queue.len();
+                }
+            }
+        }
+        let mut left: Vec<u32> = queue.into();
+        left.sort_unstable();
+        left.into_iter().map(|pod| (pod, refused[pod as usize].unwrap_or(Refusal::NoPlace))).collect()
+    }
+
+    /// The largest first; of equals the oldest, then by UID. Pods that only keep room for others come last.
+    ///
+    /// COMPAT: upstream lets those compete by size (D17).
+    fn in_order(&self, considered: &[u32]) -> Vec<u32> {
+        let column = |name| self.columns.column(name);
+        let (cpu, memory) = (column(CPU), column(MEMORY));
+        let mut keyed: Vec<_> = considered
+            .iter()
+            .map(|index| {
+                let pod = &self.snapshot.pods[*index as usize];
+                let class = &self.classes.all[self.classes.of_pod[*index as usize] as usize];
+                let amount = |column: Option<usize>| column.map_or(0, |column| class.requests[column]);
+                let size = (std::cmp::Reverse(amount(cpu)), std::cmp::Reverse(amount(memory)));
+                (pod.role == Role::Buffer, size, pod.created, &*pod.uid, *index)
+            })
+            .collect();
+        keyed.sort_unstable();
+        keyed.into_iter().map(|(.., index)| index).collect()
+    }
+
+    /// Finds a place for a pod, giving up one preference after the other.
+    fn place(&mut self, pod_index: u32) -> Result<(), Refusal> {
+        let class_index = self.classes.of_pod[pod_index as usize] as usize;
+        if let Some(refusal) = self.still_refused(class_index) {
+            return Err(refusal);
+        }
+        let pod = &self.snapshot.pods[pod_index as usize];
+        let mut refusal = Refusal::NoPlace;
+        for variant in 0..self.classes.all[class_index].variants.len() {
+            if let Some(node) = self.find_node(pod, class_index, variant) {
+                self.put_on_node(pod, pod_index, class_index, node);
+                return Ok(());
+            }
+            if let Some((claim, joining)) = self.find_claim(pod, class_index, variant) {
+                self.put_on_claim(pod, pod_index, class_index, claim, joining);
+                return Ok(());
+            }
+            match self.find_template(pod, class_index, variant) {
+                Ok((template, joining)) => {
+                    let claim = self.claims.open(template, &joining);
+                    self.put_on_claim(pod, pod_index, class_index, claim, joining);
+                    self.count_against_limits(claim);
+                    return Ok(());
+                }
+                // The pod may get what it waits for without giving anything up.
+                Err(Refusal::Reserved) => {
+                    refusal = Refusal::Reserved;
+                    break;
+                }
+                Err(Refusal::NoPlace) => {}
+            }
+        }
+        let now = Moment { placed: self.placed, claims: self.claims.len(), refusal };
+        self.classes.all[class_index].refused_at = Some(now);
+        Err(refusal)
+    }
+
+    /// Whether nothing has happened since a pod of this class was refused that could make a difference to it.
+    fn still_refused(&self, class_index: usize) -> Option<Refusal> {
+        let class = &self.classes.all[class_index];
+        let then = class.refused_at?;
+        // Room only shrinks, and requirements only narrow; for a pod that looks at nothing but its own machine, only a
+        // new claim is news.
+        let steady = !class.minds_others()
+            && then.refusal == Refusal::NoPlace
+            && class.variants.iter().all(|v| self.labels.only_well_known(v.wanted.all));
+        let same = then.placed == self.placed || (steady && then.claims == self.claims.len());
+        same.then_some(then.refusal)
+    }
+
+    fn find_node(&mut self, pod: &Pod, class_index: usize, variant_index: usize) -> Option<usize> {
+        let Self { nodes, labels, topology, classes, .. } = self;
+        let class = &mut classes.all[class_index];
+        let (requests, alternatives) = (&class.requests, &class.volume_alternatives);
+        let variant = &mut class.variants[variant_index];
+        let mut domains_suit: Vec<Option<bool>> = Vec::new();
+        for word in variant.first_node_word..nodes.len().div_ceil(64) {
+            let all = Bits::word_of_all(nodes.len(), word);
+            let alive = all & !variant.dead_nodes.word(word);
+            if alive == 0 {
+                if word == variant.first_node_word {
+                    variant.first_node_word += 1;
+                }
+                continue;
+            }
+            for bit in ones(alive & !refused_hosts(variant, topology, true, word)) {
+                let position = word * 64 + bit;
+                let candidate = nodes.candidate(position);
+                if !nodes.fits(position, requests)
+                    || !suits_sort(variant, alternatives, nodes, candidate.sort, labels)
+                    || !candidate.ports_free(pod)
+                {
+                    variant.dead_nodes.insert(position);
+                    continue;
+                }
+                if !candidate.can_attach(pod) {
+                    continue;
+                }
+                domains_suit.resize(nodes.sorts.len(), None);
+                let suits = *domains_suit[candidate.sort]
+                    .get_or_insert_with(|| node_domains_suit(variant, candidate.requirements, topology, labels));
+                if suits {
+                    return Some(position);
+                }
+            }
+        }
+        None
+    }
+
+    fn put_on_node(&mut self, pod: &'s Pod, pod_index: u32, class_index: usize, node: usize) {
+        let class = &self.classes.all[class_index];
+        self.nodes.add(node, pod, pod_index, &class.requests);
+        let candidate = self.nodes.candidate(node);
+        self.topology.record(
+            &class.selecting,
+            &class.declared,
+            Machine::Node(node),
+            candidate.requirements,
+            // Numbers of nodes' taints and of templates' must not meet.
+            (self.templates.len() + candidate.taint_set, &candidate.node.taints),
+            &self.labels,
+        );
+        self.placed += 1;
+    }
+
+    /// The claim with the fewest pods that takes the pod; of equals the one opened first.
+    fn find_claim(&mut self, pod: &Pod, class_index: usize, variant_index: usize) -> Option<(usize, Joining)> {
+        let mut best: Option<((u32, usize), Joining)> = None;
+        for sort in 0..self.claims.sorts.len() {
+            let Some(first) = self.claims.sorts[sort].by_pods.first_key_value() else { continue };
+            let (first_pods, template) = (*first.0, self.claims.sorts[sort].template);
+            let variant = &self.classes.all[class_index].variants[variant_index];
+            if best.as_ref().is_some_and(|((pods, _), _)| *pods < first_pods) || !variant.tolerates[template] {
+                continue;
+            }
+            let requirements = self.claims.sorts[sort].requirements;
+            let options = self.options(requirements, class_index, variant_index);
+            if options.is_empty() {
+                continue;
+            }
+            let limit = best.as_ref().map(|(rank, _)| *rank);
+            if let Some(found) = self.find_claim_of_sort(pod, class_index, variant_index, sort, &options, limit) {
+                best = Some(found);
+            }
+        }
+        best.map(|((_, claim), joining)| (claim, joining))
+    }
+
+    fn find_claim_of_sort(
+        &mut self,
+        pod: &Pod,
+        class_index: usize,
+        variant_index: usize,
+        sort: usize,
+        options: &[ReqId],
+        limit: Option<(u32, usize)>,
+    ) -> Option<((u32, usize), Joining)> {
+        let template = self.claims.sorts[sort].template;
+        let mut at_pods = 0;
+        loop {
+            // The index is only looked at here, but the tests below need the solver whole; the number of pods is a
+            // cursor into it.
+            let (pods, words) = self.claims.sorts[sort].by_pods.range(at_pods..).next()?;
+            let pods = *pods;
+            if limit.is_some_and(|(best, _)| pods > best) {
+                return None;
+            }
+            let words: Vec<(u32, u64)> = words.words().to_vec();
+            for (word, bits) in words {
+                let variant = &self.classes.all[class_index].variants[variant_index];
+                let refused = refused_hosts(variant, &self.topology, false, word as usize);
+                for bit in ones(bits & !variant.dead_claims.word(word as usize) & !refused) {
+                    let claim = word as usize * 64 + bit;
+                    if limit.is_some_and(|best| (pods, claim) > best) {
+                        return None;
+                    }
+                    match self.join(pod, class_index, template, Some(claim), options) {
+                        Ok(joining) => return Some(((pods, claim), joining)),
+                        Err(JoinRefusal { for_good: true, .. }) => {
+                            self.classes.all[class_index].variants[variant_index].dead_claims.insert(claim);
+                        }
+                        Err(_) => {}
+                    }
+                }
+            }
+            at_pods = pods + 1;
+        }
+    }
+
+    /// The first template, in order of weight, that takes the pod.
+    fn find_template(
+        &mut self,
+        pod: &Pod,
+        class_index: usize,
+        variant_index: usize,
+    ) -> Result<(usize, Joining), Refusal> {
+        for template in 0..self.templates.len() {
+            let variant = &self.classes.all[class_index].variants[variant_index];
+            let host = |used: &topology::Use| self.topology.group(used.group).allows_new_host(used.selects_self);
+            if !self.usable[template] || !variant.tolerates[template] || !variant.host_uses.iter().all(host) {
+                continue;
+            }
+            let options = self.options(self.templates[template].requirements, class_index, variant_index);
+            match self.join(pod, class_index, template, None, &options) {
+                Ok(joining) => return Ok((template, joining)),
+                Err(JoinRefusal { reserved: true, .. }) => return Err(Refusal::Reserved),
+                Err(_) => {}
+            }
+        }
+        Err(Refusal::NoPlace)
+    }
+
+    /// What a claim's requirements may become when a pod joins it: one entry per alternative of its volumes and per
+    /// domain it could settle for, in the order they are tried.
+    fn options(&mut self, requirements: ReqId, class_index: usize, variant_index: usize) -> Vec<ReqId> {
+        let Self { labels, topology, classes, .. } = self;
+        let class = &mut classes.all[class_index];
+        let variant = &mut class.variants[variant_index];
+        let joins = match variant.joins.get(&requirements) {
+            Some(known) => Rc::clone(known),
+            None => {
+                let joins: Rc<[ReqId]> = labels
+                    .join(requirements, variant.wanted.all)
+                    .into_iter()
+                    .flat_map(|own| class.volume_alternatives.iter().map(move |volumes| (own, *volumes)))
+                    .filter_map(|(own, volumes)| labels.join(own, volumes))
+                    .collect();
+                variant.joins.insert(requirements, Rc::clone(&joins));
+                joins
+            }
+        };
+        if variant.domain_uses.is_empty() {
+            return joins.to_vec();
+        }
+        joins.iter().flat_map(|joined| settle_domains(variant, *joined, topology, labels)).collect()
+    }
+
+    /// Whether a pod can join a claim, or open one, with one of `options`.
+    fn join(
+        &mut self,
+        pod: &Pod,
+        class_index: usize,
+        template_index: usize,
+        claim: Option<usize>,
+        options: &[ReqId],
+    ) -> Result<Joining, JoinRefusal> {
+        let Self { claims, templates, labels, classes, remaining, settings, reservations, .. } = self;
+        let template = &mut templates[template_index];
+        let requests = &classes.all[class_index].requests;
+        let existing = claim.map(|claim| claims.get(claim));
+        if existing.is_some_and(|claim| !claim.ports_free(pod)) {
+            return Err(JoinRefusal::FOR_GOOD);
+        }
+        let mut rows = match existing {
+            Some(claim) => claim.rows,
+            None => remaining[template_index].rows(template).ok_or(JoinRefusal::FOR_GOOD)?,
+        };
+        if template.has_daemon_ports && !pod.spec.host_ports.is_empty() {
+            rows = template.rows_with_ports(rows, &pod.spec);
+        }
+        let zero;
+        let before = match claim {
+            Some(claim) => claims.requests(claim),
+            None => {
+                zero = vec![0; requests.len()];
+                &zero
+            }
+        };
+        let attaches = template.has_volume_limits
+            && (!pod.volumes.attached.is_empty() || existing.is_some_and(|claim| !claim.volumes.is_empty()));
+        let reserves = settings.reserved_capacity && template.has_reserved;
+        let mut refusal = JoinRefusal { for_good: false, reserved: false };
+        let mut fitted = false;
+        for option in options {
+            let front: Rc<Front> = template.front(*option, rows, labels);
+            if !front.fits(before, requests) {
+                continue;
+            }
+            fitted = true;
+            let mut joining = Joining {
+                requirements: *option,
+                rows,
+                reserved: Vec::new(),
+                min_values_relaxed: existing.is_some_and(|claim| claim.min_values_relaxed),
+            };
+            let min_values = labels.has_min_values(*option);
+            if attaches || reserves || min_values {
+                let mut total = before.to_vec();
+                amounts::add(&mut total, requests);
+                let mut left = template.remaining(*option, rows, &total, labels);
+                if attaches {
+                    let attached = match existing {
+                        Some(claim) => claim.attached_with(pod),
+                        None => count_by_driver(pod),
+                    };
+                    left = template.with_volumes(&left, attached.iter().map(|(driver, n)| (*driver, *n)));
+                }
+                if left.is_empty() {
+                    continue;
+                }
+                if min_values {
+                    let types = template.types_of(&left);
+                    let short = template.short_of_min_values(*option, &types, labels);
+                    let relax = existing.is_none() && settings.min_values == MinValuesPolicy::BestEffort;
+                    if !short.is_empty() && !relax {
+                        continue;
+                    }
+                    for (key, achieved) in short {
+                        joining.requirements = labels.with_min_values(joining.requirements, key, achieved);
+                        joining.min_values_relaxed = true;
+                    }
+                }
+                if reserves {
+                    let held = existing.map_or(&[][..], |claim| &claim.reserved);
+                    match to_reserve(template, &left, *option, held, reservations, settings, labels) {
+                        Some(reserved) => joining.reserved = reserved,
+                        None => {
+                            refusal.reserved = true;
+                            continue;
+                        }
+                    }
+                }
+            }
+            return Ok(joining);
+        }
+        // A claim without room for the pod as it stands will not have room later, whatever domain it settles for.
+        refusal.for_good = !fitted
+            && existing.is_some_and(|claim| !template.front(claim.requirements, rows, labels).fits(before, requests));
+        Err(refusal)
+    }
+
+    fn put_on_claim(&mut self, pod: &'s Pod, pod_index: u32, class_index: usize, claim: usize, joining: Joining) {
+        let class = &self.classes.all[class_index];
+        let (requirements, rows) = (joining.requirements, joining.rows);
+        self.reservations.exchange(&self.claims.get(claim).reserved, &joining.reserved);
+        self.claims.add(claim, pod, pod_index, &class.requests, joining);
+        let template_index = self.claims.get(claim).template;
+        let template = &mut self.templates[template_index];
+        self.topology.record(
+            &class.selecting,
+            &class.declared,
+            Machine::Claim(claim),
+            requirements,
+            (template_index, &template.pool.taints),
+            &self.labels,
+        );
+        if !template.front(requirements, rows, &self.labels).fits(self.claims.requests(claim), &self.least) {
+            self.claims.close(claim);
+        }
+        self.placed += 1;
+    }
+
+    fn count_against_limits(&mut self, claim: usize) {
+        let opened = self.claims.get(claim);
+        let (index, requirements, rows) = (opened.template, opened.requirements, opened.rows);
+        if self.remaining[index].unlimited() {
+            return;
+        }
+        let template = &mut self.templates[index];
+        let left = template.remaining(requirements, rows, self.claims.requests(claim), &self.labels);
+        let types = template.types_of(&left);
+        self.remaining[index].take(template, &types);
+    }
+}
+
+/// Why a pod cannot join a claim.
+#[derive(Debug, Clone, Copy)]
+struct JoinRefusal {
+    /// Whether it never will.
+    for_good: bool,
+    /// Whether reserved capacity would have suited, but is taken.
+    reserved: bool,
+}
+
+impl JoinRefusal {
+    const FOR_GOOD: Self = Self { for_good: true, reserved: false };
+}
+
+/// Every resource that anything of the snapshot mentions.
+fn learn_columns(snapshot: &Snapshot) -> Columns {
+    let mut columns = Columns::default();
+    let mut visited = rustc_hash::FxHashSet::default();
+    let bound = snapshot.nodes.iter().flat_map(|node| &node.pods);
+    for pod in snapshot.pods.iter().chain(bound) {
+        if visited.insert(&raw const *pod.spec) {
+            columns.learn(&pod.spec.requests);
+        }
+    }
+    for daemon in &snapshot.daemons {
+        columns.learn(&daemon.spec.requests);
+    }
+    for node in &snapshot.nodes {
+        columns.learn(&node.allocatable);
+        columns.learn(&node.counted_capacity());
+    }
+    for pool in &snapshot.pools {
+        columns.learn(&pool.limits);
+    }
+    for instance_type in snapshot.catalog.by_pool.values().flat_map(|types| types.iter()) {
+        columns.learn(&instance_type.capacity);
+        columns.learn(&instance_type.overhead.total());
+        for offering in &instance_type.offerings {
+            columns.learn(&offering.capacity);
+            columns.learn(&offering.overhead);
+        }
+    }
+    columns
+}
+
+/// Whether a pool's own requirements leave any of its types, enough for its `minValues`.
+fn is_usable(template: &mut Template<'_>, settings: &PlanSettings, labels: &LabelSpace) -> bool {
+    let rows = template.meeting(template.requirements, labels);
+    let types = template.types_of(&rows);
+    !types.is_empty()
+        && (settings.min_values == MinValuesPolicy::BestEffort
+            || template.short_of_min_values(template.requirements, &types, labels).is_empty())
+}
+
+/// Which of 64 machines the pod's spread and affinity over hosts refuse.
+#[inline]
+fn refused_hosts(variant: &Variant, topology: &Topology, nodes: bool, word: usize) -> u64 {
+    variant
+        .host_uses
+        .iter()
+        .map(|used| topology.group(used.group).refused_hosts(used.selects_self, nodes, word))
+        .fold(0, |all, refused| all | refused)
+}
+
+/// Whether nodes of a sort suit in labels, taints and volumes; the answer never changes.
+fn suits_sort(
+    variant: &mut Variant,
+    alternatives: &[ReqId],
+    nodes: &Nodes<'_>,
+    sort: usize,
+    labels: &mut LabelSpace,
+) -> bool {
+    if variant.node_sorts.is_empty() {
+        variant.node_sorts = vec![None; nodes.sorts.len()];
+    }
+    *variant.node_sorts[sort].get_or_insert_with(|| {
+        let (requirements, taint_set) = nodes.sorts[sort];
+        joiner_core::taint::first_untolerated(nodes.taint_set(taint_set), &variant.tolerations).is_none()
+            && labels.compatible_strict(requirements, variant.wanted.all)
+            && alternatives.iter().any(|volumes| labels.compatible_strict(requirements, *volumes))
+    })
+}
+
+/// Whether a node's own domains are allowed to the pod. A node without a label is in no domain of it.
+fn node_domains_suit(
+    variant: &Variant,
+    requirements: ReqId,
+    topology: &Topology,
+    labels: &LabelSpace,
+) -> bool {
+    variant.domain_uses.iter().all(|used| {
+        let group = topology.group(used.group);
+        let key = group.key();
+        let Some(domain) = labels.get(requirements, key).and_then(|req| req.single()) else { return false };
+        let own = labels.get(variant.wanted.strict, key);
+        group
+            .allowed(used.selects_self, |d| labels.allows(key, own, d), |d| d == domain)
+            .domains
+            .contains(domain)
+    })
+}
+
+/// The ways in which a claim can settle its domains so that every group allows the pod.
+fn settle_domains(
+    variant: &Variant,
+    requirements: ReqId,
+    topology: &Topology,
+    labels: &mut LabelSpace,
+) -> Vec<ReqId> {
+    let mut per_key: Vec<(labels::Key, Bits, bool)> = Vec::new();
+    for used in &variant.domain_uses {
+        let group = topology.group(used.group);
+        let key = group.key();
+        let (own, machine) = (labels.get(variant.wanted.strict, key), labels.get(requirements, key));
+        let allowed = group.allowed(
+            used.selects_self,
+            |domain| labels.allows(key, own, domain),
+            |domain| labels.allows(key, machine, domain),
+        );
+        let merged = match per_key.iter_mut().find(|(known, ..)| *known == key) {
+            Some((_, domains, one)) => {
+                *domains = domains.and(&allowed.domains);
+                *one |= allowed.one;
+                domains
+            }
+            None => {
+                per_key.push((key, allowed.domains, allowed.one));
+                &per_key[per_key.len() - 1].1
+            }
+        };
+        if merged.is_empty() {
+            return Vec::new();
+        }
+    }
+    let mut options = vec![requirements];
+    for (key, domains, one) in per_key {
+        let mut next = Vec::new();
+        for option in options {
+            if one {
+                let mut named: Vec<usize> = domains.iter().collect();
+                named.sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
+                next.extend(named.into_iter().filter_map(|domain| labels.pin(option, key, domain)));
+            } else {
+                next.extend(labels.narrow(option, key, &domains));
+            }
+        }
+        next.truncate(OPTIONS_MAX);
+        options = next;
+    }
+    options
+}
+
+/// The reservations that a claim with these rows left would hold; `None` if it must wait for one.
+fn to_reserve(
+    template: &Template<'_>,
+    rows: &Bits,
+    requirements: ReqId,
+    held: &[usize],
+    reservations: &Reservations,
+    settings: &PlanSettings,
+    labels: &LabelSpace,
+) -> Option<Vec<usize>> {
+    let mut compatible = false;
+    let mut reserved = Vec::new();
+    for row in rows.iter() {
+        for (type_index, offering) in template.offerings(row, requirements, labels) {
+            let info = &template.types[type_index];
+            if !info.instance_type.offerings[offering].is_reserved() {
+                continue;
+            }
+            compatible = true;
+            if let Some(id) = reservations.id_of(info.offerings[offering], labels)
+                && reservations.can_hold(held, id)
+                && !reserved.contains(&id)
+            {
+                reserved.push(id);
+            }
+        }
+    }
+    let must_wait = !settings.reserved_fallback && reserved.is_empty() && (compatible || !held.is_empty());
+    (!must_wait).then_some(reserved)
+}
+
+fn count_by_driver(pod: &Pod) -> std::collections::BTreeMap<&str, usize> {
+    let mut counts = std::collections::BTreeMap::new();
+    for volume in &pod.volumes.attached {
+        *counts.entry(volume.driver.as_str()).or_default() += 1;
+    }
+    counts
+}

@@ -1,0 +1,152 @@
+//! Sets of small integers as bits.
+
+/// A set of small integers. Trailing zero words are never kept, so equal sets are equal values.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(crate) struct Bits(Vec<u64>);
+
+impl Bits {
+    pub(crate) const EMPTY: Self = Self(Vec::new());
+
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The numbers below `len`.
+    pub(crate) fn all(len: usize) -> Self {
+        let mut words = vec![u64::MAX; len.div_ceil(64)];
+        if !len.is_multiple_of(64)
+            && let Some(last) = words.last_mut()
+        {
+            *last = (1 << (len % 64)) - 1;
+        }
+        Self(words)
+    }
+
+    /// The `index`-th word of [`Bits::all`], without making it.
+    pub(crate) fn word_of_all(len: usize, index: usize) -> u64 {
+        match len.saturating_sub(index * 64) {
+            0 => 0,
+            rest if rest >= 64 => u64::MAX,
+            rest => (1 << rest) - 1,
+        }
+    }
+
+    pub(crate) fn contains(&self, bit: usize) -> bool {
+        self.0.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    }
+
+    pub(crate) fn insert(&mut self, bit: usize) {
+        if self.0.len() <= bit / 64 {
+            self.0.resize(bit / 64 + 1, 0);
+        }
+        self.0[bit / 64] |= 1 << (bit % 64);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The `index`-th word; zero beyond the end.
+    pub(crate) fn word(&self, index: usize) -> u64 {
+        self.0.get(index).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect()).trimmed()
+    }
+
+    pub(crate) fn and_not(&self, other: &Self) -> Self {
+        Self(self.0.iter().enumerate().map(|(i, a)| a & !other.word(i)).collect()).trimmed()
+    }
+
+    pub(crate) fn or(&self, other: &Self) -> Self {
+        let len = self.0.len().max(other.0.len());
+        Self((0..len).map(|i| self.word(i) | other.word(i)).collect())
+    }
+
+    pub(crate) fn intersects(&self, other: &Self) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+
+    /// The members in ascending order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().enumerate().flat_map(|(i, word)| ones(*word).map(move |bit| i * 64 + bit))
+    }
+
+    /// The members that `keep` keeps.
+    pub(crate) fn filtered(&self, mut keep: impl FnMut(usize) -> bool) -> Self {
+        let mut kept = Self::new();
+        for bit in self.iter() {
+            if keep(bit) {
+                kept.insert(bit);
+            }
+        }
+        kept
+    }
+
+    fn trimmed(mut self) -> Self {
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+        self
+    }
+}
+
+impl FromIterator<usize> for Bits {
+    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Self {
+        let mut bits = Self::new();
+        for bit in iter {
+            bits.insert(bit);
+        }
+        bits
+    }
+}
+
+/// The positions of the ones of a word, lowest first.
+pub(crate) fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        if word == 0 {
+            return None;
+        }
+        let bit = word.trailing_zeros() as usize;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+/// A sparse set of many integers: only words that hold something are kept, in order.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SparseBits(Vec<(u32, u64)>);
+
+impl SparseBits {
+    pub(crate) fn insert(&mut self, bit: usize) {
+        let (word, mask) = ((bit / 64) as u32, 1u64 << (bit % 64));
+        match self.0.binary_search_by_key(&word, |(index, _)| *index) {
+            Ok(at) => self.0[at].1 |= mask,
+            Err(at) => self.0.insert(at, (word, mask)),
+        }
+    }
+
+    pub(crate) fn remove(&mut self, bit: usize) {
+        let (word, mask) = ((bit / 64) as u32, 1u64 << (bit % 64));
+        if let Ok(at) = self.0.binary_search_by_key(&word, |(index, _)| *index) {
+            self.0[at].1 &= !mask;
+            if self.0[at].1 == 0 {
+                self.0.remove(at);
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The words that hold something, with their position.
+    pub(crate) fn words(&self) -> &[(u32, u64)] {
+        &self.0
+    }
+}

@@ -1,0 +1,275 @@
+//! From a solved pass to a plan.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use joiner_core::{
+    label::{self, Labels},
+    pod::Pod,
+    plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
+    reason::{Reason, ReasonId},
+    requirement::{Requirement, RequirementSpec, Requirements},
+    resources::Resources,
+    settings::MinValuesPolicy,
+};
+use rustc_hash::FxHashMap;
+
+use super::{
+    Refusal, Refused, Solver,
+    bits::Bits,
+    labels::ReqId,
+    template::Template,
+};
+
+/// The version of the pool hash that claims carry.
+const POOL_HASH_VERSION: &str = "v3";
+
+/// What claims of one template, one set of requirements and one set of types have in common.
+#[derive(Debug, Clone)]
+struct Shape {
+    instance_types: Arc<[String]>,
+    requirements: Arc<[RequirementSpec]>,
+    labels: Arc<Labels>,
+    /// With `minValues` kept, and with `minValues` lowered.
+    annotations: [Arc<Labels>; 2],
+    daemon_overhead: Resources,
+    price: f64,
+    /// Keys whose `minValues` the types, cut to the maximum, no longer reach.
+    short_of_min_values: Vec<String>,
+}
+
+/// Finishes claims, sharing what they have in common.
+#[derive(Debug, Default)]
+struct Shapes {
+    finished: FxHashMap<(usize, ReqId, Bits), Shape>,
+    /// Types by price, per template and requirements.
+    by_price: FxHashMap<(usize, ReqId), Arc<[(f64, usize)]>>,
+    taints: FxHashMap<usize, [Arc<[joiner_core::taint::Taint]>; 2]>,
+}
+
+impl<'s> Solver<'s> {
+    /// Turns where the pods are into a plan, with the reasons why others are nowhere.
+    pub(crate) fn finish(mut self, refused: &Refused) -> Plan {
+        let mut plan = Plan::default();
+        let mut shapes = Shapes::default();
+        for index in 0..self.claims.len() {
+            let (claim, short) = self.finish_claim(index, &mut shapes);
+            if short.is_empty() || self.settings.min_values == MinValuesPolicy::BestEffort {
+                plan.claims.push(claim);
+                continue;
+            }
+            let reason = Reason::new(
+                ReasonId::MinValuesUnmet,
+                format!(
+                    "pod didn't schedule because pool {:?} couldn't meet minValues requirements: the {} cheapest \
+                     types have too few values of {}",
+                    claim.node_pool,
+                    self.settings.instance_types_max,
+                    short.join(", ")
+                ),
+            )
+            .in_pool(&claim.node_pool)
+            .with("keys", short.join(","));
+            plan.unschedulable.extend(claim.pods.into_iter().map(|pod| unplaced(pod, vec![reason.clone()])));
+        }
+        for candidate in self.nodes.active().filter(|candidate| !candidate.pods.is_empty()) {
+            plan.existing.push(ExistingPlacement {
+                node: candidate.node.node.clone().unwrap_or_default(),
+                node_claim: candidate.node.claim.clone().unwrap_or_default(),
+                pods: candidate.pods.iter().map(|pod| self.pod(*pod).key()).collect(),
+            });
+        }
+        let mut reasons: FxHashMap<(u32, bool), Vec<Reason>> = FxHashMap::default();
+        for (pod, refusal) in refused {
+            let class = self.classes.of_pod[*pod as usize];
+            let waits = *refusal == Refusal::Reserved;
+            let reasons =
+                reasons.entry((class, waits)).or_insert_with(|| self.reasons(class as usize, *refusal)).clone();
+            let unplaced = unplaced(self.pod(*pod).key(), reasons);
+            if waits { plan.deferred.push(unplaced) } else { plan.unschedulable.push(unplaced) }
+        }
+        plan
+    }
+
+    fn pod(&self, index: u32) -> &'s Pod {
+        &self.snapshot.pods[index as usize]
+    }
+
+    fn finish_claim(&mut self, index: usize, shapes: &mut Shapes) -> (PlannedClaim, Vec<String>) {
+        let claim = self.claims.get(index);
+        let (template_index, requirements) = (claim.template, claim.requirements);
+        let template = &mut self.templates[template_index];
+        let mut rows = template.remaining(requirements, claim.rows, self.claims.requests(index), &self.labels);
+        if template.has_volume_limits {
+            let attached = claim.volumes.iter().map(|(driver, claims)| (*driver, claims.len()));
+            rows = template.with_volumes(&rows, attached);
+        }
+        let mut requirements = requirements;
+        if let Some(key) = self.reservations.key().filter(|_| !claim.reserved.is_empty()) {
+            // Whatever else it could have been launched as, it now takes the capacity it holds.
+            let mut all = self.labels.decode(requirements);
+            all.set(label::CAPACITY_TYPE, Requirement::one_of([label::CAPACITY_TYPE_RESERVED]));
+            let ids = claim.reserved.iter().map(|id| self.labels.value_name(key, *id));
+            let ids = Requirement::one_of(ids);
+            let name = self.labels.key_name(key).to_owned();
+            all.add(&name, ids);
+            requirements = self.labels.encode(&all);
+        }
+        let slot = (template_index, requirements, rows);
+        if !shapes.finished.contains_key(&slot) {
+            let shape = self.shape(template_index, requirements, &slot.2, shapes);
+            shapes.finished.insert(slot.clone(), shape);
+        }
+        let shape = &shapes.finished[&slot];
+        let claim = self.claims.get(index);
+        let pool = self.templates[template_index].pool;
+        let [taints, startup_taints] = shapes
+            .taints
+            .entry(template_index)
+            .or_insert_with(|| [pool.taints.as_slice().into(), pool.startup_taints.as_slice().into()])
+            .clone();
+        let mut requests = Resources::new();
+        for pod in &claim.pods {
+            requests.add(&self.snapshot.pods[*pod as usize].spec.requests);
+        }
+        requests.add(&shape.daemon_overhead);
+        let planned = PlannedClaim {
+            node_pool: pool.name.clone(),
+            pods: claim.pods.iter().map(|pod| self.pod(*pod).key()).collect(),
+            instance_types: Arc::clone(&shape.instance_types),
+            requirements: Arc::clone(&shape.requirements),
+            requests,
+            labels: Arc::clone(&shape.labels),
+            annotations: Arc::clone(&shape.annotations[usize::from(claim.min_values_relaxed)]),
+            taints,
+            startup_taints,
+            price: shape.price,
+        };
+        (planned, shape.short_of_min_values.clone())
+    }
+
+    fn shape(&self, template_index: usize, requirements: ReqId, rows: &Bits, shapes: &mut Shapes) -> Shape {
+        let template = &self.templates[template_index];
+        let order = shapes
+            .by_price
+            .entry((template_index, requirements))
+            .or_insert_with(|| self.types_by_price(template, requirements));
+        let left: Bits = template.types_of(rows).into_iter().collect();
+        let kept: Vec<(f64, usize)> = order
+            .iter()
+            .copied()
+            .filter(|(_, t)| left.contains(*t))
+            .take(self.settings.instance_types_max)
+            .collect();
+        let types: Vec<usize> = kept.iter().map(|(_, t)| *t).collect();
+        let name = |t: &usize| template.types[*t].instance_type.name.clone();
+        let instance_types: Arc<[String]> = types.iter().map(name).collect();
+
+        let mut all = self.labels.decode(requirements);
+        for assumed in [label::HOSTNAME, label::REGISTERED, label::INITIALIZED] {
+            all.remove(assumed);
+        }
+        all.add(label::INSTANCE_TYPE, Requirement::one_of(instance_types.iter().cloned()));
+        let capacity_types = self.capacity_types(template, requirements, &types);
+        if !capacity_types.is_empty() {
+            all.add(label::CAPACITY_TYPE, Requirement::one_of(capacity_types));
+        }
+        Shape {
+            labels: Arc::new(self.claim_labels(template, &all)),
+            annotations: [false, true].map(|relaxed| Arc::new(claim_annotations(template, &types, relaxed))),
+            daemon_overhead: daemon_overhead(template, &types),
+            price: kept.first().map_or(0.0, |(price, _)| if price.is_finite() { *price } else { 0.0 }),
+            short_of_min_values: template
+                .short_of_min_values(requirements, &types, &self.labels)
+                .into_iter()
+                .map(|(key, _)| self.labels.key_name(key).to_owned())
+                .collect(),
+            requirements: all.to_specs().into(),
+            instance_types,
+        }
+    }
+
+    /// Types by the price of their cheapest offering that serves the requirements; of equals by name.
+    fn types_by_price(&self, template: &Template<'_>, requirements: ReqId) -> Arc<[(f64, usize)]> {
+        let mut order: Vec<(f64, usize)> = template
+            .types
+            .iter()
+            .enumerate()
+            .map(|(t, info)| {
+                let offerings = info.instance_type.offerings.iter().zip(&info.offerings);
+                let price = offerings
+                    .filter(|(o, needs)| o.available && self.labels.compatible(requirements, **needs, true))
+                    .map(|(o, _)| o.price)
+                    .fold(f64::INFINITY, f64::min);
+                (price, t)
+            })
+            .collect();
+        let name = |t: usize| &template.types[t].instance_type.name;
+        order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| name(a.1).cmp(name(b.1))));
+        order.into()
+    }
+
+    fn capacity_types(&self, template: &Template<'_>, requirements: ReqId, types: &[usize]) -> Vec<String> {
+        let mut found = BTreeMap::new();
+        for info in types.iter().map(|t| &template.types[*t]) {
+            for (offering, needs) in info.instance_type.offerings.iter().zip(&info.offerings) {
+                let capacity_type = offering.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single());
+                if let Some(capacity_type) = capacity_type
+                    && !found.contains_key(capacity_type)
+                    && offering.available
+                    && self.labels.compatible(requirements, *needs, true)
+                {
+                    found.insert(capacity_type, ());
+                }
+            }
+        }
+        found.into_keys().map(str::to_owned).collect()
+    }
+
+    /// The pool's labels, and a value for every label of its own that the requirements leave open. Labels that the
+    /// provider fills in are left to it.
+    fn claim_labels(&self, template: &Template<'_>, requirements: &Requirements) -> Labels {
+        let pool = template.pool;
+        let mut labels = pool.labels.clone();
+        labels.insert(label::NODE_POOL.to_owned(), pool.name.clone());
+        let class = &pool.node_class;
+        labels.insert(label::node_class(&class.group, &class.kind), class.name.clone());
+        let well_known = &self.snapshot.catalog.well_known;
+        for (key, requirement) in requirements.iter().filter(|(key, _)| !well_known.contains(key)) {
+            if let Some(value) = requirement.any() {
+                labels.insert(key.to_owned(), value);
+            }
+        }
+        labels
+    }
+}
+
+fn claim_annotations(template: &Template<'_>, types: &[usize], min_values_relaxed: bool) -> Labels {
+    let mut annotations = template.pool.annotations.clone();
+    let mut set = |key: &str, value: &str| annotations.insert(key.to_owned(), value.to_owned());
+    set(label::NODE_POOL_HASH, &template.pool.hash);
+    set(label::NODE_POOL_HASH_VERSION, POOL_HASH_VERSION);
+    set(label::MIN_VALUES_RELAXED, if min_values_relaxed { "true" } else { "false" });
+    let types = || types.iter().map(|t| template.types[*t].instance_type);
+    if types().any(|t| t.price_overlaid) {
+        set(label::PRICE_OVERLAY_APPLIED, "true");
+    }
+    if types().any(|t| t.capacity_overlaid) {
+        set(label::CAPACITY_OVERLAY_APPLIED, "true");
+    }
+    annotations
+}
+
+/// What daemons will use at least, whichever of the types it becomes.
+///
+/// COMPAT: a type without daemons counts as zero; upstream's answer then depends on the order of a map (D28).
+fn daemon_overhead(template: &Template<'_>, types: &[usize]) -> Resources {
+    let mut overheads = types.iter().map(|t| &template.types[*t].daemon_overhead);
+    let first = overheads.next().cloned().unwrap_or_default();
+    overheads.fold(first, |least, overhead| least.lower(overhead))
+}
+
+/// A pod without a place.
+pub(crate) fn unplaced(pod: String, reasons: Vec<Reason>) -> Unplaced {
+    let message = reasons.first().map_or_else(|| "no pool can serve it".to_owned(), |r| r.message.clone());
+    Unplaced { pod, message, reasons }
+}

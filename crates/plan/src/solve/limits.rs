@@ -1,0 +1,95 @@
+//! How much a pool may still grow.
+
+use joiner_core::{pool::NodePool, resources::NODES, snapshot::Snapshot};
+
+use super::{
+    amounts::Columns,
+    template::{RowSetId, Template, TypeInfo},
+};
+
+/// What is left of a pool's limits.
+#[derive(Debug, Default)]
+pub(crate) struct Remaining {
+    /// (column, amount), `nodes` apart.
+    amounts: Vec<(usize, i64)>,
+    nodes: Option<i64>,
+    /// Rows within the limits; worked out anew when the amounts have changed.
+    rows: Option<RowSetId>,
+    /// The most of each limited resource that one machine of the pool has.
+    largest: Vec<i64>,
+}
+
+impl Remaining {
+    pub(crate) fn new(snapshot: &Snapshot, pool: &NodePool, columns: &Columns) -> Self {
+        let mut remaining = pool.limits.clone();
+        for node in &snapshot.nodes {
+            if !node.leaving && node.pool.as_deref() == Some(pool.name.as_str()) {
+                remaining = remaining.minus(&node.counted_capacity());
+            }
+        }
+        let mut left = Self::default();
+        for (name, quantity) in remaining.iter() {
+            let Some(column) = columns.column(name) else { continue };
+            let amount = columns.amount(column, quantity);
+            if name == NODES {
+                left.nodes = Some(amount);
+            } else {
+                left.amounts.push((column, amount));
+            }
+        }
+        left
+    }
+
+    pub(crate) fn unlimited(&self) -> bool {
+        self.amounts.is_empty() && self.nodes.is_none()
+    }
+
+    /// The rows that one more machine may be; `None` when the pool may have no more machines.
+    pub(crate) fn rows(&mut self, template: &mut Template<'_>) -> Option<RowSetId> {
+        if self.nodes.is_some_and(|nodes| nodes <= 0) {
+            return None;
+        }
+        if let Some(rows) = self.rows {
+            return Some(rows);
+        }
+        if self.largest.is_empty() {
+            let most = |column| template.types.iter().map(|info| info.capacity[column]).max().unwrap_or(0);
+            self.largest = self.amounts.iter().map(|(column, _)| most(*column)).collect();
+        }
+        let within = self.amounts.iter().zip(&self.largest).all(|((_, left), largest)| largest <= left);
+        let rows = if within {
+            RowSetId::ALL
+        } else {
+            template.rows_where(RowSetId::ALL, |info| self.allows(info))
+        };
+        self.rows = Some(rows);
+        Some(rows)
+    }
+
+    fn allows(&self, info: &TypeInfo<'_>) -> bool {
+        self.amounts.iter().all(|(column, left)| info.capacity[*column] <= *left)
+    }
+
+    /// The first limited resource of which a machine of this type would take too much: (column, left).
+    pub(crate) fn exceeded_by(&self, info: &TypeInfo<'_>) -> Option<(usize, i64)> {
+        self.amounts.iter().copied().find(|(column, left)| info.capacity[*column] > *left)
+    }
+
+    /// Whether the number of machines is what is used up.
+    pub(crate) fn out_of_nodes(&self) -> bool {
+        self.nodes.is_some_and(|nodes| nodes <= 0)
+    }
+
+    /// Takes what a new claim may come to use: of each resource the most that any of its types has.
+    ///
+    /// COMPAT: upstream does not count the claims of a pass against `nodes` (D6).
+    pub(crate) fn take(&mut self, template: &Template<'_>, types: &[usize]) {
+        for (column, left) in &mut self.amounts {
+            *left -= types.iter().map(|t| template.types[*t].capacity[*column]).max().unwrap_or(0);
+        }
+        if let Some(nodes) = &mut self.nodes {
+            *nodes -= 1;
+        }
+        self.rows = None;
+    }
+}

@@ -1,0 +1,61 @@
+//! Reserved capacity: which claim holds how much of which reservation.
+
+use joiner_core::snapshot::Snapshot;
+use rustc_hash::FxHashMap;
+
+use super::labels::{Key, LabelSpace, ReqId};
+
+/// What is left of each reservation in this pass. A claim holds one of every reservation it might be launched into.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    key: Option<Key>,
+    left: FxHashMap<usize, u32>,
+}
+
+impl Reservations {
+    /// Reads the reservations of a catalog. Where several offerings name one, the smallest capacity counts.
+    pub(crate) fn new(snapshot: &Snapshot, labels: &mut LabelSpace) -> Self {
+        let Some(name) = &snapshot.catalog.reservation_id_label else { return Self::default() };
+        let key = labels.key(name);
+        let mut left: FxHashMap<usize, u32> = FxHashMap::default();
+        for instance_type in snapshot.catalog.by_pool.values().flat_map(|types| types.iter()) {
+            for offering in instance_type.offerings.iter().filter(|offering| offering.is_reserved()) {
+                let id = offering.requirements.get(name).and_then(|requirement| requirement.single());
+                if let Some(id) = id {
+                    let id = labels.value(key, id);
+                    let capacity = left.entry(id).or_insert(offering.reservation_capacity);
+                    *capacity = (*capacity).min(offering.reservation_capacity);
+                }
+            }
+        }
+        Self { key: Some(key), left }
+    }
+
+    pub(crate) fn key(&self) -> Option<Key> {
+        self.key
+    }
+
+    /// The reservation that an offering with these requirements draws from.
+    pub(crate) fn id_of(&self, offering: ReqId, labels: &LabelSpace) -> Option<usize> {
+        labels.get(offering, self.key?)?.single()
+    }
+
+    /// Whether one of `id` is left, or already held.
+    pub(crate) fn can_hold(&self, held: &[usize], id: usize) -> bool {
+        held.contains(&id) || self.left.get(&id).is_some_and(|left| *left > 0)
+    }
+
+    /// Lets a claim that held `before` hold `after`.
+    pub(crate) fn exchange(&mut self, before: &[usize], after: &[usize]) {
+        for id in after.iter().filter(|id| !before.contains(id)) {
+            if let Some(left) = self.left.get_mut(id) {
+                *left = left.saturating_sub(1);
+            }
+        }
+        for id in before.iter().filter(|id| !after.contains(id)) {
+            if let Some(left) = self.left.get_mut(id) {
+                *left += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Pods that ask for what nobody can promise are refused before anything is planned for them.
+
+use joiner_core::{
+    label::{self, WellKnown},
+    pod::{Pod, PodSpec},
+    reason::{Reason, ReasonId},
+    requirement::{Operator, RequirementSpec, validate},
+};
+use rustc_hash::FxHashMap;
+
+/// What is wrong with specifications seen so far; pods of one workload share theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Validated(FxHashMap<*const PodSpec, Option<Vec<Reason>>>);
+
+impl Validated {
+    /// Why a pod cannot be considered; `None` if it can.
+    pub(crate) fn reasons(&mut self, pod: &Pod, well_known: &WellKnown) -> Option<Vec<Reason>> {
+        self.0
+            .entry(&raw const *pod.spec)
+            .or_insert_with(|| {
+                let reasons = problems(&pod.spec, well_known);
+                (!reasons.is_empty()).then_some(reasons)
+            })
+            .clone()
+    }
+}
+
+fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
+    if opted_out(spec) {
+        let message = format!(
+            "configured to not run on a provisioned node: it requires the label {:?} to be absent",
+            label::NODE_POOL
+        );
+        return vec![Reason::new(ReasonId::PodOptedOut, message)];
+    }
+    let selected = spec.node_selector.iter().map(|(key, value)| {
+        let spec = RequirementSpec::new(key, Operator::In, [value.as_str()]);
+        ("spec.nodeSelector", spec)
+    });
+    let required = spec.node_affinity.iter().flat_map(|term| &term.expressions).map(|expression| {
+        ("spec.affinity.nodeAffinity", expression.clone())
+    });
+    let mut reasons: Vec<Reason> = selected
+        .chain(required)
+        .filter_map(|(field, spec)| {
+            let problem = validate(&spec, well_known).err()?;
+            let id = if problem.is_restricted() {
+                ReasonId::PodSelectorRestricted
+            } else {
+                ReasonId::PodSelectorInvalid
+            };
+            Some(Reason::new(id, format!("{field}: {problem}")).with("key", &spec.key))
+        })
+        .collect();
+    if spec.node_affinity.iter().any(|term| term.has_fields) {
+        let message = "spec.affinity.nodeAffinity: matchFields are not supported, a machine that \
+                       does not exist yet has no name: select by label instead";
+        reasons.push(Reason::new(ReasonId::PodSelectorInvalid, message));
+    }
+    reasons
+}
+
+/// Whether the pod wants to stay away from machines of any pool, as Karpenter's own pods do.
+fn opted_out(spec: &PodSpec) -> bool {
+    let mut wanted = spec.strict_requirements(0);
+    if let Some(preferred) = spec.preferred_node_affinity.iter().max_by_key(|term| term.weight) {
+        wanted.add_all(&joiner_core::requirement::Requirements::from_specs(
+            &preferred.term.expressions,
+        ));
+    }
+    wanted.get(label::NODE_POOL).is_some_and(|own| own.operator() == Operator::DoesNotExist)
+}
