@@ -73,7 +73,8 @@ use crate::{
 #[serde(rename_all = "camelCase", default)]
 #[schemars(extend("x-kubernetes-validations" = schema::validations(&[&TEMPLATE_SIZE, &ONE_REF])))]
 pub struct CapacityBufferSpec {
-    /// How room is kept free. Joiner knows `buffer.x-k8s.io/active-capacity`: nodes are made for it.
+    /// How room is kept free. Joiner knows `buffer.x-k8s.io/active-capacity`, which makes nodes
+    /// for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "buffer.x-k8s.io/active-capacity"))]
     pub provisioning_strategy: Option<String>,

@@ -48,11 +48,6 @@ impl Condition {
     pub fn is_true(&self) -> bool {
         self.status == "True"
     }
-
-    /// Whether the status is `False`.
-    pub fn is_false(&self) -> bool {
-        self.status == "False"
-    }
 }
 
 /// The condition of this type, if it was ever reported.

@@ -15,7 +15,7 @@ use crate::{
     node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
 };
 
-/// Goes next to the hash: a claim with another version is given a new hash instead of being replaced.
+/// Goes next to the hash. A claim with another version gets a new hash instead of being replaced.
 pub const NODE_POOL_HASH_VERSION: &str = "v3";
 
 /// The hash of a pool's template. Requirements are not part of it: they are compared with the

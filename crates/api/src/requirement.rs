@@ -26,8 +26,8 @@ pub struct Requirement {
     #[serde(deserialize_with = "null::as_default")]
     #[schemars(extend("enum" = OPERATORS))]
     pub operator: String,
-    /// What the label is compared with: any number of values for `In` and `NotIn`, none for `Exists`
-    /// and `DoesNotExist`, and one whole number for `Gt`, `Gte`, `Lt` and `Lte`.
+    /// What the label is compared with: any number of values for `In` and `NotIn`, none for
+    /// `Exists` and `DoesNotExist`, and one whole number for `Gt`, `Gte`, `Lt` and `Lte`.
     // COMPAT: upstream puts the rules for a label value on the list, where they mean nothing to the
     // API server. They stay there, or objects would be refused that upstream accepts.
     #[serde(deserialize_with = "null::as_default", skip_serializing_if = "Vec::is_empty")]

@@ -22,7 +22,8 @@ pub(crate) fn check(facts: &Facts<'_>, findings: &mut Findings) {
     for (number, pods) in facts.placement.nodes.iter().enumerate() {
         if !pods.is_empty() {
             let node = &facts.snapshot.nodes[number];
-            let one = OneNode { facts, node, bound: &facts.spec_of_bound[number], pods };
+            let labels = node.requirements();
+            let one = OneNode { facts, number, node, labels, pods };
             one.check_labels_and_taints(findings);
             one.check_room(findings);
             one.check_ports(findings);
@@ -52,14 +53,14 @@ pub(crate) fn assumed_labels(facts: &Facts<'_>, node: usize) -> BTreeSet<String>
 
 struct OneNode<'c, 'a> {
     facts: &'c Facts<'a>,
+    number: usize,
     node: &'a Node,
-    bound: &'c [usize],
+    labels: Requirements,
     pods: &'c [usize],
 }
 
 impl<'a> OneNode<'_, 'a> {
     fn check_labels_and_taints(&self, findings: &mut Findings) {
-        let labels = self.node.requirements();
         let name = self.node.name();
         for &number in self.pods {
             let pod = self.facts.pod(number);
@@ -75,12 +76,12 @@ impl<'a> OneNode<'_, 'a> {
                 pod.role == Role::Moving || !term.is_some_and(|term| term.has_fields)
             });
             let wanted = alternatives.map(|(_, wanted)| wanted);
-            if let Some((rule, why)) = self.unmet(&labels, wanted, Rule::Requirement) {
+            if let Some((rule, why)) = self.unmet(wanted, Rule::Requirement) {
                 findings.add(rule, pod.key(), format!("node {name} does not suit it: {why}"));
             }
             let volumes = &pod.volumes.alternatives;
             if !volumes.is_empty()
-                && let Some((rule, why)) = self.unmet(&labels, volumes, Rule::VolumeTopology)
+                && let Some((rule, why)) = self.unmet(volumes, Rule::VolumeTopology)
             {
                 let message = format!("node {name} is where its volumes are not: {why}");
                 findings.add(rule, pod.key(), message);
@@ -91,28 +92,26 @@ impl<'a> OneNode<'_, 'a> {
     /// Why none of `alternatives` is met by the node's labels.
     fn unmet<'r>(
         &self,
-        labels: &Requirements,
         alternatives: impl IntoIterator<Item = &'r Requirements>,
         rule: Rule,
     ) -> Option<(Rule, String)> {
         let mut first = None;
         let mut refused = Vec::new();
         for wanted in alternatives {
-            let error = labels.compatible(wanted, None).err()?;
+            let error = self.labels.compatible(wanted, None).err()?;
             first.get_or_insert(error);
             refused.push(wanted);
         }
         let Some(error) = first else {
             return Some((rule, "it selects nodes by their fields".to_owned()));
         };
-        let number = self.facts.snapshot.nodes.iter().position(|node| std::ptr::eq(node, self.node));
-        let assumed = number.map(|number| assumed_labels(self.facts, number)).unwrap_or_default();
+        let assumed = assumed_labels(self.facts, self.number);
         let met_by_assumption = |wanted: &&Requirements| {
             let mut known = (*wanted).clone();
             for key in &assumed {
                 known.remove(key);
             }
-            labels.is_compatible(&known, None)
+            self.labels.is_compatible(&known, None)
         };
         let by_assumption = refused.iter().any(met_by_assumption);
         Some((if by_assumption { Rule::RequirementAssumed } else { rule }, error.to_string()))
@@ -128,7 +127,7 @@ impl<'a> OneNode<'_, 'a> {
             }
         }
         let mut used = columns.zeros();
-        for (pod, &spec) in self.node.pods.iter().zip(self.bound) {
+        for (pod, &spec) in self.node.pods.iter().zip(&self.facts.spec_of_bound[self.number]) {
             let requests = &self.facts.specs.all[spec].requests;
             amounts::add(&mut used, requests);
             if matches!(&pod.role, Role::Bound { daemon_set: Some(_), .. }) {
@@ -142,21 +141,18 @@ impl<'a> OneNode<'_, 'a> {
         }
         let wanted = self.facts.requests(self.pods);
         let mut room = Room::of(&self.node.allocatable, columns);
-        for (room, used) in room.amounts.iter_mut().zip(&used) {
-            *room -= used;
+        let mut overdrawn = None;
+        for (i, name) in columns.names().iter().enumerate() {
+            if self.node.allocatable.contains(name) {
+                room.amounts[i] -= used[i];
+                if room.amounts[i] < 0 {
+                    overdrawn = Some(format!("more of {name} is taken than there is"));
+                }
+            }
         }
-        let overdrawn = self.overdrawn(&room);
-        if let Some(why) = overdrawn.or_else(|| columns.shortage(&wanted, &room)) {
+        if let Some(why) = columns.shortage(&wanted, &room).or(overdrawn) {
             findings.add(Rule::NodeOverfull, self.node.name(), why);
         }
-    }
-
-    /// A resource of the node of which more is taken than there is, so that nothing may be added.
-    fn overdrawn(&self, room: &Room) -> Option<String> {
-        let names = self.facts.specs.columns.names();
-        let mut own = (0..names.len()).filter(|&i| self.node.allocatable.contains(names[i]));
-        let column = own.find(|&i| room.amounts[i] < 0)?;
-        Some(format!("more of {} is taken than there is", names[column]))
     }
 
     /// Whether a daemon runs on this node by any reading of the rules.
@@ -165,13 +161,12 @@ impl<'a> OneNode<'_, 'a> {
     /// what it looked at before; and `PreferNoSchedule` keeps a daemon away or does not.
     fn expects(&self, daemon: &Daemon) -> bool {
         let spec = &daemon.spec;
-        let labels = self.node.requirements();
         !(self.facts.settings.ignore_dra && spec.uses_dra)
             && taint::first_untolerated(&self.node.taints, &spec.tolerations).is_none()
             && spec
                 .requirement_alternatives()
                 .iter()
-                .all(|wanted| labels.is_compatible(wanted, None))
+                .all(|wanted| self.labels.is_compatible(wanted, None))
     }
 
     fn check_ports(&self, findings: &mut Findings) {

@@ -162,14 +162,13 @@ impl Requirement {
         }
     }
 
-    // COMPAT: upstream keeps bounds below zero (`Lt 0` becomes `Lte -1`), which its own CRD refuses
-    // on the claim. No label value begins with a minus sign, so such a bound allows every number or
-    // none.
-
+    /// Every label value that is a number is at least 0, since none begins with a minus sign.
     fn at_least(self, lowest: i64) -> Self {
         Self { gte: Some(lowest.max(0)), ..self }
     }
 
+    /// COMPAT: upstream keeps bounds below zero (`Lt 0` becomes `Lte -1`), which its own CRD then
+    /// refuses on the claim. Here nothing is left.
     fn at_most(self, highest: i64) -> Self {
         if highest < 0 {
             return Self { min_values: self.min_values, ..Self::DOES_NOT_EXIST };

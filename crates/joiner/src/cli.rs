@@ -1,4 +1,6 @@
-//! The command line as typed.
+//! The command line as typed. Its comments are the help that `--help` prints.
+
+#![expect(clippy::doc_markdown, reason = "backticks would show in the help")]
 
 use std::path::PathBuf;
 

@@ -6,6 +6,8 @@ use joiner_core::{
     reason::Reason,
     snapshot::Snapshot,
 };
+use joiner_operator::objects::Objects;
+use joiner_plan::explain::{self, PodExplanation};
 use serde::Serialize;
 
 use crate::{
@@ -30,35 +32,34 @@ struct Answer<'p> {
     pod: &'p str,
     #[serde(flatten)]
     fate: Fate<'p>,
-    /// What each pool has to say, whether or not the pod has a place.
-    node_pools: Vec<PoolVerdict>,
+    /// What a new machine of each pool would say to the pod.
+    node_pools: Vec<PoolVerdict<'p>>,
 }
 
 /// What becomes of the pod.
 #[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase", tag = "fate")]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "fate")]
 enum Fate<'p> {
     /// It goes to a machine that would be made.
     New { claim: &'p PlannedClaim },
     /// It goes to a machine that exists or is on its way.
-    Existing { node: &'p str },
+    Existing { node: &'p str, node_claim: &'p str },
     /// It has no place.
     Unschedulable { message: &'p str },
     /// It is not considered yet.
     Deferred { message: &'p str },
 }
 
-/// What a pool has to say about a pod.
+/// What a new machine of a pool would say to the pod.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct PoolVerdict {
-    node_pool: String,
-    /// Whether a new machine of this pool could take the pod, had it the choice.
+struct PoolVerdict<'p> {
+    node_pool: &'p str,
     accepts: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<Reason>,
+    reason: Option<&'p Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    help: Option<String>,
+    remedy: Option<&'p str>,
 }
 
 /// Runs `joiner explain pod`.
@@ -68,13 +69,11 @@ pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
     let snapshot = input::snapshot(&objects, &args.input, &settings)?;
     let key =
         if args.pod.contains('/') { args.pod.clone() } else { format!("default/{}", args.pod) };
-    let Some(explanation) = joiner_plan::explain::pod(&snapshot, &settings.plan, &key) else {
-        return Err(Failure::bad_input(not_waiting(&snapshot, &key)));
+    let Some(explanation) = explain::pod(&snapshot, &settings.plan, &key) else {
+        return Err(Failure::bad_input(not_waiting(&objects, &snapshot, &key)));
     };
     let checked = plan::plan_and_check(&snapshot, &settings.plan);
-    let fate = fate(&checked.planned.plan, &key).expect("a plan says something of every pod");
-    let node_pools = explanation.pools.into_iter().map(PoolVerdict::from).collect();
-    let answer = Answer { pod: &key, fate, node_pools };
+    let answer = Answer::new(&key, &explanation, &checked.planned.plan);
     match args.output {
         Format::Table | Format::Wide => output::text(&render(&answer))?,
         Format::Json => output::json(&answer)?,
@@ -87,38 +86,29 @@ pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
     Ok(Exit::Refused)
 }
 
-impl From<joiner_plan::explain::PoolVerdict> for PoolVerdict {
-    fn from(verdict: joiner_plan::explain::PoolVerdict) -> Self {
-        Self {
-            node_pool: verdict.pool,
-            accepts: verdict.verdict.is_ok(),
-            reason: verdict.verdict.err(),
-            help: verdict.help,
-        }
+impl<'p> Answer<'p> {
+    fn new(pod: &'p str, explanation: &'p PodExplanation, plan: &'p Plan) -> Self {
+        let fate = match &explanation.fate {
+            explain::Fate::Claim(index) => Fate::New { claim: &plan.claims[*index] },
+            explain::Fate::Existing { node, claim } => Fate::Existing { node, node_claim: claim },
+            explain::Fate::Unschedulable(one) => Fate::Unschedulable { message: &one.message },
+            explain::Fate::Deferred(one) => Fate::Deferred { message: &one.message },
+        };
+        let verdict = |verdict: &'p explain::PoolVerdict| PoolVerdict {
+            node_pool: &verdict.pool,
+            accepts: verdict.refusal.is_none(),
+            reason: verdict.refusal.as_ref(),
+            remedy: verdict.remedy.as_deref(),
+        };
+        Self { pod, fate, node_pools: explanation.pools.iter().map(verdict).collect() }
     }
-}
-
-fn fate<'p>(plan: &'p Plan, key: &str) -> Option<Fate<'p>> {
-    let has = |pods: &[String]| pods.iter().any(|pod| pod == key);
-    if let Some(claim) = plan.claims.iter().find(|claim| has(&claim.pods)) {
-        return Some(Fate::New { claim });
-    }
-    if let Some(there) = plan.existing.iter().find(|existing| has(&existing.pods)) {
-        let node = if there.node.is_empty() { &there.node_claim } else { &there.node };
-        return Some(Fate::Existing { node });
-    }
-    if let Some(one) = plan.unschedulable.iter().find(|one| one.pod == key) {
-        return Some(Fate::Unschedulable { message: &one.message });
-    }
-    let one = plan.deferred.iter().find(|one| one.pod == key)?;
-    Some(Fate::Deferred { message: &one.message })
 }
 
 fn render(answer: &Answer<'_>) -> String {
     let pod = styled(answer.pod, BOLD);
-    let mut out = match &answer.fate {
+    let mut lines = vec![match &answer.fate {
         Fate::New { claim } => format!(
-            "{pod} {} on a new machine of pool {}:\n  {}, zone {}, {} per hour, {}\n",
+            "{pod} {} on a new machine of pool {}:\n  {}, zone {}, {} per hour, {}",
             styled("would be placed", GOOD),
             styled(&claim.node_pool, BOLD),
             table::shape(&claim.instance_types),
@@ -129,39 +119,51 @@ fn render(answer: &Answer<'_>) -> String {
                 others => format!("together with {}", text::count(others, "other pod")),
             }
         ),
-        Fate::Existing { node } => format!(
-            "{pod} {} on {}, which is there already\n",
-            styled("would be placed", GOOD),
-            styled(node, BOLD)
-        ),
-        Fate::Unschedulable { message } => {
-            format!("{pod} {}: {message}\n", styled("cannot be placed", BAD))
+        Fate::Existing { node, node_claim } => {
+            let (name, state) = match *node {
+                "" => (*node_claim, "on its way already"),
+                node => (node, "there already"),
+            };
+            let placed = styled("would be placed", GOOD);
+            format!("{pod} {placed} on {}, which is {state}", styled(name, BOLD))
         }
-        Fate::Deferred { message } => format!("{pod} {}: {message}\n", styled("must wait", WAITS)),
-    };
+        Fate::Unschedulable { message } => {
+            format!("{pod} {}: {message}", styled("cannot be placed", BAD))
+        }
+        Fate::Deferred { message } => format!("{pod} {}: {message}", styled("must wait", WAITS)),
+    }];
     let widest = answer.node_pools.iter().map(|pool| pool.node_pool.chars().count()).max();
     let indent = widest.unwrap_or(0) + 2;
     if !answer.node_pools.is_empty() {
-        out += "\nWhat each pool says about a new machine for it:\n";
+        lines.push("\nWhat a new machine of each pool would say to it:".to_owned());
     }
-    for PoolVerdict { node_pool, reason, help, .. } in &answer.node_pools {
+    for PoolVerdict { node_pool, reason, remedy, .. } in &answer.node_pools {
         let verdict = match reason {
-            None => styled("accepts it", GOOD),
+            None => styled("welcome", GOOD),
             Some(reason) => reason.message.clone(),
         };
-        out += &format!("  {node_pool:indent$}{verdict}\n");
-        if let Some(help) = help {
-            out += &format!("  {:indent$}→ {help}\n", "");
+        lines.push(format!("  {node_pool:indent$}{verdict}"));
+        if let Some(remedy) = remedy {
+            lines.push(format!("  {:indent$}→ {remedy}", ""));
         }
     }
-    out
+    lines.join("\n") + "\n"
 }
 
-/// Why a pod cannot be explained: it has a node, or it is not there.
-fn not_waiting(snapshot: &Snapshot, key: &str) -> String {
-    let bound = snapshot.nodes.iter().find(|node| node.pods.iter().any(|pod| pod.key() == key));
-    if let Some(node) = bound {
-        return format!("pod {key} runs on {} and needs no other place", node.name());
+/// Why a pod cannot be explained: it needs no place, or it is not there.
+fn not_waiting(objects: &Objects, snapshot: &Snapshot, key: &str) -> String {
+    let there = objects.pods.iter().find(|pod| {
+        let meta = &pod.metadata;
+        key.split_once('/') == meta.namespace.as_deref().zip(meta.name.as_deref())
+    });
+    if let Some(pod) = there {
+        return match pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {
+            Some(node) => format!("pod {key} is on node {node} and needs no other place"),
+            None => format!(
+                "pod {key} is not to be placed: it is finished, being deleted, gated, a daemon's, or \
+                 left out by --pending"
+            ),
+        };
     }
     let near = near_matches(key, snapshot.pods.iter().map(Pod::key));
     let hint = match near.as_slice() {

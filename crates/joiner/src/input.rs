@@ -45,8 +45,7 @@ pub(crate) fn snapshot(
     settings: &Settings,
 ) -> Result<Snapshot, Failure> {
     let catalog = catalog(args, settings, &objects.node_pools)?;
-    let indexed =
-        index::snapshot(objects, catalog, &IndexSettings {}, jiff::Timestamp::now());
+    let indexed = index::snapshot(objects, catalog, &IndexSettings {}, jiff::Timestamp::now());
     for note in &indexed.notes {
         output::talk(&format!("joiner: {note}"));
     }
@@ -54,11 +53,7 @@ pub(crate) fn snapshot(
 }
 
 /// The machines that each pool can have.
-fn catalog(
-    args: &InputArgs,
-    settings: &Settings,
-    pools: &[NodePool],
-) -> Result<Catalog, Failure> {
+fn catalog(args: &InputArgs, settings: &Settings, pools: &[NodePool]) -> Result<Catalog, Failure> {
     let names = pools.iter().map(name);
     if let Some(path) = &args.instance_types {
         return Ok(catalog_file(path)?.catalog(names));
@@ -80,8 +75,8 @@ fn name(pool: &NodePool) -> &str {
 /// What to say of a pool whose machines nobody knows.
 fn without_types(pool: &NodePool) -> Option<String> {
     let class = pool.spec.template.spec.node_class_ref.clone().unwrap_or_default();
-    let is_kwok = class.group == joiner_kwok::NODE_CLASS_GROUP
-        && class.kind == joiner_kwok::NODE_CLASS_KIND;
+    let is_kwok =
+        class.group == joiner_kwok::NODE_CLASS_GROUP && class.kind == joiner_kwok::NODE_CLASS_KIND;
     (!is_kwok).then(|| {
         format!(
             "NodePool {:?}: spec.template.spec.nodeClassRef is {} {:?} of group {:?}, whose machines \
@@ -96,7 +91,7 @@ fn without_types(pool: &NodePool) -> Option<String> {
 
 fn catalog_file(path: &Path) -> Result<CatalogFile, Failure> {
     let name = path.display().to_string();
-    let text = fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let text =
+        fs::read_to_string(path).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     catalog_file::parse(&text, &name).map_err(|error| Failure::bad_input(chain(&error)))
 }

@@ -47,6 +47,6 @@ fn run(command: Command) -> Result<Exit, Failure> {
 
 /// All CRDs as one stream of YAML documents.
 fn crds() -> String {
-    let documents = joiner_api::crd::crds();
-    documents.iter().map(|crd| format!("---\n{}", joiner_api::crd::to_yaml(crd))).collect()
+    let crds: Vec<String> = joiner_api::crd::crds().iter().map(joiner_api::crd::to_yaml).collect();
+    format!("---\n{}", crds.join("---\n"))
 }

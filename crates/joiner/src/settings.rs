@@ -15,7 +15,9 @@ use joiner_core::{
 
 use crate::errors::Failure;
 
-/// Settings as typed. Everything is text, so that all problems can be told at once.
+/// Settings as typed. Everything is text, so that all problems can be told at once. The comments on
+/// fields are the help that `--help` prints.
+#[expect(clippy::doc_markdown, reason = "backticks would show in the help")]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct RawSettings {
@@ -163,9 +165,11 @@ impl TryFrom<&RawSettings> for Settings {
             kwok_instance_types: raw.instance_types_file_path.as_ref().map(PathBuf::from),
         };
         problems.number::<i64>("cpu-requests", Some(&raw.cpu_requests), |_| true);
-        problems.number("vm-memory-overhead-percent", raw.vm_memory_overhead_percent.as_ref(), |n| {
-            (0.0..1.0).contains(n)
-        });
+        problems.number(
+            "vm-memory-overhead-percent",
+            raw.vm_memory_overhead_percent.as_ref(),
+            |n| (0.0..1.0).contains(n),
+        );
         for (name, price) in [
             ("price-per-vcpu", &raw.price_per_vcpu),
             ("price-per-gb", &raw.price_per_gb),
@@ -214,7 +218,8 @@ impl Problems {
     fn gates<'g>(&mut self, given: &'g str) -> BTreeMap<&'g str, bool> {
         let mut gates = BTreeMap::new();
         for pair in GATES.split(',').chain(given.split(',')).map(str::trim) {
-            let value = pair.split_once('=').map(|(name, value)| (name.trim(), value.trim().parse()));
+            let value =
+                pair.split_once('=').map(|(name, value)| (name.trim(), value.trim().parse()));
             match value {
                 Some((name, Ok(on))) => {
                     gates.insert(name, on);
@@ -329,11 +334,7 @@ mod tests {
             --feature-gates (FEATURE_GATES) cannot be "Odd": use NAME=true or NAME=false
             --preference-policy (PREFERENCE_POLICY) cannot be "ignore": use Respect or Ignore
             --pending cannot be "all": use unbound or unschedulable
-            --scheduler-config (SCHEDULER_CONFIG): error: line 1 column 22: unknown field `defaultConstraint`, expected one of defaultConstraints
-             --> <input>:1:22
-              |
-            1 | {podTopologySpread: {defaultConstraint: []}}
-              |                      ^ unknown field `defaultConstraint`, expected one of defaultConstraints
+            --scheduler-config (SCHEDULER_CONFIG): unknown field `defaultConstraint`, expected one of defaultConstraints at line 1, column 22
             --cpu-requests (CPU_REQUESTS) cannot be "1.5": use a whole number of millicores
             --vm-memory-overhead-percent (VM_MEMORY_OVERHEAD_PERCENT) cannot be "7.5": use a share from 0 to below 1, such as 0.075
             --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more"#]].assert_eq(&problems.join("\n"));

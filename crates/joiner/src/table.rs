@@ -101,9 +101,7 @@ impl Line {
     /// Takes in a line that looks the same. Shares become the mean.
     fn fold(&mut self, other: &Self) {
         let (own, others) = (self.machines as f64, other.machines as f64);
-        let mean = |a: Option<f64>, b: Option<f64>| {
-            Some((a? * own + b? * others) / (own + others))
-        };
+        let mean = |a: Option<f64>, b: Option<f64>| Some((a? * own + b? * others) / (own + others));
         self.cpu = mean(self.cpu, other.cpu);
         self.memory = mean(self.memory, other.memory);
         self.pods = (self.pods.0.min(other.pods.0), self.pods.1.max(other.pods.1));
@@ -141,12 +139,10 @@ fn folded(lines: &[Line], coarse: bool) -> Vec<Line> {
     let mut kinds: HashMap<_, usize> = HashMap::new();
     let mut result: Vec<Line> = Vec::new();
     for line in lines {
-        match kinds.get(&line.fold_key(coarse)) {
-            Some(&index) => result[index].fold(line),
-            None => {
-                kinds.insert(line.fold_key(coarse), result.len());
-                result.push(line.clone());
-            }
+        let index = *kinds.entry(line.fold_key(coarse)).or_insert(result.len());
+        match result.get_mut(index) {
+            Some(same) => same.fold(line),
+            None => result.push(line.clone()),
         }
     }
     result
@@ -185,33 +181,32 @@ fn machines(mut lines: Vec<Line>, wide: bool) -> String {
 fn totals(plan: &Plan, summary: &Summary) -> String {
     let received: usize = plan.existing.iter().map(|existing| existing.pods.len()).sum();
     let there = text::count(plan.existing.len(), "machine");
-    let mut out = match (summary.claims, received) {
-        (0, 0) if summary.pods == 0 => "No pod waits for a machine.\n".to_owned(),
-        (0, 0) => "No machine would be made.\n".to_owned(),
-        (0, _) => format!(
-            "No new machine is needed: {} on {there} already there.\n",
-            fit(received, "")
-        ),
+    let mut lines = vec![match (summary.claims, received) {
+        (0, 0) if summary.pods == 0 => "No pod waits for a machine.".to_owned(),
+        (0, 0) => "No machine would be made.".to_owned(),
+        (0, _) => {
+            format!("No new machine is needed: {} on {there} already there.", fit(received, ""))
+        }
         (claims, _) => format!(
-            "{} for {}, {} per hour.\n",
+            "{} for {}, {} per hour.",
             styled(&text::count(claims, "new machine"), BOLD),
             text::count(summary.placed - received, "pod"),
             styled(&text::price(summary.price), BOLD)
         ),
-    };
+    }];
     if summary.claims > 0 && received > 0 {
-        out += &format!("{} on {there} already there.\n", fit(received, "more "));
+        lines.push(format!("{} on {there} already there.", fit(received, "more ")));
     }
     if summary.claims > 0 && summary.lower_bound > 0.0 {
         let above = (summary.price / summary.lower_bound - 1.0) * 100.0;
         let bound = text::price(summary.lower_bound);
-        out += &if above < 0.05 {
-            "No plan could cost less.\n".to_owned()
+        lines.push(if above < 0.05 {
+            "No plan could cost less.".to_owned()
         } else {
-            format!("No plan could cost less than {bound}; this one is {above:.1} % above that.\n")
-        };
+            format!("No plan could cost less than {bound}; this one is {above:.1} % above that.")
+        });
     }
-    out
+    lines.join("\n") + "\n"
 }
 
 fn fit(pods: usize, more: &str) -> String {
@@ -303,33 +298,6 @@ impl<'s> Context<'s> {
             .min_by(|a, b| a.price.total_cmp(&b.price))?;
         Some(cheapest.allocatable(offering))
     }
-
-    /// Pods without a place, those of one workload and with one fate together.
-    fn unplaced(
-        &self,
-        unplaced: &[Unplaced],
-        fate: &str,
-        style: Style,
-        wide: bool,
-    ) -> Option<String> {
-        let first = unplaced.first()?;
-        let mut groups: BTreeMap<(String, Vec<(String, String)>), Vec<&str>> = BTreeMap::new();
-        for one in unplaced {
-            let workload = self.pods.get(&one.pod).map_or_else(|| one.pod.clone(), |p| workload::of(p));
-            groups.entry((workload, reason_lines(one))).or_default().push(&one.pod);
-        }
-        let mut out = styled(&format!("{} {fate}:", text::count(unplaced.len(), "pod")), style);
-        out.push('\n');
-        for ((workload, reasons), pods) in &groups {
-            out += &format!("\n  {}\n", group_title(workload, pods, wide));
-            out += &reasons_text(reasons, wide);
-        }
-        if style == BAD && !wide {
-            let hint = format!("More: joiner explain pod {}", first.pod);
-            out += &format!("\n{}\n", styled(&hint, DIM));
-        }
-        Some(out)
-    }
 }
 
 fn share(requests: &Resources, room: &Resources, name: &str) -> Option<f64> {
@@ -343,47 +311,6 @@ fn other_resources(requests: &Resources) -> String {
         ![CPU, MEMORY, PODS, EPHEMERAL_STORAGE].contains(name) && quantity.nanos() > 0
     });
     others.map(|(name, quantity)| format!("{name} {quantity}")).collect::<Vec<_>>().join(", ")
-}
-
-/// Pools and what each says, nearest miss first; pools that say the same are named together.
-fn reason_lines(unplaced: &Unplaced) -> Vec<(String, String)> {
-    let mut lines: Vec<(String, String)> = Vec::new();
-    for Reason { node_pool, message, .. } in &unplaced.reasons {
-        let pool = node_pool.clone().unwrap_or_default();
-        match lines.iter_mut().find(|(_, said)| said == message) {
-            Some((pools, _)) => *pools = format!("{pools}, {pool}"),
-            None => lines.push((pool, message.clone())),
-        }
-    }
-    if lines.is_empty() {
-        lines.push((String::new(), unplaced.message.clone()));
-    }
-    lines
-}
-
-fn group_title(workload: &str, pods: &[&str], wide: bool) -> String {
-    match pods {
-        [only] => styled(only, BOLD),
-        pods => {
-            let shown = if wide { pods.len() } else { EXAMPLES };
-            let title = styled(&format!("{}× {workload}", text::thousands(pods.len())), BOLD);
-            format!("{title} {}", styled(&format!("({})", text::some_of(pods, shown)), DIM))
-        }
-    }
-}
-
-fn reasons_text(reasons: &[(String, String)], wide: bool) -> String {
-    let shown = if wide { reasons.len() } else { EXAMPLES };
-    let widest = reasons.iter().take(shown).map(|(pools, _)| pools.chars().count()).max();
-    let indent = widest.filter(|&widest| widest > 0).map_or(0, |widest| widest + 2);
-    let mut out = String::new();
-    for (pools, message) in reasons.iter().take(shown) {
-        out += &format!("    {pools:indent$}{message}\n");
-    }
-    if reasons.len() > shown {
-        out += &format!("    and {} for other pools\n", text::count(reasons.len() - shown, "reason"));
-    }
-    out
 }
 
 #[cfg(test)]

@@ -80,7 +80,8 @@ impl Table {
     /// The whole table, each line ended.
     pub(crate) fn render(&self) -> String {
         let widths: Vec<usize> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let titles = self.columns.iter().map(|(title, _)| Cell::new(*title, BOLD)).collect();
+        let titles: Vec<Cell> =
+            self.columns.iter().map(|(title, _)| Cell::new(*title, BOLD)).collect();
         let mut out = self.line(&titles, &widths);
         let mut details = self.details.iter().peekable();
         for (index, row) in self.rows.iter().enumerate() {
@@ -99,7 +100,7 @@ impl Table {
         if widest == 0 { 0 } else { widest.max(width(self.columns[column].0)) }
     }
 
-    fn line(&self, cells: &Vec<Cell>, widths: &[usize]) -> String {
+    fn line(&self, cells: &[Cell], widths: &[usize]) -> String {
         let mut out = String::new();
         let mut blanks = 0;
         for ((cell, (_, align)), &wide) in cells.iter().zip(&self.columns).zip(widths) {

@@ -111,7 +111,8 @@ pub fn read(paths: &[PathBuf], mut stdin: impl Read) -> Result<Objects, ReadErro
         if path.as_os_str() == STANDARD_INPUT {
             let mut bytes = Vec::new();
             let outcome = stdin.read_to_end(&mut bytes);
-            outcome.map_err(|source| ReadError::Io { path: "standard input".to_owned(), source })?;
+            outcome
+                .map_err(|source| ReadError::Io { path: "standard input".to_owned(), source })?;
             reader.read_bytes("standard input", bytes)?;
             continue;
         }
@@ -213,7 +214,12 @@ impl Reader {
     }
 
     /// Takes the object whose head is known, from the document that is being read.
-    fn add(&mut self, mut head: Head, body: &impl Body, item: u32) -> Result<(), ReadError> {
+    fn add(
+        &mut self,
+        mut head: Head,
+        body: &(impl Body + ?Sized),
+        item: u32,
+    ) -> Result<(), ReadError> {
         let file = (self.files.len() - 1) as u32;
         let origin = Origin { file, document: self.document, item };
         match self.objects.add(&mut head, body, origin) {

@@ -126,7 +126,7 @@ macro_rules! kinds {
             pub(crate) fn add(
                 &mut self,
                 head: &mut Head,
-                body: &impl Body,
+                body: &(impl Body + ?Sized),
                 origin: Origin,
             ) -> Result<(), Refusal> {
                 match (head.group(), head.kind.as_str()) {
@@ -223,7 +223,9 @@ impl Objects {
             return Err(Invalid::new("metadata.name", "is missing; give the object a name").into());
         }
         if head.name.contains('/') {
-            return Err(Invalid::new("metadata.name", "contains a slash; choose another name").into());
+            return Err(
+                Invalid::new("metadata.name", "contains a slash; choose another name").into()
+            );
         }
         let key = format!(
             "{}/{}/{}/{}",
@@ -240,7 +242,7 @@ impl Objects {
 }
 
 fn decode<T: DeserializeOwned + Validate + HasMetadata>(
-    body: &impl Body,
+    body: &(impl Body + ?Sized),
     head: &Head,
 ) -> Result<T, Invalid> {
     let mut object: T = body.decode()?;

@@ -24,7 +24,9 @@ use k8s_openapi::{
         scheduling::v1::PriorityClass,
         storage::v1::{CSINode, StorageClass, VolumeAttachment},
     },
-    apimachinery::pkg::{api::resource::Quantity as WrittenQuantity, apis::meta::v1::LabelSelector},
+    apimachinery::pkg::{
+        api::resource::Quantity as WrittenQuantity, apis::meta::v1::LabelSelector,
+    },
 };
 
 /// A field that is not as it must be, and the remedy.
@@ -107,10 +109,8 @@ fn quantities(
     sign: Sign,
 ) -> Result<(), Invalid> {
     for (name, text) in amounts.into_iter().flatten() {
-        let amount: Quantity = text
-            .0
-            .parse()
-            .map_err(|error| Invalid::new(name, format!("{error}")).within(field))?;
+        let amount: Quantity =
+            text.0.parse().map_err(|error| Invalid::new(name, format!("{error}")).within(field))?;
         if sign == Sign::NotNegative && amount < Quantity::ZERO {
             let problem = format!("{amount} is below zero; write 0 or more");
             return Err(Invalid::new(name, problem).within(field));
@@ -175,31 +175,27 @@ impl Validate for Node {
 
 impl Validate for DaemonSet {
     fn validate(&self) -> Result<(), Invalid> {
-        let template = self.spec.as_ref().map(|spec| &spec.template);
-        pod::template(template).within("spec.template")
+        pod::template(Some(&self.spec.template)).within("spec.template")
     }
 }
 
 impl Validate for Deployment {
     fn validate(&self) -> Result<(), Invalid> {
-        let template = self.spec.as_ref().map(|spec| &spec.template);
-        pod::template(template).within("spec.template")
+        pod::template(Some(&self.spec.template)).within("spec.template")
     }
 }
 
 impl Validate for ReplicaSet {
     fn validate(&self) -> Result<(), Invalid> {
-        let Some(spec) = &self.spec else { return Ok(()) };
-        label_selector(Some(&spec.selector)).within("spec.selector")?;
-        pod::template(spec.template.as_ref()).within("spec.template")
+        label_selector(Some(&self.spec.selector)).within("spec.selector")?;
+        pod::template(self.spec.template.as_ref()).within("spec.template")
     }
 }
 
 impl Validate for StatefulSet {
     fn validate(&self) -> Result<(), Invalid> {
-        let Some(spec) = &self.spec else { return Ok(()) };
-        label_selector(Some(&spec.selector)).within("spec.selector")?;
-        pod::template(Some(&spec.template)).within("spec.template")
+        label_selector(Some(&self.spec.selector)).within("spec.selector")?;
+        pod::template(Some(&self.spec.template)).within("spec.template")
     }
 }
 

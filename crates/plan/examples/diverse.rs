@@ -20,7 +20,7 @@ fn main() {
         let mut p = p.clone(); p.name = format!("pod-{i:06}").into(); p.uid = format!("{:016x}", next(usize::MAX)).into();
         pods.push(p);
     }
-    let s = snapshot().pool(pool("default").limit("cpu","10000000").limit("memory","10000000Gi"), fake_instance_types(400)).pods(pods).build();
+    let s = snapshot().pool(pool("default").limit("cpu","1000000000").limit("memory","1000000000Gi"), fake_instance_types(400)).pods(pods).build();
     for _ in 0..3 {
     let t = std::time::Instant::now();
     let planned = joiner_plan::provision(&s, &PlanSettings::default());

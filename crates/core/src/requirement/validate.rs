@@ -222,7 +222,8 @@ mod tests {
              the planner: use a well-known label (karpenter.sh/capacity-type, \
              karpenter.sh/nodepool, kubernetes.io/arch, kubernetes.io/os, \
              node.kubernetes.io/instance-type, node.kubernetes.io/windows-build, \
-             topology.kubernetes.io/region, topology.kubernetes.io/zone) or one of a domain of your own"
+             topology.kubernetes.io/region, topology.kubernetes.io/zone) or one of a domain of \
+             your own"
         );
     }
 

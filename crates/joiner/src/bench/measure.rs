@@ -71,10 +71,8 @@ pub(super) fn run(
     preferences: PreferencePolicy,
 ) -> Result<Exit, Failure> {
     let folder = Folder::open(path);
-    let input = InputArgs {
-        files: vec![folder.snapshot()],
-        instance_types: Some(folder.instance_types()),
-    };
+    let input =
+        InputArgs { files: vec![folder.snapshot()], instance_types: Some(folder.instance_types()) };
     let settings = Settings::for_bench(preferences);
     let snapshot = input::snapshot(&input::objects(&input)?, &input, &settings)?;
     let mut seconds = Vec::new();

@@ -80,9 +80,10 @@ fn workload_help() -> String {
 /// Runs `joiner bench`.
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if let Some(folder) = &args.measure {
-        let preferences = match args.ignore_preferences {
-            true => PreferencePolicy::Ignore,
-            false => PreferencePolicy::Respect,
+        let preferences = if args.ignore_preferences {
+            PreferencePolicy::Ignore
+        } else {
+            PreferencePolicy::Respect
         };
         return measure::run(folder, args.runs as usize, preferences);
     }

@@ -1,6 +1,6 @@
 //! Random numbers that are the same on every machine and in every release.
 
-/// The SplitMix64 generator of Steele, Lea and Flood: tiny, fast, and good enough to draw workloads.
+/// The `SplitMix64` generator of Steele, Lea and Flood: tiny, fast, and good enough for workloads.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
@@ -54,6 +54,9 @@ mod tests {
 
     #[test]
     fn uids_have_the_usual_form() {
-        assert_eq!(Random::new(1).uid().split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        assert_eq!(
+            Random::new(1).uid().split('-').map(str::len).collect::<Vec<_>>(),
+            [8, 4, 4, 4, 12]
+        );
     }
 }

@@ -86,6 +86,33 @@ impl Result {
         }
     }
 
+    /// What a row of figures does not say.
+    fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if let Some(overhead) = self.never_fit_overhead {
+            let style = if overhead <= NEVER_FIT_OVERHEAD_MAX { GOOD } else { BAD };
+            let cost = text::styled(&format!("{:+.1} %", overhead * 100.0), style);
+            remarks.push(format!(
+                "{}: pods that never fit cost the others {cost} (at most 10 % is wanted).",
+                self.workload
+            ));
+        }
+        if let Some(expected) = self.expected_claims.map(number)
+            && expected != number(self.claims)
+        {
+            let wrong = format!("{} machines instead of {expected}", number(self.claims));
+            remarks.push(format!("{}: {}.", self.workload, text::styled(&wrong, BAD)));
+        }
+        if let Some(theirs) = self.karpenter.as_ref().filter(|theirs| theirs.unplaced > 0) {
+            remarks.push(format!(
+                "{}: Karpenter left {} without a place, over all seeds.",
+                self.workload,
+                text::count(theirs.unplaced, "pod")
+            ));
+        }
+        remarks
+    }
+
     fn cells(&self) -> Vec<Cell> {
         let mut cells: Vec<Cell> = vec![
             self.workload.clone().into(),
@@ -152,32 +179,15 @@ pub(super) fn render(results: &[Result]) -> String {
     for result in results {
         table.row(result.cells());
     }
-    let mut out = table.render();
-    out += "\nTimes are of planning alone, reading excluded; memory is the whole process's, reading \
-            included.\nMachines and prices are means over the seeds; every plan passed the checker.\n";
-    for result in results {
-        if let Some(overhead) = result.never_fit_overhead {
-            let style = if overhead <= NEVER_FIT_OVERHEAD_MAX { GOOD } else { BAD };
-            let said = format!("{:+.1} %", overhead * 100.0);
-            out += &format!(
-                "{}: pods that never fit cost the others {} (at most 10 % is wanted).\n",
-                result.workload,
-                text::styled(&said, style)
-            );
-        }
-        if let Some(expected) = result.expected_claims.filter(|claims| *claims != result.claims) {
-            let said = format!("{} machines, not {}", number(result.claims), number(expected));
-            out += &format!("{}: {}.\n", result.workload, text::styled(&said, BAD));
-        }
-        if let Some(theirs) = result.karpenter.as_ref().filter(|theirs| theirs.unplaced > 0) {
-            out += &format!(
-                "{}: Karpenter left {} without a place, over all seeds.\n",
-                result.workload,
-                text::count(theirs.unplaced, "pod")
-            );
-        }
-    }
-    out
+    let mut lines = vec![
+        table.render(),
+        "Times are of planning alone, reading excluded; memory is the whole process's, reading \
+         included."
+            .to_owned(),
+        "Machines and prices are means over the seeds; every plan passed the checker.".to_owned(),
+    ];
+    lines.extend(results.iter().flat_map(Result::remarks));
+    lines.join("\n") + "\n"
 }
 
 /// The value below which a share of the sorted values lies.

@@ -452,12 +452,14 @@ fn never_fit(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
     let mut names = Names::new("gpu");
     for index in 0..hopeless {
         let labels = random_label(random, "gpu-job");
-        let size = Size { cpu: random.one_of(&[2000, 4000, 8000]), memory: random.one_of(&[8192, 16384]) };
+        let size =
+            Size { cpu: random.one_of(&[2000, 4000, 8000]), memory: random.one_of(&[8192, 16384]) };
         let mut pod = pod(&names.next(), random, &labels, size);
         pod["spec"]["containers"][0]["resources"]["limits"] = json!({"example.com/gpu": "1"});
         pod["spec"]["containers"][0]["resources"]["requests"]["example.com/gpu"] = json!("1");
         if index % 2 == 0 {
-            pod["spec"]["affinity"] = json!({"nodeAffinity": preferred_zone(random.one_of(&ZONES))});
+            pod["spec"]["affinity"] =
+                json!({"nodeAffinity": preferred_zone(random.one_of(&ZONES))});
         }
         add(pod);
     }

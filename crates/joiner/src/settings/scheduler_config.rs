@@ -37,8 +37,9 @@ pub(super) fn parse(text: &str) -> Result<Vec<SpreadConstraint>, Vec<String>> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let config: SchedulerConfig =
-        serde_saphyr::from_str(text).map_err(|error| vec![error.to_string()])?;
+    let options = serde_saphyr::options! { with_snippet: false };
+    let config: SchedulerConfig = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| vec![error.to_string()])?;
     let mut problems = Vec::new();
     let mut constraints = Vec::new();
     let mut seen = BTreeSet::new();

@@ -18,9 +18,14 @@ fn a_snapshot() -> Snapshot {
                 instance_type("large").cpu("16").mem("32Gi").price(0.4),
             ],
         )
-        .node(node("worker-1").pool("general").zone("a").cpu("8").mem("16Gi").pod(
-            pod("old").cpu("2").mem("4Gi"),
-        ))
+        .node(
+            node("worker-1")
+                .pool("general")
+                .zone("a")
+                .cpu("8")
+                .mem("16Gi")
+                .pod(pod("old").cpu("2").mem("4Gi")),
+        )
         .pods((0..40).map(|n| pod(&format!("web-{n}")).namespace("shop").cpu("1").mem("1Gi")))
         .pods((0..5).map(|n| pod(&format!("train-{n}")).namespace("ml").cpu("64")))
         .pod(pod("db-0").namespace("data"))
@@ -54,7 +59,7 @@ fn summary(plan: &Plan, lower_bound: f64) -> Summary {
 }
 
 #[track_caller]
-fn check(plan: &Plan, lower_bound: f64, wide: bool, expected: Expect) {
+fn check(plan: &Plan, lower_bound: f64, wide: bool, expected: &Expect) {
     let text = render(&a_snapshot(), plan, &summary(plan, lower_bound), wide);
     expected.assert_eq(&anstream::adapter::strip_str(&text).to_string());
 }
@@ -72,38 +77,48 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
         }],
         ..Plan::default()
     };
-    check(&plan, 0.37, false, expect![[r#"
-        MACHINE   POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
-        2× new    general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-        new       general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-        new       general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
-        worker-1  general                    a       there    +2  █████░░░░░  50%  ███░░░░░░░  38%
+    check(
+        &plan,
+        0.37,
+        false,
+        &expect![[r"
+            MACHINE           POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            2× new            general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            new               general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            new               general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
+            worker-1 (there)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
 
-        4 new machines for 10 pods, 0.4000 per hour.
-        2 more pods fit on 1 machine already there.
-        No plan could cost less than 0.3700; this one is 8.1 % above that.
-    "#]]);
-    check(&plan, 0.4, true, expect![[r#"
-        MACHINE   POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
-        new       general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-          types  small, large
-          pods   shop/web-0, shop/web-1, shop/web-2
-        new       general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-          types  small, large
-          pods   shop/web-3, shop/web-4, shop/web-5
-        new       general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-          types  small, large
-          pods   shop/web-6, shop/web-7, shop/web-8
-        new       general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
-          types  small, large
-          pods   shop/web-9
-        worker-1  general                    a       there    +2  █████░░░░░  50%  ███░░░░░░░  38%
-          pods   shop/web-10, shop/web-11
+            4 new machines for 10 pods, 0.4000 per hour.
+            2 more pods fit on 1 machine already there.
+            No plan could cost less than 0.3700; this one is 8.1 % above that.
+        "]],
+    );
+    check(
+        &plan,
+        0.4,
+        true,
+        &expect![[r"
+            MACHINE           POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            new               general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+              types  small, large
+              pods   shop/web-0, shop/web-1, shop/web-2
+            new               general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+              types  small, large
+              pods   shop/web-3, shop/web-4, shop/web-5
+            new               general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+              types  small, large
+              pods   shop/web-6, shop/web-7, shop/web-8
+            new               general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
+              types  small, large
+              pods   shop/web-9
+            worker-1 (there)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
+              pods   shop/web-10, shop/web-11
 
-        4 new machines for 10 pods, 0.4000 per hour.
-        2 more pods fit on 1 machine already there.
-        No plan could cost less.
-    "#]]);
+            4 new machines for 10 pods, 0.4000 per hour.
+            2 more pods fit on 1 machine already there.
+            No plan could cost less.
+        "]],
+    );
 }
 
 #[test]
@@ -113,19 +128,25 @@ fn many_machines_are_folded_by_shape() {
     for (n, claim) in plan.claims.iter_mut().enumerate() {
         claim.requests.set(CPU, joiner_core::quantity::Quantity::milli(1000 + 50 * n as i64));
     }
-    check(&plan, 0.0, false, expect![[r#"
+    check(
+        &plan,
+        0.0,
+        false,
+        &expect![[r"
         MACHINE  POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY
         20× new  general  small or 1 other  a      0.1000   1–3  ████░░░░░░  49%  ██░░░░░░░░  25%
         20× new  general  small or 1 other  b      0.1000   1–3  █████░░░░░  50%  ██░░░░░░░░  24%
 
         40 new machines for 79 pods, 4.0000 per hour.
-    "#]]);
+    "]],
+    );
 }
 
 #[test]
 fn pods_without_a_place_are_told_by_workload_and_reason() {
     let too_small = |pool: &str| {
-        Reason::new(ReasonId::ShapeTooSmall, "asks for 64 CPUs, the largest type has 16").in_pool(pool)
+        Reason::new(ReasonId::ShapeTooSmall, "asks for 64 CPUs, the largest type has 16")
+            .in_pool(pool)
     };
     let taint = Reason::new(ReasonId::PoolTaintUntolerated, "does not tolerate x=y:NoSchedule");
     let unplaced = |pod: String, reasons: Vec<Reason>| Unplaced {
@@ -135,7 +156,8 @@ fn pods_without_a_place_are_told_by_workload_and_reason() {
     };
     let mut unschedulable: Vec<Unplaced> = (0..5)
         .map(|n| {
-            let reasons = vec![taint.clone().in_pool("gpu"), too_small("general"), too_small("spare")];
+            let reasons =
+                vec![taint.clone().in_pool("gpu"), too_small("general"), too_small("spare")];
             unplaced(format!("ml/train-{n}"), reasons)
         })
         .collect();
@@ -150,7 +172,11 @@ fn pods_without_a_place_are_told_by_workload_and_reason() {
         }],
         ..Plan::default()
     };
-    check(&plan, 0.0, false, expect![[r#"
+    check(
+        &plan,
+        0.0,
+        false,
+        &expect![[r"
         No machine would be made.
 
         6 pods cannot be placed:
@@ -168,12 +194,18 @@ fn pods_without_a_place_are_told_by_workload_and_reason() {
 
           data/db-0
             waits for PersistentVolumeClaim data/db-0, which does not exist: create it
-    "#]]);
+    "]],
+    );
 }
 
 #[test]
 fn a_cluster_that_needs_nothing_says_so() {
-    check(&Plan::default(), 0.0, false, expect![[r#"
+    check(
+        &Plan::default(),
+        0.0,
+        false,
+        &expect![[r"
         No pod waits for a machine.
-    "#]]);
+    "]],
+    );
 }

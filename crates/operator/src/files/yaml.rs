@@ -98,7 +98,8 @@ impl<'t> Iterator for Parts<'t> {
 }
 
 fn is_marker(text: &str) -> bool {
-    text.strip_prefix("---").is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+    text.strip_prefix("---")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
 /// Whether there is more than markers, directives, comments and blank lines.

@@ -1,11 +1,8 @@
 //! The kinds whose CRDs Joiner serves.
 
 use joiner_api::{
-    capacity_buffer::CapacityBuffer,
-    node_claim::NodeClaim,
-    node_class_reference::NodeClassReference,
-    node_overlay::NodeOverlay,
-    node_pool::NodePool,
+    capacity_buffer::CapacityBuffer, node_claim::NodeClaim,
+    node_class_reference::NodeClassReference, node_overlay::NodeOverlay, node_pool::NodePool,
     requirement::Requirement,
 };
 use joiner_core::resources::NODES;
@@ -138,7 +135,10 @@ impl Validate for NodeOverlay {
             let Some(text) = text else { return Ok(()) };
             match text.parse::<PriceChange>() {
                 Ok(change) if is_right(&change) => Ok(()),
-                Ok(_) => Err(Invalid::new(field, format!("is {text:?}; a price has no sign, a change has one"))),
+                Ok(_) => Err(Invalid::new(
+                    field,
+                    format!("is {text:?}; a price has no sign, a change has one"),
+                )),
                 Err(error) => Err(Invalid::new(field, error.to_string())),
             }
         };

@@ -27,13 +27,11 @@ pub(super) fn spec(pod: &PodSpec) -> Result<(), Invalid> {
     pod.affinity.as_ref().map_or(Ok(()), affinity).within("affinity")?;
     each("topologySpreadConstraints", pod.topology_spread_constraints.iter().flatten(), spread)?;
     each("tolerations", pod.tolerations.iter().flatten(), toleration)?;
-    each("volumes", pod.volumes.iter().flatten(), |volume| {
-        match &volume.persistent_volume_claim {
-            Some(claim) if claim.claim_name.is_empty() => {
-                Err(Invalid::new("persistentVolumeClaim.claimName", "is empty; name the claim"))
-            }
-            _ => Ok(()),
+    each("volumes", pod.volumes.iter().flatten(), |volume| match &volume.persistent_volume_claim {
+        Some(claim) if claim.claim_name.is_empty() => {
+            Err(Invalid::new("persistentVolumeClaim.claimName", "is empty; name the claim"))
         }
+        _ => Ok(()),
     })
 }
 

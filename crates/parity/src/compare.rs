@@ -1,0 +1,301 @@
+//! What differs between our plan and Karpenter's, and what to think of it.
+//!
+//! Karpenter's plans are only a measure where they keep the rules that the checker knows. A run that breaks one is left
+//! out; where every run breaks one, the defect behind it names the difference.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Display, Formatter},
+};
+
+use joiner_check::{Finding, Rule};
+use joiner_core::plan::Plan;
+
+use crate::{
+    named::{self, Defect},
+    scenario::Scenario,
+};
+
+/// Prices are sums of the same numbers in different orders, so the last digits mean nothing.
+const PRICE_PRECISION: f64 = 1e-9;
+
+/// A plan and what the checker says of it.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// The plan.
+    pub plan: Plan,
+    /// The rules it breaks.
+    pub findings: Vec<Finding>,
+}
+
+impl Checked {
+    /// The pods that have a place.
+    pub fn placed(&self) -> BTreeSet<&str> {
+        let on_claims = self.plan.claims.iter().flat_map(|claim| &claim.pods);
+        let on_nodes = self.plan.existing.iter().flat_map(|node| &node.pods);
+        on_claims.chain(on_nodes).map(String::as_str).collect()
+    }
+}
+
+/// Something that is not the same on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Difference {
+    /// The checker refuses our plan.
+    OursBreaksRule {
+        /// The rule and how it is broken.
+        finding: Finding,
+    },
+    /// The checker refuses Karpenter's plan, although Karpenter is not known to break this rule.
+    TheirsBreaksRule {
+        /// The rule and how it is broken.
+        finding: Finding,
+    },
+    /// The checker refuses every plan of Karpenter's, as is known.
+    TheirsBreaksKnownRule {
+        /// The rule.
+        rule: Rule,
+    },
+    /// Karpenter always places these pods, and we do not.
+    PlacesFewer {
+        /// The pods.
+        pods: Vec<String>,
+    },
+    /// Karpenter never places these pods, and we do.
+    PlacesMore {
+        /// The pods.
+        pods: Vec<String>,
+    },
+    /// For the same pods.
+    Machines {
+        /// Ours.
+        ours: usize,
+        /// Those of Karpenter's runs, in order.
+        theirs: Vec<usize>,
+    },
+    /// For the same pods.
+    Price {
+        /// Ours.
+        ours: f64,
+        /// Those of Karpenter's runs, in order.
+        theirs: Vec<f64>,
+    },
+}
+
+/// What a difference means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing to tell.
+    Same,
+    /// Ours is cheaper.
+    Better,
+    /// A known defect or a deviation that is listed in docs/compat.md explains it.
+    Named(&'static str),
+    /// Somebody must look.
+    Worse,
+}
+
+impl Verdict {
+    /// The word by which a report knows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Better => "better",
+            Self::Named(_) => "named",
+            Self::Worse => "worse",
+        }
+    }
+}
+
+impl Difference {
+    /// A word for the sort of difference, by which a smaller scenario can be told to have the same.
+    pub const fn sort(&self) -> &'static str {
+        match self {
+            Self::OursBreaksRule { .. } => "ours breaks a rule",
+            Self::TheirsBreaksRule { .. } => "Karpenter breaks a rule",
+            Self::TheirsBreaksKnownRule { .. } => "Karpenter breaks a rule as known",
+            Self::PlacesFewer { .. } => "places fewer pods",
+            Self::PlacesMore { .. } => "places more pods",
+            Self::Machines { .. } => "machines",
+            Self::Price { .. } => "price",
+        }
+    }
+
+    /// Whether it speaks for our plan.
+    fn is_better(&self) -> bool {
+        match self {
+            Self::Machines { ours, theirs } => *ours < median(theirs),
+            Self::Price { ours, theirs } => *ours < median(theirs),
+            _ => false,
+        }
+    }
+}
+
+impl Display for Difference {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OursBreaksRule { finding } => write!(f, "our plan breaks a rule: {finding}"),
+            Self::TheirsBreaksRule { finding } => write!(f, "Karpenter's plan breaks a rule: {finding}"),
+            Self::TheirsBreaksKnownRule { rule } => write!(f, "each of Karpenter's plans breaks the rule {rule}"),
+            Self::PlacesFewer { pods } => write!(f, "only Karpenter places {}", list(pods)),
+            Self::PlacesMore { pods } => write!(f, "only we place {}", list(pods)),
+            Self::Machines { ours, theirs } => write!(f, "{ours} machines, Karpenter {theirs:?}"),
+            Self::Price { ours, theirs } => {
+                let theirs: Vec<String> = theirs.iter().map(|price| format!("{price:.4}")).collect();
+                write!(f, "price {ours:.4}, Karpenter [{}]", theirs.join(", "))
+            }
+        }
+    }
+}
+
+/// The first few of many names.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN { format!("{shown} and {} more", names.len() - SHOWN) } else { shown }
+}
+
+/// All that there is to say about one scenario.
+#[derive(Debug, Clone, Default)]
+pub struct Comparison {
+    /// What differs, each with what it means.
+    pub differences: Vec<(Difference, Verdict)>,
+    /// Our machines and price, and the medians of Karpenter's, where both place the same pods.
+    pub cost: Option<Cost>,
+}
+
+/// What the same pods cost on either side.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// How many machines we make.
+    pub our_machines: usize,
+    /// What they cost.
+    pub our_price: f64,
+    /// The median of how many Karpenter makes.
+    pub their_machines: usize,
+    /// The median of what they cost.
+    pub their_price: f64,
+}
+
+impl Comparison {
+    /// The verdict over all differences: the gravest.
+    pub fn verdict(&self) -> Verdict {
+        self.differences.iter().map(|(_, verdict)| *verdict).max().unwrap_or(Verdict::Same)
+    }
+
+    /// The sorts of the differences that somebody must look at.
+    pub fn worse(&self) -> BTreeSet<&'static str> {
+        let worse = self.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
+        worse.map(|(difference, _)| difference.sort()).collect()
+    }
+}
+
+/// Compares our plan of a scenario with Karpenter's runs on it.
+pub fn compare(scenario: &Scenario, ours: &Checked, theirs: &[Checked]) -> Comparison {
+    let mut differences = rules(ours, theirs);
+    let (measure, known) = measure(theirs);
+    if let Some(rule) = known {
+        differences.push(Difference::TheirsBreaksKnownRule { rule });
+    }
+    differences.extend(places(ours, &measure));
+    let (cost, dearer_or_cheaper) = cost(ours, &measure);
+    differences.extend(dearer_or_cheaper);
+    let defects: Vec<&Defect> = named::applying(scenario);
+    let judge = |difference: Difference| {
+        let verdict = judge(&difference, &defects, known);
+        (difference, verdict)
+    };
+    Comparison { differences: differences.into_iter().map(judge).collect(), cost }
+}
+
+fn judge(difference: &Difference, defects: &[&Defect], known: Option<Rule>) -> Verdict {
+    if matches!(difference, Difference::OursBreaksRule { .. }) {
+        return Verdict::Worse;
+    }
+    if difference.is_better() {
+        return Verdict::Better;
+    }
+    if let Some(id) = known.and_then(named::of_rule) {
+        return Verdict::Named(id);
+    }
+    defects.iter().find(|defect| defect.explains(difference)).map_or(Verdict::Worse, |defect| Verdict::Named(defect.id))
+}
+
+fn rules(ours: &Checked, theirs: &[Checked]) -> Vec<Difference> {
+    let mut differences: Vec<Difference> =
+        ours.findings.iter().map(|finding| Difference::OursBreaksRule { finding: finding.clone() }).collect();
+    let mut unknown: Vec<&Finding> =
+        theirs.iter().flat_map(|run| &run.findings).filter(|finding| named::of_rule(finding.rule).is_none()).collect();
+    // What every run has in common is told once.
+    unknown.sort_by(|a, b| (a.rule, &a.subject).cmp(&(b.rule, &b.subject)));
+    unknown.dedup_by(|a, b| (a.rule, &a.subject) == (b.rule, &b.subject));
+    differences.extend(unknown.into_iter().map(|finding| Difference::TheirsBreaksRule { finding: finding.clone() }));
+    differences
+}
+
+/// The runs to measure against: those that break no rule. Where there are none, all of them, and a known rule that they
+/// break.
+fn measure(theirs: &[Checked]) -> (Vec<&Checked>, Option<Rule>) {
+    let clean: Vec<&Checked> = theirs.iter().filter(|run| run.findings.is_empty()).collect();
+    if !clean.is_empty() || theirs.is_empty() {
+        return (clean, None);
+    }
+    let known = theirs.iter().flat_map(|run| &run.findings).map(|finding| finding.rule);
+    (theirs.iter().collect(), known.filter(|rule| named::of_rule(*rule).is_some()).min())
+}
+
+fn places(ours: &Checked, measure: &[&Checked]) -> Vec<Difference> {
+    let placed = ours.placed();
+    let mut always = measure.first().map(|run| run.placed()).unwrap_or_default();
+    let mut ever = BTreeSet::new();
+    for run in measure {
+        let theirs = run.placed();
+        always.retain(|pod| theirs.contains(pod));
+        ever.extend(theirs);
+    }
+    let names = |pods: Vec<&str>| pods.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let fewer = names(always.iter().filter(|pod| !placed.contains(*pod)).copied().collect());
+    let more = names(placed.iter().filter(|pod| !ever.contains(*pod)).copied().collect());
+    let mut differences = Vec::new();
+    if !fewer.is_empty() {
+        differences.push(Difference::PlacesFewer { pods: fewer });
+    }
+    if !more.is_empty() {
+        differences.push(Difference::PlacesMore { pods: more });
+    }
+    differences
+}
+
+/// Machines and prices can only be compared where the same pods have a place.
+fn cost(ours: &Checked, measure: &[&Checked]) -> (Option<Cost>, Vec<Difference>) {
+    let placed = ours.placed();
+    let same: Vec<&&Checked> = measure.iter().filter(|run| run.placed() == placed).collect();
+    if same.is_empty() {
+        return (None, Vec::new());
+    }
+    let mut machines: Vec<usize> = same.iter().map(|run| run.plan.claims.len()).collect();
+    machines.sort_unstable();
+    let mut prices: Vec<f64> = same.iter().map(|run| run.plan.price()).collect();
+    prices.sort_by(f64::total_cmp);
+    let cost = Cost {
+        our_machines: ours.plan.claims.len(),
+        our_price: ours.plan.price(),
+        their_machines: median(&machines),
+        their_price: median(&prices),
+    };
+    let mut differences = Vec::new();
+    if cost.our_machines != cost.their_machines {
+        differences.push(Difference::Machines { ours: cost.our_machines, theirs: machines });
+    }
+    if (cost.our_price - cost.their_price).abs() > PRICE_PRECISION * cost.their_price.max(1.0) {
+        differences.push(Difference::Price { ours: cost.our_price, theirs: prices });
+    }
+    (Some(cost), differences)
+}
+
+/// The middle of values in order, the upper one of two.
+fn median<T: Copy>(ordered: &[T]) -> T {
+    ordered[ordered.len() / 2]
+}
+
+#[cfg(test)]
+mod tests;
