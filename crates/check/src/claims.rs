@@ -55,7 +55,7 @@ struct OneClaim<'c, 'a> {
     pods: &'c [usize],
 }
 
-impl<'a> OneClaim<'_, 'a> {
+impl OneClaim<'_, '_> {
     /// Pods of one spec have the same trouble, so one of them speaks for all.
     fn check_labels_and_taints(&self, findings: &mut Findings) {
         let mut seen = BTreeSet::new();
@@ -79,8 +79,7 @@ impl<'a> OneClaim<'_, 'a> {
     /// Why none of a pod's alternatives is sure to be met.
     fn unsuitable(&self, pod: usize, spec: &SpecFacts<'_>) -> Option<String> {
         let well_known = &self.facts.snapshot.catalog.well_known;
-        let shortfalls =
-            self.shape.left.shortfalls(self.facts.spec_of[pod], spec, well_known);
+        let shortfalls = self.shape.left.shortfalls(self.facts.spec_of[pod], spec, well_known);
         // Nobody can promise the fields of a node that does not exist. Pods that move are not
         // asked about them.
         let promised = |i: usize| {
@@ -158,7 +157,8 @@ impl<'a> OneClaim<'_, 'a> {
         }
         for (resource, quantity) in requests.iter() {
             if quantity > Quantity::ZERO && !columns.names().contains(&resource) {
-                let message = format!("its requests say {quantity} of {resource}; no pod asks for it");
+                let message =
+                    format!("its requests say {quantity} of {resource}; no pod asks for it");
                 findings.add(Rule::ClaimRequests, &self.name, message);
             }
         }
@@ -184,7 +184,8 @@ impl<'a> OneClaim<'_, 'a> {
             let pod = self.facts.pod(pod);
             for port in &pod.spec.host_ports {
                 if let Some(other) = ports.take(port, pod) {
-                    let message = format!("{port} is also wanted by {} on {}", other.key(), self.name);
+                    let message =
+                        format!("{port} is also wanted by {} on {}", other.key(), self.name);
                     findings.add(Rule::HostPort, pod.key(), message);
                 }
             }
@@ -221,8 +222,10 @@ impl<'a> OneClaim<'_, 'a> {
             for (driver, limit) in &each.of.volume_limits {
                 let count = counts.get(driver.as_str()).copied().unwrap_or_default();
                 if count > *limit {
-                    let message =
-                        format!("{count} volumes of {driver}, and a {} attaches {limit}", each.of.name);
+                    let message = format!(
+                        "{count} volumes of {driver}, and a {} attaches {limit}",
+                        each.of.name
+                    );
                     findings.add(Rule::VolumeLimitOfType, &self.name, message);
                 }
             }

@@ -104,11 +104,11 @@ impl<'a> Facts<'a> {
         findings: &mut Findings,
     ) -> Self {
         let mut specs = Interned::default();
-        let spec_of = snapshot.pods.iter().map(|pod| specs.number(&pod.spec)).collect();
+        let spec_of = snapshot.pods.iter().map(|pod| specs.number(&*pod.spec)).collect();
         let spec_of_bound = snapshot
             .nodes
             .iter()
-            .map(|node| node.pods.iter().map(|pod| specs.number(&pod.spec)).collect())
+            .map(|node| node.pods.iter().map(|pod| specs.number(&*pod.spec)).collect())
             .collect();
         Self {
             snapshot,

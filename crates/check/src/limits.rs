@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use joiner_core::{
-    label,
     quantity::Quantity,
     requirement::Requirement,
     resources::{NODES, Resources},
@@ -105,7 +104,8 @@ pub(crate) fn check_reservations(
     for (number, shape) in shapes.iter().enumerate() {
         let Some(shape) = shape else { continue };
         let left = &shape.left.requirements;
-        if !shape::is_reserved(left, Some(key)) || names_reservation_itself(facts, number, shape, key)
+        if !shape::is_reserved(left, Some(key))
+            || names_reservation_itself(facts, number, shape, key)
         {
             continue;
         }

@@ -59,8 +59,7 @@ fn check_labels(
             add(format!("label {key} must be {value:?}, as in its pool"));
         }
     }
-    let is_custom =
-        |key: &str| !well_known.contains(key) && !UNWRITTEN.contains(&key);
+    let is_custom = |key: &str| !well_known.contains(key) && !UNWRITTEN.contains(&key);
     for (key, requirement) in requirements.iter().filter(|(key, _)| is_custom(key)) {
         let must_have_value = match requirement.operator() {
             Operator::In => requirement.values().iter().any(|value| !value.is_empty()),
@@ -88,19 +87,17 @@ fn may_be(requirement: &Requirement, value: &str) -> bool {
     requirement.is_complement() || requirement.has(value)
 }
 
-fn check_annotations(
-    name: &str,
-    claim: &PlannedClaim,
-    shape: &Shape<'_>,
-    findings: &mut Findings,
-) {
+fn check_annotations(name: &str, claim: &PlannedClaim, shape: &Shape<'_>, findings: &mut Findings) {
     let pool = shape.pool.pool;
     let mut expected = pool.annotations.clone();
     expected.insert(label::NODE_POOL_HASH.to_owned(), pool.hash.clone());
     expected.insert(label::NODE_POOL_HASH_VERSION.to_owned(), HASH_VERSION.to_owned());
     for (key, overlaid) in [
         (label::PRICE_OVERLAY_APPLIED, shape.listed().any(|(each, _)| each.of.price_overlaid)),
-        (label::CAPACITY_OVERLAY_APPLIED, shape.listed().any(|(each, _)| each.of.capacity_overlaid)),
+        (
+            label::CAPACITY_OVERLAY_APPLIED,
+            shape.listed().any(|(each, _)| each.of.capacity_overlaid),
+        ),
     ] {
         if overlaid {
             expected.insert(key.to_owned(), "true".to_owned());

@@ -59,7 +59,7 @@ struct OneNode<'c, 'a> {
     pods: &'c [usize],
 }
 
-impl<'a> OneNode<'_, 'a> {
+impl OneNode<'_, '_> {
     fn check_labels_and_taints(&self, findings: &mut Findings) {
         let name = self.node.name();
         for &number in self.pods {

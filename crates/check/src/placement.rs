@@ -131,8 +131,7 @@ pub(crate) fn check(
     }
     for existing in &plan.existing {
         if existing.pods.is_empty() {
-            let name =
-                if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
+            let name = if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
             findings.add(Rule::NodeEmpty, name, "it is in the plan without receiving a pod");
         }
     }

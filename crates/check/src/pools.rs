@@ -96,9 +96,7 @@ pub(crate) fn by_name<'a>(
     ignore_dra: bool,
 ) -> BTreeMap<&'a str, PoolFacts<'a>> {
     let named = snapshot.pools.iter().filter(|pool| names.contains(pool.name.as_str()));
-    named
-        .map(|pool| (&*pool.name, PoolFacts::new(snapshot, pool, columns, ignore_dra)))
-        .collect()
+    named.map(|pool| (&*pool.name, PoolFacts::new(snapshot, pool, columns, ignore_dra))).collect()
 }
 
 /// What a claim of `pool` requires before it has pods. That its node will be registered and
@@ -185,11 +183,7 @@ impl<'a> Daemons<'a> {
     }
 
     /// The load of a machine of a type with these requirements.
-    fn on(
-        &mut self,
-        of_type: &Requirements,
-        columns: &Columns<'_>,
-    ) -> Rc<DaemonLoad<'a>> {
+    fn on(&mut self, of_type: &Requirements, columns: &Columns<'_>) -> Rc<DaemonLoad<'a>> {
         let presence: Vec<Presence> = self
             .all
             .iter()

@@ -94,7 +94,7 @@ pub(crate) struct Shapes<'a> {
     settings: &'a PlanSettings,
     pools: &'a BTreeMap<&'a str, PoolFacts<'a>>,
     /// By pool and by the addresses of what claims of one shape share.
-    shapes: HashMap<(&'a str, *const String, *const RequirementSpec), Rc<Shape<'a>>>,
+    known: HashMap<(&'a str, *const String, *const RequirementSpec), Rc<Shape<'a>>>,
     left: HashMap<(&'a str, Requirements), Rc<Left>>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Shapes<'a> {
         settings: &'a PlanSettings,
         pools: &'a BTreeMap<&'a str, PoolFacts<'a>>,
     ) -> Self {
-        Self { snapshot, settings, pools, shapes: HashMap::new(), left: HashMap::new() }
+        Self { snapshot, settings, pools, known: HashMap::new(), left: HashMap::new() }
     }
 
     /// The shape of a claim, if its pool is known.
@@ -112,11 +112,11 @@ impl<'a> Shapes<'a> {
         let pool = self.pools.get(claim.node_pool.as_str())?;
         let address =
             (&*claim.node_pool, claim.instance_types.as_ptr(), claim.requirements.as_ptr());
-        if let Some(shape) = self.shapes.get(&address) {
+        if let Some(shape) = self.known.get(&address) {
             return Some(shape.clone());
         }
         let shape = Rc::new(self.build(pool, claim));
-        self.shapes.insert(address, shape.clone());
+        self.known.insert(address, shape.clone());
         Some(shape)
     }
 

@@ -68,6 +68,7 @@ struct Here<'a> {
 /// The domains of machines, for one topology key.
 struct KeyDomains {
     names: Vec<String>,
+    numbers: HashMap<String, usize>,
     of_machine: Vec<Domains>,
 }
 
@@ -193,6 +194,7 @@ impl<'c, 'a> Topology<'c, 'a> {
         let count = self.claim_count() + self.facts.snapshot.nodes.len();
         KeyDomains {
             names: (0..count).map(|machine| self.machine_name(machine)).collect(),
+            numbers: HashMap::new(),
             of_machine: (0..count).map(Domains::Certain).collect(),
         }
     }
@@ -223,7 +225,7 @@ impl<'c, 'a> Topology<'c, 'a> {
         of_machine.extend(self.facts.snapshot.nodes.iter().map(|node| {
             node.labels.get(key).map_or(Domains::Nowhere, |value| Domains::Certain(number(value)))
         }));
-        KeyDomains { names, of_machine }
+        KeyDomains { names, numbers, of_machine }
     }
 
     /// The values that a claim's machine may have for `key`.
@@ -234,7 +236,9 @@ impl<'c, 'a> Topology<'c, 'a> {
         }
         let left = shape.left.requirements.get(key);
         match left {
-            Some(left) if !left.is_complement() => left.values().iter().map(String::as_str).collect(),
+            Some(left) if !left.is_complement() => {
+                left.values().iter().map(String::as_str).collect()
+            }
             _ => self.open_values(shape, key, left),
         }
     }
@@ -273,7 +277,12 @@ fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
     let mut add = |pod: &'a Pod, spec: usize, machine: usize, placed: bool| {
         let look = labels.number(&*pod.labels);
         let number = *numbers.entry((spec, &pod.namespace, look)).or_insert_with(|| {
-            kinds.push(Kind { spec, namespace: &pod.namespace, labels: &pod.labels, here: Vec::new() });
+            kinds.push(Kind {
+                spec,
+                namespace: &pod.namespace,
+                labels: &pod.labels,
+                here: Vec::new(),
+            });
             kinds.len() - 1
         });
         let here = &mut kinds[number].here;

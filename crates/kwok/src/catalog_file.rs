@@ -186,11 +186,21 @@ fn read_value(text: &str) -> Result<Value, Problem> {
             Err(_) => {}
         }
     }
-    // Files of many types are long, and they come from the user's own disk: only aliases, which can
-    // make a short file enormous, stay limited. Words such as `y` and `no` are names here.
-    let options =
-        serde_saphyr::options! { budget: None, with_snippet: false, strict_booleans: true };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error, "YAML"))
+    // Files of many types are long, and they come from the user's own disk, so their size is not
+    // limited; how much aliases may add, and how deep nesting goes, is. Words such as `y` and `no`
+    // are names here.
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_total_scalar_bytes: usize::MAX,
+        },
+        with_snippet: false,
+        strict_booleans: true,
+    };
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        unreadable(&error.render_with_formatter(&serde_saphyr::UserMessageFormatter), "YAML")
+    })
 }
 
 fn deserialize<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, Problem> {

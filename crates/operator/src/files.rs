@@ -58,11 +58,11 @@ pub enum ReadError {
         problem: String,
     },
     /// An object is not as its kind must be.
-    #[error("{place}: {object}{}: {problem}", field_text(.field))]
+    #[error("{place}: {}{problem}", subject(.object, .field))]
     Refused {
         /// Where.
         place: Place,
-        /// Kind, namespace and name.
+        /// Kind, namespace and name; empty where they are not known.
         object: String,
         /// Path of the field; empty for the whole object.
         field: String,
@@ -81,8 +81,9 @@ pub enum ReadError {
     },
 }
 
-fn field_text(field: &str) -> String {
-    if field.is_empty() { String::new() } else { format!(": {field}") }
+fn subject(object: &str, field: &str) -> String {
+    let parts = [object, field].into_iter().filter(|part| !part.is_empty());
+    parts.map(|part| format!("{part}: ")).collect()
 }
 
 /// A place in a file.
@@ -179,21 +180,32 @@ impl Reader {
         if !text.trim_start().starts_with(['{', '[']) {
             return yaml::read(self, text);
         }
-        // YAML's flow style starts like JSON, and so does a YAML file with a JSON document in it.
+        // YAML's flow style starts like JSON, and so does YAML with a JSON document in it.
+        let extension = Path::new(file).extension().and_then(|extension| extension.to_str());
         match json::documents(text) {
             Ok(documents) => json::read(self, &documents),
-            Err(_) if !file.ends_with(".json") && yaml::is_readable(text) => yaml::read(self, text),
-            Err(error) => Err(self.syntax("JSON", error.to_string())),
+            Err((document, error)) => match extension {
+                Some("yaml" | "yml") => yaml::read(self, text),
+                Some("json") => Err(self.broken_json(document, &error)),
+                _ if error.is_eof() => Err(self.broken_json(document, &error)),
+                _ => yaml::read(self, text),
+            },
         }
+    }
+
+    fn broken_json(&mut self, document: u32, error: &serde_json::Error) -> ReadError {
+        self.document = document;
+        self.syntax("JSON", error.to_string())
     }
 
     fn syntax(&self, format: &'static str, problem: String) -> ReadError {
         ReadError::Syntax { place: self.place(0), format, problem }
     }
 
+    /// A place in the document that is being read.
     fn place(&self, item: u32) -> Place {
         let file = self.files.len().saturating_sub(1) as u32;
-        self.place_of(Origin { file, document: self.document.max(1), item })
+        self.place_of(Origin { file, document: self.document, item })
     }
 
     fn place_of(&self, origin: Origin) -> Place {
@@ -266,9 +278,22 @@ impl Body for Value {
     }
 }
 
-/// A decoder's complaint and the field it is about.
-fn invalid<E: Display>(error: serde_path_to_error::Error<E>) -> Invalid {
-    let path = error.path().to_string();
-    let field = if path == "." { String::new() } else { path };
-    Invalid::new(field, error.into_inner().to_string())
+/// A decoder's complaint and the field it is about. Lines and columns are those of the object and
+/// not of the file, so that they would mislead.
+fn invalid(error: serde_path_to_error::Error<serde_json::Error>) -> Invalid {
+    /// Longer paths exist only where nesting is meant to do harm.
+    const PATH_MAX: usize = 200;
+
+    let mut field = error.path().to_string();
+    if field == "." {
+        field.clear();
+    }
+    if let Some((cut, _)) = field.char_indices().nth(PATH_MAX) {
+        field.truncate(cut);
+        field.push_str("...");
+    }
+    let text = error.into_inner().to_string();
+    let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
+    let remedy = if problem.starts_with("missing field") { "; add it" } else { "" };
+    Invalid::new(field, format!("{problem}{remedy}"))
 }

@@ -1,7 +1,8 @@
 //! What differs between our plan and Karpenter's, and what to think of it.
 //!
-//! Karpenter's plans are only a measure where they keep the rules that the checker knows. A run that breaks one is left
-//! out; where every run breaks one, the defect behind it names the difference.
+//! Karpenter's plans are only a measure where they keep the rules that the checker knows. A run
+//! that breaks one is left out; where every run breaks one, the defect behind it names the
+//! difference.
 
 use std::{
     collections::BTreeSet,
@@ -40,6 +41,16 @@ impl Checked {
 /// Something that is not the same on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Difference {
+    /// We cannot read the scenario, or the planner or the checker panics on it.
+    OursFails {
+        /// What was said.
+        error: String,
+    },
+    /// The oracle cannot read the scenario, or Karpenter panics on it.
+    TheirsFails {
+        /// What was said.
+        error: String,
+    },
     /// The checker refuses our plan.
     OursBreaksRule {
         /// The rule and how it is broken.
@@ -110,6 +121,8 @@ impl Difference {
     /// A word for the sort of difference, by which a smaller scenario can be told to have the same.
     pub const fn sort(&self) -> &'static str {
         match self {
+            Self::OursFails { .. } => "ours fails",
+            Self::TheirsFails { .. } => "Karpenter fails",
             Self::OursBreaksRule { .. } => "ours breaks a rule",
             Self::TheirsBreaksRule { .. } => "Karpenter breaks a rule",
             Self::TheirsBreaksKnownRule { .. } => "Karpenter breaks a rule as known",
@@ -133,14 +146,21 @@ impl Difference {
 impl Display for Difference {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
+            Self::OursFails { error } => write!(f, "we fail: {error}"),
+            Self::TheirsFails { error } => write!(f, "Karpenter fails: {error}"),
             Self::OursBreaksRule { finding } => write!(f, "our plan breaks a rule: {finding}"),
-            Self::TheirsBreaksRule { finding } => write!(f, "Karpenter's plan breaks a rule: {finding}"),
-            Self::TheirsBreaksKnownRule { rule } => write!(f, "each of Karpenter's plans breaks the rule {rule}"),
+            Self::TheirsBreaksRule { finding } => {
+                write!(f, "Karpenter's plan breaks a rule: {finding}")
+            }
+            Self::TheirsBreaksKnownRule { rule } => {
+                write!(f, "each of Karpenter's plans breaks the rule {rule}")
+            }
             Self::PlacesFewer { pods } => write!(f, "only Karpenter places {}", list(pods)),
             Self::PlacesMore { pods } => write!(f, "only we place {}", list(pods)),
             Self::Machines { ours, theirs } => write!(f, "{ours} machines, Karpenter {theirs:?}"),
             Self::Price { ours, theirs } => {
-                let theirs: Vec<String> = theirs.iter().map(|price| format!("{price:.4}")).collect();
+                let theirs: Vec<String> =
+                    theirs.iter().map(|price| format!("{price:.4}")).collect();
                 write!(f, "price {ours:.4}, Karpenter [{}]", theirs.join(", "))
             }
         }
@@ -177,6 +197,11 @@ pub struct Cost {
 }
 
 impl Comparison {
+    /// Nothing could be compared.
+    pub fn failed(difference: Difference) -> Self {
+        Self { differences: vec![(difference, Verdict::Worse)], cost: None }
+    }
+
     /// The verdict over all differences: the gravest.
     pub fn verdict(&self) -> Verdict {
         self.differences.iter().map(|(_, verdict)| *verdict).max().unwrap_or(Verdict::Same)
@@ -208,7 +233,12 @@ pub fn compare(scenario: &Scenario, ours: &Checked, theirs: &[Checked]) -> Compa
 }
 
 fn judge(difference: &Difference, defects: &[&Defect], known: Option<Rule>) -> Verdict {
-    if matches!(difference, Difference::OursBreaksRule { .. }) {
+    if matches!(
+        difference,
+        Difference::OursBreaksRule { .. }
+            | Difference::OursFails { .. }
+            | Difference::TheirsFails { .. }
+    ) {
         return Verdict::Worse;
     }
     if difference.is_better() {
@@ -217,23 +247,36 @@ fn judge(difference: &Difference, defects: &[&Defect], known: Option<Rule>) -> V
     if let Some(id) = known.and_then(named::of_rule) {
         return Verdict::Named(id);
     }
-    defects.iter().find(|defect| defect.explains(difference)).map_or(Verdict::Worse, |defect| Verdict::Named(defect.id))
+    defects
+        .iter()
+        .find(|defect| defect.explains(difference))
+        .map_or(Verdict::Worse, |defect| Verdict::Named(defect.id))
 }
 
 fn rules(ours: &Checked, theirs: &[Checked]) -> Vec<Difference> {
-    let mut differences: Vec<Difference> =
-        ours.findings.iter().map(|finding| Difference::OursBreaksRule { finding: finding.clone() }).collect();
-    let mut unknown: Vec<&Finding> =
-        theirs.iter().flat_map(|run| &run.findings).filter(|finding| named::of_rule(finding.rule).is_none()).collect();
+    let mut differences: Vec<Difference> = ours
+        .findings
+        .iter()
+        .map(|finding| Difference::OursBreaksRule { finding: finding.clone() })
+        .collect();
+    let mut unknown: Vec<&Finding> = theirs
+        .iter()
+        .flat_map(|run| &run.findings)
+        .filter(|finding| named::of_rule(finding.rule).is_none())
+        .collect();
     // What every run has in common is told once.
     unknown.sort_by(|a, b| (a.rule, &a.subject).cmp(&(b.rule, &b.subject)));
     unknown.dedup_by(|a, b| (a.rule, &a.subject) == (b.rule, &b.subject));
-    differences.extend(unknown.into_iter().map(|finding| Difference::TheirsBreaksRule { finding: finding.clone() }));
+    differences.extend(
+        unknown
+            .into_iter()
+            .map(|finding| Difference::TheirsBreaksRule { finding: finding.clone() }),
+    );
     differences
 }
 
-/// The runs to measure against: those that break no rule. Where there are none, all of them, and a known rule that they
-/// break.
+/// The runs to measure against: those that break no rule. Where there are none, all of them, and a
+/// known rule that they break.
 fn measure(theirs: &[Checked]) -> (Vec<&Checked>, Option<Rule>) {
     let clean: Vec<&Checked> = theirs.iter().filter(|run| run.findings.is_empty()).collect();
     if !clean.is_empty() || theirs.is_empty() {

@@ -1,10 +1,12 @@
 //! Makes scenarios out of seeds.
 //!
-//! A scenario starts as a small world (machines on offer, a pool, some workloads), and each of its kinds then changes
-//! that world in its own way, in the order in which kinds are listed. Every kind draws from a generator of its own.
+//! A scenario starts as a small world (machines on offer, a pool, some workloads), and each of its
+//! kinds then changes that world in its own way, in the order in which kinds are listed. Every kind
+//! draws from a generator of its own.
 
 mod affinity;
 mod catalog;
+mod daemons;
 mod nodes;
 mod pods;
 mod pools;
@@ -123,7 +125,7 @@ fn apply(kind: Kind, world: &mut World, rng: &mut Rng) {
         Kind::InFlightClaims => nodes::in_flight(world, rng),
         Kind::UnmanagedNodes => nodes::unmanaged(world, rng),
         Kind::LeavingNodes => nodes::leaving(world, rng),
-        Kind::DaemonSets => nodes::daemon_sets(world, rng),
+        Kind::DaemonSets => daemons::daemon_sets(world, rng),
         Kind::HostPorts => pods::host_ports(world, rng),
         Kind::BoundVolumes => volumes::bound(world, rng),
         Kind::WaitingVolumes => volumes::waiting(world, rng),

@@ -6,18 +6,19 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use joiner_core::plan::Plan;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::scenario::Scenario;
 
-/// How many plans Karpenter makes of each scenario. Its answers differ from run to run, so one is not enough, and with
-/// an odd number the median is one of them.
+/// How many plans Karpenter makes of each scenario. Its answers differ from run to run, so one is
+/// not enough, and with an odd number the median is one of them.
 pub const RUNS: usize = 5;
 
-/// A running oracle. It answers one scenario at a time, because Karpenter keeps its settings in global variables.
+/// A running oracle. It answers one scenario at a time, because Karpenter keeps its settings in
+/// global variables.
 #[derive(Debug)]
 pub struct Oracle {
     process: Child,
@@ -47,11 +48,11 @@ impl Oracle {
         Ok(Self { process, questions, answers: BufReader::new(answers) })
     }
 
-    /// Karpenter's plans for a scenario.
-    pub fn plans(&mut self, scenario: &Scenario) -> Result<Vec<Plan>> {
+    /// Karpenter's plans for a scenario, or what it has against the scenario.
+    pub fn plans(&mut self, scenario: &Scenario) -> Result<Result<Vec<Plan>, String>> {
         let mut line = json!({
-            "id": scenario.seed, "objects": scenario.objects, "instanceTypes": scenario.instance_types,
-            "flags": scenario.flags,
+            "id": scenario.seed, "objects": scenario.objects,
+            "instanceTypes": scenario.instance_types, "flags": scenario.flags,
         })
         .to_string();
         line.push('\n');
@@ -63,16 +64,18 @@ impl Oracle {
         let answer: Answer =
             serde_json::from_str(&line).with_context(|| format!("the oracle says {line:?}"))?;
         if let Some(error) = answer.error {
-            bail!("the oracle refuses the scenario: {error}");
+            return Ok(Err(error));
         }
-        answer.plans.into_iter().map(read_plan).collect()
+        let plans: Result<Vec<Plan>> = answer.plans.into_iter().map(read_plan).collect();
+        plans.map(Ok)
     }
 }
 
 impl Drop for Oracle {
     fn drop(&mut self) {
         drop(self.questions.take());
-        // The process ends when its input does. How it ended is of no interest once its answers are in.
+        // The process ends when its input does. How it ended is of no interest once its answers are
+        // in.
         let _ = self.process.wait();
     }
 }

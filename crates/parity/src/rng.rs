@@ -1,9 +1,10 @@
 //! A small random number generator whose numbers never change.
 //!
-//! A seed that was printed once must give the same scenario for ever, on every machine, so neither the operating system
-//! nor a library that may change its mind has a say in it.
+//! A seed that was printed once must give the same scenario for ever, on every machine, so neither
+//! the operating system nor a library that may change its mind has a say in it.
 
-/// `SplitMix64`: one addition and three multiplications per number, and good enough to make scenarios.
+/// `SplitMix64`: one addition and three multiplications per number, and good enough to make
+/// scenarios.
 #[derive(Debug, Clone)]
 pub struct Rng(u64);
 
@@ -13,7 +14,8 @@ impl Rng {
         Self(seed)
     }
 
-    /// A generator of its own for one part of a scenario, so that drawing more in one part changes nothing in another.
+    /// A generator of its own for one part of a scenario, so that drawing more in one part changes
+    /// nothing in another.
     pub fn child(seed: u64, part: u64) -> Self {
         let mut parent = Self(seed ^ part.wrapping_mul(0xd605_1fca_7e21_a1b3));
         Self(parent.next())

@@ -9,8 +9,8 @@ macro_rules! kinds {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
         /// What a scenario is about. A scenario has one of these, or mixes several.
         ///
-        /// The order is the order in which they are applied while a scenario is generated: what is on offer, then
-        /// pools, then pods, then machines that exist, then what hangs on both.
+        /// The order is the order in which they are applied while a scenario is generated: what is
+        /// on offer, then pools, then pods, then machines that exist, then what hangs on both.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Kind {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
@@ -47,7 +47,8 @@ kinds! {
     ReservedFallback = "reserved-fallback",
     /// Several pools with different requirements.
     SeveralPools = "several-pools",
-    /// A pool that no machine can be made from: not ready, going away, of fixed size, or asking for the impossible.
+    /// A pool that no machine can be made from: not ready, going away, of fixed size, or asking for
+    /// the impossible.
     UnusablePools = "unusable-pools",
     /// Pools of different weight.
     Weights = "weights",
@@ -111,7 +112,8 @@ kinds! {
     HostAntiAffinity = "host-anti-affinity",
     /// Affinity across namespaces, by name and by selector.
     AffinityNamespaces = "affinity-namespaces",
-    /// Pods that are not to be placed: gated, finished, going away, or asking for devices in a way that is ignored.
+    /// Pods that are not to be placed: gated, finished, going away, or asking for devices in a way
+    /// that is ignored.
     NotToPlace = "not-to-place",
     /// Init containers and sidecars.
     InitContainers = "init-containers",

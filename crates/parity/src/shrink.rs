@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::scenario::Scenario;
 
-/// Removes whatever can be removed from a scenario while `shows` holds: objects, instance types, flags, and then fields,
-/// until nothing more can go.
+/// Removes whatever can be removed from a scenario while `shows` holds: objects, instance types,
+/// flags, and then fields, until nothing more can go.
 pub fn shrink(scenario: &Scenario, shows: &mut dyn FnMut(&Scenario) -> bool) -> Scenario {
     let mut smallest = scenario.clone();
     loop {
@@ -13,7 +13,11 @@ pub fn shrink(scenario: &Scenario, shows: &mut dyn FnMut(&Scenario) -> bool) -> 
         remove_objects(&mut smallest, shows);
         remove_flags(&mut smallest, shows);
         for index in (0..smallest.objects.len()).rev() {
-            remove_fields(&mut smallest, Place { root: Root::Object(index), path: String::new() }, shows);
+            remove_fields(
+                &mut smallest,
+                Place { root: Root::Object(index), path: String::new() },
+                shows,
+            );
         }
         let types = Place { root: Root::InstanceTypes, path: String::new() };
         remove_fields(&mut smallest, types, shows);
@@ -32,7 +36,9 @@ fn weight(scenario: &Scenario) -> usize {
             _ => 0,
         }
     }
-    scenario.objects.iter().map(of).sum::<usize>() + of(&scenario.instance_types) + scenario.flags.len()
+    scenario.objects.iter().map(of).sum::<usize>()
+        + of(&scenario.instance_types)
+        + scenario.flags.len()
 }
 
 /// Removes objects, many at once at first and then one by one.
@@ -93,12 +99,15 @@ impl Place {
     }
 }
 
-/// Tries to remove each field or item below a place, and looks deeper where that would change what is shown.
+/// Tries to remove each field or item below a place, and looks deeper where that would change what
+/// is shown.
 fn remove_fields(scenario: &mut Scenario, place: Place, shows: &mut dyn FnMut(&Scenario) -> bool) {
     let keys: Vec<String> = match place.get(scenario) {
         Some(Value::Object(fields)) => fields.keys().cloned().collect(),
         // From the end, so that the places of what is left do not move.
-        Some(Value::Array(items)) => (0..items.len()).rev().map(|index| index.to_string()).collect(),
+        Some(Value::Array(items)) => {
+            (0..items.len()).rev().map(|index| index.to_string()).collect()
+        }
         _ => return,
     };
     for key in keys {
@@ -127,19 +136,31 @@ mod tests {
     #[test]
     fn only_what_matters_is_left() {
         let pod = |name: &str, cpu: &str| {
-            json!({"kind": "Pod", "metadata": {"name": name, "labels": {"a/b": "c"}}, "spec": {"cpu": [cpu, "other"]}})
+            let metadata = json!({"name": name, "labels": {"a/b": "c"}});
+            json!({"kind": "Pod", "metadata": metadata, "spec": {"cpu": [cpu, "other"]}})
         };
         let scenario = Scenario {
             seed: 1,
             kinds: BTreeSet::new(),
-            objects: vec![pod("a", "1"), pod("b", "7"), pod("c", "1"), pod("d", "1"), pod("e", "1")],
+            objects: vec![
+                pod("a", "1"),
+                pod("b", "7"),
+                pod("c", "1"),
+                pod("d", "1"),
+                pod("e", "1"),
+            ],
             instance_types: json!({"instanceTypes": [{"name": "x"}, {"name": "y"}]}),
-            flags: BTreeMap::from([("needed".to_owned(), json!(true)), ("idle".to_owned(), json!(true))]),
+            flags: BTreeMap::from([
+                ("needed".to_owned(), json!(true)),
+                ("idle".to_owned(), json!(true)),
+            ]),
         };
         let mut shows = |scenario: &Scenario| {
             scenario.flags.contains_key("needed")
                 && scenario.objects.iter().any(|pod| pod["spec"]["cpu"][0] == "7")
-                && scenario.instance_types["instanceTypes"].as_array().is_some_and(|types| !types.is_empty())
+                && scenario.instance_types["instanceTypes"]
+                    .as_array()
+                    .is_some_and(|types| !types.is_empty())
         };
         let smallest = shrink(&scenario, &mut shows);
         assert_eq!(smallest.objects, [json!({"spec": {"cpu": ["7"]}})]);

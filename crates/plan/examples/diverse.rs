@@ -25,7 +25,7 @@ fn main() {
     let t = std::time::Instant::now();
     let planned = joiner_plan::provision(&s, &PlanSettings::default());
     let e = t.elapsed();
-    println!("{n} pods: {:?}, claims {}, price {:.1} unsched {}", e, planned.plan.claims.len(), planned.plan.price(), planned.plan.unschedulable.len());
+    let t = std::time::Instant::now(); let f = joiner_check::check(&s, &PlanSettings::default(), &planned.plan); let ce = t.elapsed(); let lb = joiner_check::lower_bound(&s, &planned.plan); println!("check {ce:?} findings {} lb {lb:.1} {:?}", f.len(), f.first()); println!("{n} pods: {:?}, claims {}, price {:.1} unsched {}", e, planned.plan.claims.len(), planned.plan.price(), planned.plan.unschedulable.len());
     }
     let st = std::fs::read_to_string("/proc/self/status").unwrap(); println!("{}", st.lines().find(|l| l.starts_with("VmHWM")).unwrap());
 }

@@ -17,7 +17,7 @@ use joiner_core::{
     label::{self, WellKnown},
     pool::NodePool,
     quantity::Quantity,
-    requirement::{Operator, Requirement, RequirementSpec, Requirements},
+    requirement::{self, Operator, Requirement, RequirementSpec, Requirements},
     resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources},
 };
 
@@ -162,10 +162,13 @@ pub fn evaluate(overlays: &[Overlay], pools: &[NodePool], catalog: &Catalog) -> 
 }
 
 /// Why an overlay may not be used.
-fn invalid(overlay: &Overlay, _well_known: &WellKnown) -> Option<String> {
+fn invalid(overlay: &Overlay, well_known: &WellKnown) -> Option<String> {
     for spec in &overlay.requirements {
+        if let Err(error) = requirement::validate(spec, well_known) {
+            return Some(error.to_string());
+        }
         if spec.operator == Operator::NotIn && spec.values.is_empty() {
-            return Some(format!("requirement on {:?}: NotIn needs values", spec.key));
+            return Some(format!("label {:?} has operator NotIn and no values", spec.key));
         }
     }
     let provided = overlay.capacity.iter().find(|(name, _)| NOT_OVERLAID.contains(name));

@@ -180,10 +180,12 @@ impl<'s> Solver<'s> {
     /// Finds a place for a pod, giving up one preference after the other.
     fn place(&mut self, pod_index: u32) -> Result<(), Refusal> {
         let class_index = self.classes.of_pod[pod_index as usize] as usize;
-        if let Some(refusal) = self.still_refused(class_index) {
+        let pod = &self.snapshot.pods[pod_index as usize];
+        // Which volumes a pod attaches is its own affair, so what its class has met does not speak for it.
+        let typical = pod.volumes.attached.is_empty();
+        if typical && let Some(refusal) = self.still_refused(class_index) {
             return Err(refusal);
         }
-        let pod = &self.snapshot.pods[pod_index as usize];
         let mut refusal = Refusal::NoPlace;
         for variant in 0..self.classes.all[class_index].variants.len() {
             if let Some(node) = self.find_node(pod, class_index, variant) {
@@ -209,8 +211,10 @@ impl<'s> Solver<'s> {
                 Err(Refusal::NoPlace) => {}
             }
         }
-        let now = Moment { placed: self.placed, claims: self.claims.len(), refusal };
-        self.classes.all[class_index].refused_at = Some(now);
+        if typical {
+            let now = Moment { placed: self.placed, claims: self.claims.len(), refusal };
+            self.classes.all[class_index].refused_at = Some(now);
+        }
         Err(refusal)
     }
 
@@ -315,35 +319,38 @@ impl<'s> Solver<'s> {
         limit: Option<(u32, usize)>,
     ) -> Option<((u32, usize), Joining)> {
         let template = self.claims.sorts[sort].template;
-        let mut at_pods = 0;
-        loop {
-            // The index is only looked at here, but the tests below need the solver whole; the number of pods is a
-            // cursor into it.
-            let (pods, words) = self.claims.sorts[sort].by_pods.range(at_pods..).next()?;
-            let pods = *pods;
-            if limit.is_some_and(|(best, _)| pods > best) {
-                return None;
-            }
-            let words: Vec<(u32, u64)> = words.words().to_vec();
-            for (word, bits) in words {
-                let variant = &self.classes.all[class_index].variants[variant_index];
-                let refused = refused_hosts(variant, &self.topology, false, word as usize);
-                for bit in ones(bits & !variant.dead_claims.word(word as usize) & !refused) {
-                    let claim = word as usize * 64 + bit;
-                    if limit.is_some_and(|best| (pods, claim) > best) {
-                        return None;
+        // The index is only read here; it is set aside so that the rest of the solver can be asked.
+        let by_pods = std::mem::take(&mut self.claims.sorts[sort].by_pods);
+        let candidates = by_pods.iter().flat_map(|(pods, claims)| {
+            claims.words().iter().map(|(word, bits)| (*pods, *word as usize, *bits))
+        });
+        let mut found = None;
+        'search: for (pods, word, bits) in candidates {
+            let variant = &self.classes.all[class_index].variants[variant_index];
+            let refused = refused_hosts(variant, &self.topology, false, word);
+            for bit in ones(bits & !variant.dead_claims.word(word) & !refused) {
+                let rank = (pods, word * 64 + bit);
+                if limit.is_some_and(|best| rank > best) {
+                    break 'search;
+                }
+                match self.join(pod, class_index, template, Some(rank.1), options) {
+                    Ok(joining) => {
+                        found = Some((rank, joining));
+                        break 'search;
                     }
-                    match self.join(pod, class_index, template, Some(claim), options) {
-                        Ok(joining) => return Some(((pods, claim), joining)),
-                        Err(JoinRefusal { for_good: true, .. }) => {
-                            self.classes.all[class_index].variants[variant_index].dead_claims.insert(claim);
-                        }
-                        Err(_) => {}
+                    Err(JoinRefusal { for_good: true, .. }) => {
+                        let variant = &mut self.classes.all[class_index].variants[variant_index];
+                        variant.dead_claims.insert(rank.1);
                     }
+                    Err(_) => {}
                 }
             }
-            at_pods = pods + 1;
+            if limit.is_some_and(|(best, _)| pods > best) {
+                break;
+            }
         }
+        self.claims.sorts[sort].by_pods = by_pods;
+        found
     }
 
     /// The first template, in order of weight, that takes the pod.

@@ -20,6 +20,15 @@ pub(super) fn check(topology: &mut Topology<'_, '_>, findings: &mut Findings) {
     }
 }
 
+/// A domain in which owners of a term have only each other.
+struct Island<'g, 'a> {
+    here: &'g Here<'a>,
+    /// Whether one of them may have been the first.
+    founded: bool,
+    /// Whether those who may have been the first would have been content anywhere.
+    open: bool,
+}
+
 struct Group<'g, 'c, 'a> {
     topology: &'g Topology<'c, 'a>,
     term: &'a AffinityTerm,
@@ -28,6 +37,8 @@ struct Group<'g, 'c, 'a> {
     selected: &'g [usize],
     /// How many selected pods are certainly in a domain.
     certain: BTreeMap<usize, u32>,
+    /// How many selected pods are on a machine.
+    on_machine: BTreeMap<usize, u32>,
     /// Domains that had a selected pod before.
     bound: BTreeSet<usize>,
     /// Domains with a selected pod that is not itself bound by the term.
@@ -43,12 +54,21 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         owners: &'g [usize],
         selected: &'g [usize],
     ) -> Self {
-        let (certain, bound, independent) = Default::default();
-        let mut group =
-            Self { topology, term, domains, owners, selected, certain, bound, independent };
+        let mut group = Self {
+            topology,
+            term,
+            domains,
+            owners,
+            selected,
+            certain: BTreeMap::new(),
+            on_machine: BTreeMap::new(),
+            bound: BTreeSet::new(),
+            independent: BTreeSet::new(),
+        };
         for &kind in selected {
+            let independent = owners.binary_search(&kind).is_err();
             for here in &topology.kinds[kind].here {
-                group.count(here, here.placed, !owners.contains(&kind));
+                group.count(here, here.placed, independent);
             }
         }
         if term.selector.is_none() {
@@ -65,10 +85,12 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
     }
 
     fn count(&mut self, here: &Here<'_>, placed: u32, independent: bool) {
+        let count = here.bound + placed;
+        *self.on_machine.entry(here.machine).or_default() += count;
         if let (Domains::Certain(domain), true) =
-            (&self.domains.of_machine[here.machine], here.bound + placed > 0)
+            (&self.domains.of_machine[here.machine], count > 0)
         {
-            *self.certain.entry(*domain).or_default() += here.bound + placed;
+            *self.certain.entry(*domain).or_default() += count;
             if here.bound > 0 {
                 self.bound.insert(*domain);
             }
@@ -78,56 +100,50 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         }
     }
 
-    /// Checks each owner by itself. Returns the domains in which owners have only each other, and
-    /// of these, whether an owner there could have been anywhere.
-    fn check_owners(&self, findings: &mut Findings) -> BTreeMap<usize, bool> {
-        let mut islands = BTreeMap::new();
+    /// Checks each owner by itself. Returns the domains in which owners have only each other.
+    fn check_owners(&self, findings: &mut Findings) -> BTreeMap<usize, Island<'g, 'a>> {
+        let mut islands: BTreeMap<usize, Island<'g, 'a>> = BTreeMap::new();
         for &kind in self.owners {
             let is_selected = self.selected.binary_search(&kind).is_ok();
+            let may_be_first = is_selected && !self.had_to_join(kind);
             for here in self.topology.kinds[kind].here.iter().filter(|here| here.placed > 0) {
                 let at = &self.domains.of_machine[here.machine];
                 if let (Domains::Certain(domain), true) = (at, is_selected)
                     && !self.independent.contains(domain)
-                    && !self.could_not_join_bound(kind)
                 {
-                    let open = self.accepts_everywhere(kind);
-                    islands.entry(*domain).and_modify(|all| *all &= open).or_insert(open);
-                    continue;
+                    let fresh = Island { here, founded: false, open: true };
+                    let island = islands.entry(*domain).or_insert(fresh);
+                    if may_be_first {
+                        island.founded = true;
+                        island.open &= self.accepts_everywhere(kind);
+                    }
+                } else if !self.has_company(here, at, is_selected) {
+                    let unsure = may_be_first && !matches!(at, Domains::Nowhere);
+                    let rule = if unsure { Rule::AffinityBootstrap } else { Rule::Affinity };
+                    self.report(rule, here, findings);
                 }
-                if self.has_company(kind, here, at, is_selected) {
-                    continue;
-                }
-                let rule = if !is_selected || matches!(at, Domains::Nowhere) {
-                    Rule::Affinity
-                } else if self.could_not_join_bound(kind) {
-                    Rule::Affinity
-                } else {
-                    Rule::AffinityBootstrap
-                };
-                self.report(rule, here, findings);
             }
         }
         islands
     }
 
     /// Whether another selected pod is certainly in every domain that the machine may be in.
-    fn has_company(&self, kind: usize, here: &Here<'_>, at: &Domains, is_selected: bool) -> bool {
-        let same_machine: u32 = self
-            .selected
-            .iter()
-            .flat_map(|&other| self.topology.kinds[other].here.iter().map(move |here| (other, here)))
-            .filter(|(_, other)| other.machine == here.machine)
-            .map(|(other, there)| there.bound + there.placed - u32::from(other == kind))
-            .sum();
-        let own = u32::from(is_selected && matches!(at, Domains::Certain(_)));
-        let others = |domain| self.certain.get(domain).copied().unwrap_or_default() - own;
-        let domains = at.as_slice();
-        !domains.is_empty() && (same_machine > 0 || domains.iter().all(|d| others(d) > 0))
+    fn has_company(&self, here: &Here<'_>, at: &Domains, is_selected: bool) -> bool {
+        let itself = u32::from(is_selected);
+        if self.on_machine.get(&here.machine).is_some_and(|&all| all > itself) {
+            return !matches!(at, Domains::Nowhere);
+        }
+        let certain = |domain| self.certain.get(domain).copied().unwrap_or_default();
+        match at {
+            Domains::Nowhere => false,
+            Domains::Certain(domain) => certain(domain) > itself,
+            Domains::OneOf(domains) => domains.iter().all(|domain| certain(domain) > 0),
+        }
     }
 
     /// Whether a pod that its own term selects had to join pods that were there before: under each
     /// of its alternatives it accepts a domain that has one.
-    fn could_not_join_bound(&self, kind: usize) -> bool {
+    fn had_to_join(&self, kind: usize) -> bool {
         let spec = self.topology.spec(&self.topology.kinds[kind]);
         spec.alternatives.iter().all(|wanted| {
             let accepted = wanted.get(&self.term.topology_key);
@@ -152,29 +168,25 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
         spec.alternatives.iter().all(|wanted| wanted.get(&self.term.topology_key).is_none())
     }
 
-    /// Of several domains in which owners have only each other, all but the first were opened
-    /// although the first was there to join.
-    fn check_islands(&self, islands: &BTreeMap<usize, bool>, findings: &mut Findings) {
-        let open: Vec<usize> =
-            islands.iter().filter(|(_, open)| **open).map(|(domain, _)| *domain).collect();
-        let [first, second, ..] = open.as_slice() else { return };
+    /// An island needs a pod that may be the first. Of several islands, all but one were opened
+    /// although there was one to join.
+    fn check_islands(&self, islands: &BTreeMap<usize, Island<'g, 'a>>, findings: &mut Findings) {
+        for island in islands.values().filter(|island| !island.founded) {
+            self.report(Rule::Affinity, island.here, findings);
+        }
+        let mut open = islands.iter().filter(|(_, island)| island.founded && island.open);
+        let (Some((first, _)), Some((second, island))) = (open.next(), open.next()) else { return };
         // Each host is certain from the start, so there is nothing to mix up.
         let certain = self.term.topology_key == label::HOSTNAME;
         let rule = if certain { Rule::Affinity } else { Rule::AffinityBootstrap };
         let message = format!(
             "pods that must be together in one {} are in {} of them, {} and {} among them",
             self.term.topology_key,
-            open.len(),
+            2 + open.count(),
             self.domains.names[*first],
             self.domains.names[*second],
         );
-        let owners = self.owners.iter().flat_map(|&kind| &self.topology.kinds[kind].here);
-        let mut there = owners.filter(|here| {
-            here.placed > 0 && self.domains.of_machine[here.machine].as_slice() == [*second]
-        });
-        if let Some(here) = there.next() {
-            findings.add(rule, here.example.key(), message);
-        }
+        findings.add(rule, island.here.example.key(), message);
     }
 
     fn report(&self, rule: Rule, here: &Here<'_>, findings: &mut Findings) {

@@ -2,8 +2,10 @@
 
 use expect_test::{Expect, expect};
 use joiner_core::{
-    reason::ReasonId,
+    plan::{ExistingPlacement, Unplaced},
+    reason::{Reason, ReasonId},
     requirement::Operator,
+    resources::{CPU, MEMORY, PODS},
     testing::{instance_type, node, pod, pool, requirement, resources, snapshot},
 };
 

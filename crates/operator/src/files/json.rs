@@ -9,9 +9,15 @@ use crate::{
     validate::Invalid,
 };
 
-/// The documents of a text. A text may hold several, one after the other.
-pub(super) fn documents(text: &str) -> Result<Vec<&RawValue>, serde_json::Error> {
-    serde_json::Deserializer::from_str(text).into_iter().collect()
+/// The documents of a text, which may hold several, one after the other; or the number of the one
+/// that is broken.
+pub(super) fn documents(text: &str) -> Result<Vec<&RawValue>, (u32, serde_json::Error)> {
+    let mut documents = Vec::new();
+    for document in serde_json::Deserializer::from_str(text).into_iter() {
+        let number = documents.len() as u32 + 1;
+        documents.push(document.map_err(|error| (number, error))?);
+    }
+    Ok(documents)
 }
 
 /// Takes the objects of every document.
@@ -20,15 +26,15 @@ pub(super) fn read(reader: &mut Reader, documents: &[&RawValue]) -> Result<(), R
         reader.document += 1;
         let text = document.get();
         if text.starts_with('[') {
-            let items = outline(reader, 0, "list", text)?;
+            let items = outline(reader, 0, "", text)?;
             read_items(reader, items, None)?;
             continue;
         }
         if text.starts_with('{') {
-            let outline: Outline<'_> = outline(reader, 0, "object", text)?;
+            let outline: Outline<'_> = outline(reader, 0, "", text)?;
             let head = outline.head();
             match outline.items {
-                Some(_) | None if head.kind.is_empty() && text == "{}" => {}
+                None if text == "{}" => {}
                 Some(items) if head.kind.ends_with("List") => {
                     let items = self::outline(reader, 0, &head.kind, items.get())?;
                     read_items(reader, items, Some(&head))?;
@@ -38,7 +44,7 @@ pub(super) fn read(reader: &mut Reader, documents: &[&RawValue]) -> Result<(), R
             continue;
         }
         if text != "null" {
-            return Err(reader.refused(0, "document", Invalid::new("", NOT_AN_OBJECT)));
+            return Err(reader.refused(0, "", Invalid::new("", NOT_AN_OBJECT)));
         }
     }
     Ok(())
@@ -52,9 +58,9 @@ fn read_items(
     for (i, item) in items.into_iter().flatten().enumerate() {
         let number = i as u32 + 1;
         if !item.get().starts_with('{') {
-            return Err(reader.refused(number, "item", Invalid::new("", NOT_AN_OBJECT)));
+            return Err(reader.refused(number, "", Invalid::new("", NOT_AN_OBJECT)));
         }
-        let outline: Outline<'_> = outline(reader, number, "object", item.get())?;
+        let outline: Outline<'_> = outline(reader, number, "", item.get())?;
         read_object(reader, item, outline.head(), list, number)?;
     }
     Ok(())
@@ -67,9 +73,10 @@ fn read_object(
     list: Option<&Head>,
     item: u32,
 ) -> Result<(), ReadError> {
+    let kind = head.kind.clone();
     match complete(head, list) {
         Ok(head) => reader.add(head, text, item),
-        Err(invalid) => Err(reader.refused(item, "object", invalid)),
+        Err(invalid) => Err(reader.refused(item, &kind, invalid)),
     }
 }
 

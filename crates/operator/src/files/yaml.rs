@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Formatter};
 
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{NOT_AN_OBJECT, ReadError, Reader, complete};
@@ -31,18 +29,20 @@ pub(super) fn read(reader: &mut Reader, text: &str) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Whether all documents have YAML's syntax.
-pub(super) fn is_readable(text: &str) -> bool {
-    documents(text).all(|(_, document)| {
-        serde_saphyr::from_str_with_options::<IgnoredAny>(document, options()).is_ok()
-    })
-}
-
 /// As `kubectl` reads YAML, except that words such as `y` and `no` are text. The size of files is
-/// not limited, since they are the user's own; how much aliases may add to them is.
+/// not limited, since they are the user's own; how much aliases may add to them, and how deep
+/// nesting goes, is.
 fn options() -> serde_saphyr::Options {
     serde_saphyr::options! {
-        budget: None,
+        budget: serde_saphyr::budget! {
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_total_scalar_bytes: usize::MAX,
+            max_aliases: usize::MAX,
+            max_anchors: usize::MAX,
+            max_merge_keys: usize::MAX,
+            enforce_alias_anchor_ratio: false,
+        },
         with_snippet: false,
         strict_booleans: true,
         legacy_octal_numbers: true,
@@ -51,7 +51,7 @@ fn options() -> serde_saphyr::Options {
 
 /// The parser's complaint, with the line in the file instead of the line in the document.
 fn describe(error: &serde_saphyr::Error, first_line: usize) -> String {
-    let text = error.to_string();
+    let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
     let Some(location) = error.location() else { return text };
     let shown = format!("line {}, column {}", location.line(), location.column());
     let line = location.line() as usize + first_line;
@@ -121,25 +121,35 @@ struct Document<'r> {
 impl Document<'_> {
     fn add<E: serde::de::Error>(
         &mut self,
-        object: Value,
+        object: &Value,
         list: Option<&Head>,
         item: u32,
     ) -> Result<(), E> {
-        let refused = |reader: &Reader, what, problem| reader.refused(item, what, problem);
-        let outcome = match head(&object) {
-            None => {
-                let what = if item > 0 { "item" } else { "document" };
-                Err(refused(self.reader, what, Invalid::new("", NOT_AN_OBJECT)))
+        let Some(fields) = object.as_object() else { return self.no_object(item) };
+        match head(fields).and_then(|head| complete(head, list)) {
+            Ok(head) => self.reader.add(head, object, item).map_err(|failure| {
+                *self.failure = Some(failure);
+                E::custom("refused")
+            }),
+            Err(invalid) => {
+                let kind = fields.get("kind").and_then(Value::as_str);
+                self.refuse(item, kind.unwrap_or_default(), invalid)
             }
-            Some(head) => match head.and_then(|head| complete(head, list)) {
-                Ok(head) => self.reader.add(head, &object, item),
-                Err(invalid) => Err(refused(self.reader, "object", invalid)),
-            },
-        };
-        outcome.map_err(|failure| {
-            *self.failure = Some(failure);
-            E::custom("refused")
-        })
+        }
+    }
+
+    fn no_object<E: serde::de::Error>(&mut self, item: u32) -> Result<(), E> {
+        self.refuse(item, "", Invalid::new("", NOT_AN_OBJECT))
+    }
+
+    fn refuse<T, E: serde::de::Error>(
+        &mut self,
+        item: u32,
+        object: &str,
+        invalid: Invalid,
+    ) -> Result<T, E> {
+        *self.failure = Some(self.reader.refused(item, object, invalid));
+        Err(E::custom("refused"))
     }
 }
 
@@ -162,34 +172,54 @@ impl<'de> Visitor<'de> for Document<'_> {
         Ok(())
     }
 
+    fn visit_bool<E: serde::de::Error>(mut self, _: bool) -> Result<(), E> {
+        self.no_object(0)
+    }
+
+    fn visit_i64<E: serde::de::Error>(mut self, _: i64) -> Result<(), E> {
+        self.no_object(0)
+    }
+
+    fn visit_u64<E: serde::de::Error>(mut self, _: u64) -> Result<(), E> {
+        self.no_object(0)
+    }
+
+    fn visit_f64<E: serde::de::Error>(mut self, _: f64) -> Result<(), E> {
+        self.no_object(0)
+    }
+
+    fn visit_str<E: serde::de::Error>(mut self, _: &str) -> Result<(), E> {
+        self.no_object(0)
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(mut self, sequence: A) -> Result<(), A::Error> {
-        let nameless = Items { document: &mut self }.visit_seq(sequence)?;
-        nameless.into_iter().try_for_each(|(item, object)| self.add(object, None, item))
+        let waiting = Items { document: &mut self }.visit_seq(sequence)?;
+        waiting.iter().try_for_each(|(item, object)| self.add(object, None, *item))
     }
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        let mut object = Map::new();
-        let mut nameless = None;
+        let mut fields = Map::new();
+        let mut waiting = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == "items" {
-                nameless = Some(map.next_value_seed(Items { document: &mut self })?);
+                waiting = Some(map.next_value_seed(Items { document: &mut self })?);
             } else {
-                object.insert(key, map.next_value()?);
+                fields.insert(key, map.next_value()?);
             }
         }
-        let object = Value::Object(object);
-        let Some(nameless) = nameless else {
-            let is_empty = object.as_object().is_none_or(Map::is_empty);
-            return if is_empty { Ok(()) } else { self.add(object, None, 0) };
+        let Some(waiting) = waiting else {
+            return if fields.is_empty() {
+                Ok(())
+            } else {
+                self.add(&Value::Object(fields), None, 0)
+            };
         };
-        let list = head(&object).and_then(Result::ok).unwrap_or_default();
+        let list = head(&fields).unwrap_or_default();
         if !list.kind.ends_with("List") {
             let problem = "belongs to a List; write kind: List";
-            let failure = self.reader.refused(0, &list.to_string(), Invalid::new("items", problem));
-            *self.failure = Some(failure);
-            return Err(A::Error::custom("refused"));
+            return self.refuse(0, &list.to_string(), Invalid::new("items", problem));
         }
-        nameless.into_iter().try_for_each(|(item, object)| self.add(object, Some(&list), item))
+        waiting.iter().try_for_each(|(item, object)| self.add(object, Some(&list), *item))
     }
 }
 
@@ -218,36 +248,37 @@ impl<'de> Visitor<'de> for Items<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-        let mut nameless = Vec::new();
+        let mut waiting = Vec::new();
         let mut number = 0;
         while let Some(object) = sequence.next_element::<Value>()? {
             number += 1;
             if object.is_object() && object.get("kind").is_none() {
-                nameless.push((number, object));
+                waiting.push((number, object));
             } else {
-                self.document.add(object, None, number)?;
+                self.document.add(&object, None, number)?;
             }
         }
-        Ok(nameless)
+        Ok(waiting)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Self::Value, A::Error> {
+        let problem = "is an object; write a list of objects";
+        self.document.refuse(0, "List", Invalid::new("items", problem))
     }
 }
 
-/// What an object says it is; nothing if it is no object.
-fn head(object: &Value) -> Option<Result<Head, Invalid>> {
-    let fields = object.as_object()?;
+/// What an object says it is.
+fn head(fields: &Map<String, Value>) -> Result<Head, Invalid> {
     let metadata = fields.get("metadata");
     let text = |value: Option<&Value>, field: &str| match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(Invalid::new(field, "is not text; put it in quotes")),
     };
-    let read = || {
-        Ok(Head {
-            api_version: text(fields.get("apiVersion"), "apiVersion")?.unwrap_or_default(),
-            kind: text(fields.get("kind"), "kind")?.unwrap_or_default(),
-            namespace: text(metadata.and_then(|m| m.get("namespace")), "metadata.namespace")?,
-            name: text(metadata.and_then(|m| m.get("name")), "metadata.name")?.unwrap_or_default(),
-        })
-    };
-    Some(read())
+    Ok(Head {
+        api_version: text(fields.get("apiVersion"), "apiVersion")?.unwrap_or_default(),
+        kind: text(fields.get("kind"), "kind")?.unwrap_or_default(),
+        namespace: text(metadata.and_then(|m| m.get("namespace")), "metadata.namespace")?,
+        name: text(metadata.and_then(|m| m.get("name")), "metadata.name")?.unwrap_or_default(),
+    })
 }

@@ -2,19 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::world::{HOSTNAME, NAMESPACES, Workload, World, ZONE, push};
+use super::world::{HOSTNAME, NAMESPACES, Workload, World, ZONE, require_pods};
 use crate::rng::Rng;
-
-const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
-
-fn add(workload: &mut Workload, field: &str, term: Value) {
-    push(&mut workload.pod["spec"]["affinity"][field][REQUIRED], term);
-}
 
 fn own(world: &mut World, rng: &mut Rng, field: &str, key: &str, replicas: usize) {
     for workload in world.some_workloads(rng) {
         let selector = workload.some_selector(rng);
-        add(workload, field, json!({"topologyKey": key, "labelSelector": selector}));
+        require_pods(workload, field, json!({"topologyKey": key, "labelSelector": selector}));
         workload.replicas = workload.replicas.min(replicas);
     }
 }
@@ -44,7 +38,7 @@ pub(super) fn chain(world: &mut World, rng: &mut Rng) {
     for (index, workload) in world.workloads.iter_mut().enumerate() {
         workload.replicas = workload.replicas.min(6);
         if index < last {
-            add(
+            require_pods(
                 workload,
                 "podAffinity",
                 json!({"topologyKey": key, "labelSelector": selectors[index + 1]}),
@@ -52,7 +46,7 @@ pub(super) fn chain(world: &mut World, rng: &mut Rng) {
         } else if rng.chance(50) {
             workload.pod["spec"]["nodeSelector"][ZONE] = json!(zone);
         } else if rng.chance(70) {
-            add(
+            require_pods(
                 workload,
                 "podAffinity",
                 json!({"topologyKey": key, "labelSelector": selectors[index]}),
@@ -85,6 +79,6 @@ pub(super) fn namespaces(world: &mut World, rng: &mut Rng) {
                 term["namespaceSelector"] = json!({"matchLabels": {"group": "blue"}});
             }
         }
-        add(workload, *rng.pick(&["podAffinity", "podAntiAffinity"]), term);
+        require_pods(workload, *rng.pick(&["podAffinity", "podAntiAffinity"]), term);
     }
 }

@@ -46,7 +46,8 @@ pub(super) fn shapes(zones: &[String], rng: &mut Rng) -> Vec<Shape> {
             }
         }
     }
-    // With small machines a plan has many of them. One of the largest is always there, or most pods would not fit.
+    // With small machines a plan has many of them. One of the largest is always there, or most pods
+    // would not fit.
     let largest = *rng.pick(&[4, 8, 16]);
     let always = (largest, "s", 4, "amd64");
     all.retain(|shape| shape.0 <= largest && *shape != always);
@@ -93,7 +94,8 @@ impl Shape {
     /// What a machine of this type has.
     pub(super) fn capacity(&self) -> Value {
         let mut capacity = json!({
-            "cpu": self.cpus.to_string(), "memory": format!("{}Gi", self.memory_gib), "pods": self.pods.to_string(),
+            "cpu": self.cpus.to_string(), "memory": format!("{}Gi", self.memory_gib),
+            "pods": self.pods.to_string(),
         });
         if self.gpus > 0 {
             capacity[GPU] = json!(self.gpus.to_string());
@@ -149,11 +151,14 @@ impl Shape {
         if !reservations.is_empty() {
             requirements.push(one_of(RESERVATION, &reservations));
         }
+        let has_reservations = !reservations.is_empty();
+        let offerings: Vec<Value> =
+            self.offerings.iter().map(|offering| offering.to_json(has_reservations)).collect();
         let mut entry = json!({
             "name": self.name,
             "requirements": requirements,
             "capacity": self.capacity(),
-            "offerings": self.offerings.iter().map(|offering| offering.to_json(!reservations.is_empty())).collect::<Vec<_>>(),
+            "offerings": offerings,
         });
         if !self.overhead.is_null() {
             entry["overhead"] = self.overhead.clone();

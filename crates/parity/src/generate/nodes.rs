@@ -1,10 +1,10 @@
-//! Machines that exist or are on their way, the pods on them, and daemons.
+//! Machines that exist or are on their way, and the pods on them.
 
 use serde_json::{Value, json};
 
 use super::{
     catalog::Shape,
-    world::{ARCH, FAMILY, HOSTNAME, NODE_POOL, World, ZONE, push},
+    world::{ARCH, HOSTNAME, NODE_POOL, OS, World, ZONE, owner},
 };
 use crate::rng::Rng;
 
@@ -40,17 +40,11 @@ pub(super) fn leaving(world: &mut World, rng: &mut Rng) {
         machine(world, rng, &format!("old-{index}"), Stage::Leaving);
     }
     if rng.chance(40) {
-        let chosen = rng.below(world.workloads.len());
-        let budget = if rng.chance(50) {
-            json!({"maxUnavailable": 0})
-        } else {
-            json!({"maxUnavailable": 1})
-        };
-        let mut spec = budget;
-        spec["selector"] = world.workloads[chosen].selector();
+        let workload = rng.pick(&world.workloads).clone();
         world.objects.push(json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
-            "metadata": {"name": "budget", "namespace": world.workloads[chosen].namespace()}, "spec": spec,
+            "metadata": {"name": "budget", "namespace": workload.namespace()},
+            "spec": {"selector": workload.selector(), "maxUnavailable": rng.below(2)},
         }));
     }
 }
@@ -62,7 +56,7 @@ pub(super) fn unmanaged(world: &mut World, rng: &mut Rng) {
         // Static machines may well stand where no pool can make any.
         let zone =
             if rng.chance(15) { "cellar".to_owned() } else { rng.pick(&world.zones).clone() };
-        let mut labels = json!({HOSTNAME: name, ARCH: shape.arch, "kubernetes.io/os": "linux"});
+        let mut labels = json!({HOSTNAME: name, ARCH: shape.arch, OS: "linux"});
         if rng.chance(90) {
             labels[ZONE] = json!(zone);
         }
@@ -161,9 +155,10 @@ fn machine(world: &mut World, rng: &mut Rng, name: &str, stage: Stage) {
 
 fn conditions(stage: Stage) -> Value {
     let condition = |name: &str, reached: bool| {
+        let (status, reason) = if reached { ("True", name) } else { ("Unknown", "Waiting") };
         json!({
-            "type": name, "status": if reached { "True" } else { "Unknown" }, "reason": if reached { name } else { "Waiting" },
-            "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
+            "type": name, "status": status, "reason": reason, "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
         })
     };
     json!([
@@ -197,7 +192,7 @@ fn unsettle(mut pod: Value, rng: &mut Rng) -> Value {
         1 => pod["metadata"]["deletionTimestamp"] = json!("2026-03-01T00:00:00Z"),
         2 => {
             pod["metadata"]["deletionTimestamp"] = json!("2026-03-01T00:00:00Z");
-            pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "set", "uid": "set", "controller": true}]);
+            pod["metadata"]["ownerReferences"] = owner("StatefulSet", "set");
         }
         3 => pod["metadata"]["annotations"] = json!({"karpenter.sh/do-not-disrupt": "true"}),
         _ => {}
@@ -209,65 +204,5 @@ fn millicores(quantity: &str) -> usize {
     match quantity.strip_suffix('m') {
         Some(milli) => milli.parse().unwrap_or(0),
         None => quantity.parse().map_or(0, |cpus: usize| cpus * 1000),
-    }
-}
-
-pub(super) fn daemon_sets(world: &mut World, rng: &mut Rng) {
-    for index in 0..rng.between(1, 3) {
-        let name = format!("agent-{index}");
-        let cpu = *rng.pick(&["50m", "200m", "500m"]);
-        let mut spec = json!({"containers": [{"name": "main", "image": "example.com/agent", "resources": {
-            "requests": {"cpu": cpu, "memory": *rng.pick(&["64Mi", "512Mi"])},
-        }}]});
-        match rng.below(7) {
-            0 => spec["nodeSelector"] = json!({ARCH: *rng.pick(&["amd64", "arm64"])}),
-            1 => spec["nodeSelector"] = json!({FAMILY: *rng.pick(&["c", "s", "m"])}),
-            2 => {
-                spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-                    ["nodeSelectorTerms"] = json!([{"matchExpressions": [{"key": ZONE, "operator": "NotIn", "values": [world.zones[0]]}]}]);
-            }
-            3 => {
-                spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-                    ["nodeSelectorTerms"] = json!([
-                    {"matchExpressions": [{"key": FAMILY, "operator": "In", "values": ["c"]}]},
-                    {"matchExpressions": [{"key": FAMILY, "operator": "In", "values": ["s"]}]},
-                ]);
-            }
-            _ => {}
-        }
-        if rng.chance(60) {
-            spec["tolerations"] = json!([{"operator": "Exists"}]);
-        }
-        if rng.chance(15) {
-            spec["containers"][0]["ports"] =
-                json!([{"containerPort": 8080, "hostPort": 8080, "protocol": "TCP"}]);
-        }
-        let labels = json!({"app": name});
-        world.objects.push(json!({
-            "apiVersion": "apps/v1", "kind": "DaemonSet",
-            "metadata": {"name": name, "namespace": "default", "uid": format!("uid-{name}")},
-            "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
-        }));
-        for node in world.nodes.clone() {
-            let restricted = spec.get("nodeSelector").or_else(|| spec.get("affinity")).is_some();
-            if node.starts_with("young") || restricted || rng.chance(30) {
-                continue;
-            }
-            let mut pod = json!({
-                "apiVersion": "v1", "kind": "Pod",
-                "metadata": {"name": format!("{name}-{node}"), "namespace": "default", "labels": labels,
-                    "creationTimestamp": "2026-01-01T00:00:00Z",
-                    "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name,
-                        "uid": format!("uid-{name}"), "controller": true}]},
-                "spec": spec,
-                "status": {"phase": "Running"},
-            });
-            pod["spec"]["nodeName"] = json!(node);
-            push(
-                &mut pod["spec"]["tolerations"],
-                json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists"}),
-            );
-            world.objects.push(pod);
-        }
     }
 }

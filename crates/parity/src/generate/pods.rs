@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::world::{ARCH, CAPACITY_TYPE, CPUS, FAMILY, HOSTNAME, INSTANCE_TYPE, World, ZONE, push};
+use super::world::{
+    ARCH, CAPACITY_TYPE, CPUS, FAMILY, HOSTNAME, INSTANCE_TYPE, NODE_POOL, UNKNOWN, World, ZONE,
+    all_of, bare_condition, condition, push, require_nodes,
+};
 use crate::rng::Rng;
 
 /// Pods that are large, lopsided, or ask for nothing.
@@ -31,51 +34,44 @@ pub(super) fn node_selector(world: &mut World, rng: &mut Rng) {
 }
 
 /// A condition on node labels that something on offer meets, most of the time.
-fn expression(world: &World, rng: &mut Rng) -> Value {
-    let one_zone = || json!([world.zones[0]]);
+fn some_condition(world: &World, rng: &mut Rng) -> Value {
     match rng.below(10) {
-        0 | 1 => json!({"key": ZONE, "operator": "In", "values": rng.pick_some(&world.zones, 2)}),
-        2 => json!({"key": ZONE, "operator": "NotIn", "values": one_zone()}),
-        3 => json!({"key": FAMILY, "operator": "Exists"}),
-        4 => json!({"key": "example.com/unknown", "operator": "DoesNotExist"}),
-        5 => json!({"key": CPUS, "operator": "Gt", "values": [*rng.pick(&["1", "2", "4"])]}),
-        6 => json!({"key": CPUS, "operator": "Lt", "values": [*rng.pick(&["4", "8", "32"])]}),
-        7 => {
-            json!({"key": CAPACITY_TYPE, "operator": "NotIn", "values": [*rng.pick(&["spot", "on-demand"])]})
-        }
-        8 => {
-            json!({"key": INSTANCE_TYPE, "operator": "In", "values": rng.pick_some(&world.type_names(), 4)})
-        }
+        0 | 1 => condition(ZONE, "In", &rng.pick_some(&world.zones, 2)),
+        2 => condition(ZONE, "NotIn", &world.zones[..1]),
+        3 => bare_condition(FAMILY, "Exists"),
+        4 => bare_condition(UNKNOWN, "DoesNotExist"),
+        5 => condition(CPUS, "Gt", &[*rng.pick(&["1", "2", "4"])]),
+        6 => condition(CPUS, "Lt", &[*rng.pick(&["4", "8", "32"])]),
+        7 => condition(CAPACITY_TYPE, "NotIn", &[*rng.pick(&["spot", "on-demand"])]),
+        8 => condition(INSTANCE_TYPE, "In", &rng.pick_some(&world.type_names(), 4)),
         _ => match rng.below(3) {
-            0 => json!({"key": "example.com/unknown", "operator": "Exists"}),
-            1 => json!({"key": "example.com/unknown", "operator": "NotIn", "values": ["x"]}),
-            _ => json!({"key": ARCH, "operator": "In", "values": [*rng.pick(&["amd64", "arm64"])]}),
+            0 => bare_condition(UNKNOWN, "Exists"),
+            1 => condition(UNKNOWN, "NotIn", &["x"]),
+            _ => condition(ARCH, "In", &[*rng.pick(&["amd64", "arm64"])]),
         },
     }
 }
 
 /// A term of one or two conditions.
 pub(super) fn term(world: &World, rng: &mut Rng) -> Value {
-    let expressions: Vec<Value> = (0..rng.between(1, 2)).map(|_| expression(world, rng)).collect();
-    json!({"matchExpressions": expressions})
+    let conditions: Vec<Value> =
+        (0..rng.between(1, 2)).map(|_| some_condition(world, rng)).collect();
+    all_of(conditions)
 }
-
-const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
 pub(super) fn node_affinity(world: &mut World, rng: &mut Rng) {
     let terms: Vec<Value> = (0..4).map(|_| term(world, rng)).collect();
     for workload in world.some_workloads(rng) {
-        workload.pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] =
-            json!([rng.pick(&terms)]);
+        require_nodes(&mut workload.pod["spec"], [rng.pick(&terms).clone()]);
     }
 }
 
 pub(super) fn node_affinity_terms(world: &mut World, rng: &mut Rng) {
     let possible: Vec<Value> = (0..4).map(|_| term(world, rng)).collect();
     let impossible = [
-        json!({"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["nowhere"]}]}),
-        json!({"matchExpressions": [{"key": "example.com/unknown", "operator": "In", "values": ["x"]}]}),
-        json!({"matchExpressions": [{"key": CPUS, "operator": "Gt", "values": ["9999"]}]}),
+        all_of([condition(ZONE, "In", &["nowhere"])]),
+        all_of([condition(UNKNOWN, "In", &["x"])]),
+        all_of([condition(CPUS, "Gt", &["9999"])]),
     ];
     for workload in world.some_workloads(rng) {
         let mut terms = Vec::new();
@@ -86,8 +82,7 @@ pub(super) fn node_affinity_terms(world: &mut World, rng: &mut Rng) {
         if rng.chance(60) {
             terms.push(rng.pick(&possible).clone());
         }
-        workload.pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] =
-            json!(terms);
+        require_nodes(&mut workload.pod["spec"], terms);
     }
 }
 
@@ -99,11 +94,10 @@ pub(super) fn refused_selectors(world: &mut World, rng: &mut Rng) {
     match rng.below(4) {
         0 => spec["nodeSelector"][HOSTNAME] = json!("node-1"),
         1 => spec["nodeSelector"]["karpenter.sh/registered"] = json!("true"),
-        2 => {
-            spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] = json!([{"matchExpressions": [{"key": "karpenter.sh/nodepool", "operator": "DoesNotExist"}]}]);
-        }
+        2 => require_nodes(spec, [all_of([bare_condition(NODE_POOL, "DoesNotExist")])]),
         _ => {
-            spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"] = json!([{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}]);
+            let field = condition("metadata.name", "In", &["node-1"]);
+            require_nodes(spec, [json!({"matchFields": [field]})]);
         }
     }
 }
@@ -162,7 +156,8 @@ pub(super) fn pod_overhead(world: &mut World, rng: &mut Rng) {
 
 pub(super) fn host_ports(world: &mut World, rng: &mut Rng) {
     for workload in world.some_workloads(rng) {
-        let mut port = json!({"containerPort": 8080, "hostPort": *rng.pick(&[8080, 8080, 9090]), "protocol": "TCP"});
+        let number = *rng.pick(&[8080, 8080, 9090]);
+        let mut port = json!({"containerPort": number, "hostPort": number, "protocol": "TCP"});
         match rng.below(5) {
             0 => port["protocol"] = json!("UDP"),
             1 => port["hostIP"] = json!("10.0.0.1"),

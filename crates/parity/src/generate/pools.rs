@@ -4,7 +4,10 @@ use serde_json::json;
 
 use super::{
     catalog::GPU,
-    world::{ARCH, CAPACITY_TYPE, CPUS, FAMILY, INSTANCE_TYPE, World, ZONE, pool, push, require},
+    world::{
+        ARCH, CAPACITY_TYPE, CPUS, FAMILY, INSTANCE_TYPE, World, ZONE, bare_condition, condition,
+        pool, push, require,
+    },
 };
 use crate::rng::Rng;
 
@@ -49,8 +52,10 @@ pub(super) fn unusable(world: &mut World, rng: &mut Rng) {
     match rng.below(4) {
         0 => {
             let condition = |name: &str| {
-                json!({"type": name, "status": "False", "reason": "NodeClassNotReady", "message": "",
-                    "lastTransitionTime": "2026-01-01T00:00:00Z"})
+                json!({
+                    "type": name, "status": "False", "reason": "NodeClassNotReady", "message": "",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                })
             };
             unusable["status"]["conditions"] =
                 json!([condition("NodeClassReady"), condition("Ready")]);
@@ -105,16 +110,15 @@ pub(super) fn node_limits(world: &mut World, rng: &mut Rng) {
 pub(super) fn min_values(world: &mut World, rng: &mut Rng) {
     let types = world.type_names();
     for pool in &mut world.pools {
-        let requirement = match rng.below(3) {
-            0 => {
-                json!({"key": INSTANCE_TYPE, "operator": "Exists", "minValues": rng.between(2, 6)})
-            }
+        let (mut requirement, most) = match rng.below(3) {
+            0 => (bare_condition(INSTANCE_TYPE, "Exists"), 6),
             1 => {
                 let some = rng.pick_some(&types, 6);
-                json!({"key": INSTANCE_TYPE, "operator": "In", "minValues": rng.between(1, some.len()), "values": some})
+                (condition(INSTANCE_TYPE, "In", &some), some.len())
             }
-            _ => json!({"key": FAMILY, "operator": "Exists", "minValues": rng.between(1, 3)}),
+            _ => (bare_condition(FAMILY, "Exists"), 3),
         };
+        requirement["minValues"] = json!(rng.between(1, most));
         push(&mut pool["spec"]["template"]["spec"]["requirements"], requirement);
     }
 }
@@ -131,15 +135,18 @@ pub(super) fn taints(world: &mut World, rng: &mut Rng) {
         json!({"key": "example.com/dedicated", "value": "batch", "effect": effect}),
     );
     for workload in world.some_workloads(rng) {
-        let toleration = match rng.below(5) {
-            0 => {
-                json!({"key": "example.com/dedicated", "operator": "Equal", "value": "batch", "effect": effect})
+        let mut toleration = json!({"key": "example.com/dedicated"});
+        match rng.below(5) {
+            0 => toleration["operator"] = json!("Exists"),
+            1 => toleration = json!({"operator": "Exists"}),
+            2 => toleration["value"] = json!("other"),
+            3 => toleration["value"] = json!("batch"),
+            _ => {
+                toleration["operator"] = json!("Equal");
+                toleration["value"] = json!("batch");
+                toleration["effect"] = json!(effect);
             }
-            1 => json!({"key": "example.com/dedicated", "operator": "Exists"}),
-            2 => json!({"operator": "Exists"}),
-            3 => json!({"key": "example.com/dedicated", "value": "other"}),
-            _ => json!({"key": "example.com/dedicated", "value": "batch"}),
-        };
+        }
         push(&mut workload.pod["spec"]["tolerations"], toleration);
     }
 }
@@ -167,10 +174,9 @@ pub(super) fn prefer_no_schedule(world: &mut World, rng: &mut Rng) {
 pub(super) fn startup_taints(world: &mut World, rng: &mut Rng) {
     for pool in &mut world.pools {
         if rng.chance(70) {
-            push(
-                &mut pool["spec"]["template"]["spec"]["startupTaints"],
-                json!({"key": "example.com/agent-not-ready", "effect": *rng.pick(&["NoSchedule", "NoExecute"])}),
-            );
+            let effect = *rng.pick(&["NoSchedule", "NoExecute"]);
+            let taint = json!({"key": "example.com/agent-not-ready", "effect": effect});
+            push(&mut pool["spec"]["template"]["spec"]["startupTaints"], taint);
         }
     }
 }
@@ -180,14 +186,10 @@ pub(super) fn overlays(world: &mut World, rng: &mut Rng) {
     let types = world.type_names();
     for index in 0..rng.between(1, 4) {
         let requirement = match rng.below(4) {
-            0 => {
-                json!({"key": INSTANCE_TYPE, "operator": "In", "values": rng.pick_some(&types, 2)})
-            }
-            1 => json!({"key": FAMILY, "operator": "NotIn", "values": ["c"]}),
-            2 => {
-                json!({"key": CAPACITY_TYPE, "operator": "In", "values": [*rng.pick(&["spot", "on-demand"])]})
-            }
-            _ => json!({"key": CPUS, "operator": "Gt", "values": ["2"]}),
+            0 => condition(INSTANCE_TYPE, "In", &rng.pick_some(&types, 2)),
+            1 => condition(FAMILY, "NotIn", &["c"]),
+            2 => condition(CAPACITY_TYPE, "In", &[*rng.pick(&["spot", "on-demand"])]),
+            _ => condition(CPUS, "Gt", &["2"]),
         };
         let mut spec = match rng.below(5) {
             0 => json!({"price": format!("0.{:03}", rng.between(1, 999))}),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     pods,
-    world::{FAMILY, HOSTNAME, World, ZONE, push},
+    world::{FAMILY, HOSTNAME, UNKNOWN, Workload, World, ZONE, all_of, condition, push},
 };
 use crate::rng::Rng;
 
@@ -12,9 +12,7 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 pub(super) fn node_affinity(world: &mut World, rng: &mut Rng) {
     let mut terms: Vec<Value> = (0..3).map(|_| pods::term(world, rng)).collect();
-    terms.push(
-        json!({"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["nowhere"]}]}),
-    );
+    terms.push(all_of([condition(ZONE, "In", &["nowhere"])]));
     for workload in world.some_workloads(rng) {
         for index in 0..rng.between(1, 3) {
             let preference =
@@ -33,7 +31,7 @@ pub(super) fn anti_affinity(world: &mut World, rng: &mut Rng) {
 }
 
 fn pod_terms(world: &mut World, rng: &mut Rng, field: &str) {
-    let others: Vec<Value> = world.workloads.iter().map(super::world::Workload::selector).collect();
+    let others: Vec<Value> = world.workloads.iter().map(Workload::selector).collect();
     for workload in world.some_workloads(rng) {
         for index in 0..rng.between(1, 2) {
             let selector = if rng.chance(70) {
@@ -41,9 +39,10 @@ fn pod_terms(world: &mut World, rng: &mut Rng, field: &str) {
             } else {
                 rng.pick(&others).clone()
             };
+            let key = *rng.pick(&[ZONE, HOSTNAME]);
             let preference = json!({
                 "weight": 10 * index + rng.between(1, 9),
-                "podAffinityTerm": {"topologyKey": *rng.pick(&[ZONE, HOSTNAME]), "labelSelector": selector},
+                "podAffinityTerm": {"topologyKey": key, "labelSelector": selector},
             });
             push(&mut workload.pod["spec"]["affinity"][field][PREFERRED], preference);
         }
@@ -53,10 +52,10 @@ fn pod_terms(world: &mut World, rng: &mut Rng, field: &str) {
 pub(super) fn schedule_anyway(world: &mut World, rng: &mut Rng) {
     for workload in world.some_workloads(rng) {
         let count = rng.between(1, 2);
-        for key in rng.pick_some(&[ZONE, HOSTNAME, FAMILY, "example.com/unknown"], count) {
+        for key in rng.pick_some(&[ZONE, HOSTNAME, FAMILY, UNKNOWN], count) {
             let constraint = json!({
-                "maxSkew": rng.between(1, 2), "topologyKey": key, "whenUnsatisfiable": "ScheduleAnyway",
-                "labelSelector": workload.some_selector(rng),
+                "maxSkew": rng.between(1, 2), "topologyKey": key,
+                "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": workload.some_selector(rng),
             });
             push(&mut workload.pod["spec"]["topologySpreadConstraints"], constraint);
         }

@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::world::{CAPACITY_TYPE, FAMILY, HOSTNAME, RACK, Workload, World, ZONE, push, require};
+use super::world::{
+    CAPACITY_TYPE, FAMILY, HOSTNAME, RACK, Workload, World, ZONE, all_of, condition, pool, push,
+    require, require_nodes, require_pods,
+};
 use crate::rng::Rng;
 
 fn add(workload: &mut Workload, constraint: Value) {
@@ -58,18 +61,15 @@ pub(super) fn policies(world: &mut World, rng: &mut Rng) {
     if rng.chance(50) {
         let spec = &mut world.pools[0]["spec"]["template"]["spec"];
         push(&mut spec["taints"], json!({"key": "example.com/zone", "effect": "NoSchedule"}));
-        let mut open = super::world::pool("pool-open");
+        let mut open = pool("pool-open");
         require(&mut open, ZONE, "In", &zones[..zones.len() - 1]);
         world.pools.push(open);
     }
     for workload in world.some_workloads(rng) {
         if rng.chance(60) {
             let count = rng.between(1, zones.len());
-            workload.pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = json!({
-                "nodeSelectorTerms": [{"matchExpressions": [
-                    {"key": ZONE, "operator": "In", "values": rng.pick_some(&zones, count)},
-                ]}],
-            });
+            let some_zones = condition(ZONE, "In", &rng.pick_some(&zones, count));
+            require_nodes(&mut workload.pod["spec"], [all_of([some_zones])]);
         }
         if rng.chance(30) {
             push(
@@ -114,10 +114,7 @@ pub(super) fn no_selector(world: &mut World, rng: &mut Rng) {
                     json!({"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule"}),
                 );
             }
-            _ => push(
-                &mut workload.pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"],
-                json!({"topologyKey": HOSTNAME}),
-            ),
+            _ => require_pods(workload, "podAntiAffinity", json!({"topologyKey": HOSTNAME})),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::world::{World, ZONE, push};
+use super::world::{World, ZONE, all_of, condition, push};
 use crate::rng::Rng;
 
 const DRIVER: &str = "csi.example.com";
 
-/// Gives each pod of a workload a claim of its own, or one to all: turns the workload into one per pod where needed.
+/// Gives each pod of a workload a claim of its own, or one to all: turns the workload into one per
+/// pod where needed.
 fn mount(
     world: &mut World,
     chosen: usize,
@@ -20,12 +21,8 @@ fn mount(
         let mut one = workload.clone();
         let name = format!("data-{}-{index}", workload.name);
         let (mut claim, volume) = claim(&name);
-        claim["metadata"] = json!({
-            "name": name, "namespace": workload.namespace(), "annotations": claim["metadata"]["annotations"].clone(),
-        });
-        if claim["metadata"]["annotations"].is_null() {
-            claim["metadata"]["annotations"] = json!({});
-        }
+        claim["metadata"]["name"] = json!(name);
+        claim["metadata"]["namespace"] = json!(workload.namespace());
         world.objects.push(claim);
         world.objects.extend(volume);
         let mount = json!({"name": "data", "persistentVolumeClaim": {"claimName": name}});
@@ -52,9 +49,11 @@ pub(super) fn bound(world: &mut World, rng: &mut Rng) {
     let shared = rng.chance(30);
     let terms = rng.between(0, 2);
     let start = rng.below(zones.len());
-    let in_zone = |index: usize| json!({"matchExpressions": [{"key": ZONE, "operator": "In", "values": [zones[(start + index) % zones.len()]]}]});
+    let in_zone =
+        |index: usize| all_of([condition(ZONE, "In", &[&zones[(start + index) % zones.len()]])]);
     mount(world, chosen, shared, |claim| {
-        // The pod's number decides the zone, so that the pods of one workload are pinned to different ones.
+        // The pod's number decides the zone, so that the pods of one workload are pinned to
+        // different ones.
         let number = claim.rsplit('-').next().and_then(|text| text.parse().ok()).unwrap_or(0);
         let mut spec = json!({
             "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
@@ -66,7 +65,8 @@ pub(super) fn bound(world: &mut World, rng: &mut Rng) {
         }
         let name = format!("pv-{claim}");
         let volume = json!({
-            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec,
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+            "spec": spec,
         });
         let claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -84,8 +84,8 @@ pub(super) fn waiting(world: &mut World, rng: &mut Rng) {
     let shared = rng.chance(20);
     let immediate = rng.chance(10);
     let mut class = json!({
-        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local-zone"},
-        "provisioner": DRIVER,
+        "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+        "metadata": {"name": "local-zone"}, "provisioner": DRIVER,
         "volumeBindingMode": if immediate { "Immediate" } else { "WaitForFirstConsumer" },
     });
     let term =
@@ -120,9 +120,10 @@ pub(super) fn waiting(world: &mut World, rng: &mut Rng) {
 
 pub(super) fn limits(world: &mut World, rng: &mut Rng) {
     for node in world.nodes.clone() {
+        let allocatable = json!({"count": rng.between(1, 3)});
         world.objects.push(json!({
             "apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
-            "spec": {"drivers": [{"name": DRIVER, "nodeID": node, "allocatable": {"count": rng.between(1, 3)}}]},
+            "spec": {"drivers": [{"name": DRIVER, "nodeID": node, "allocatable": allocatable}]},
         }));
     }
 }

@@ -26,6 +26,9 @@ pub(super) const TEAM: &str = "example.com/team";
 /// Another label that only pools know, with several values to choose from.
 pub(super) const RACK: &str = "example.com/rack";
 
+/// A label that nothing has.
+pub(super) const UNKNOWN: &str = "example.com/unknown";
+
 /// Namespaces of every scenario, each with the value of its label `group`.
 pub(super) const NAMESPACES: [(&str, &str); 3] =
     [("default", "red"), ("blue-1", "blue"), ("blue-2", "blue")];
@@ -67,12 +70,7 @@ impl World {
             pools: vec![pool("pool-a")],
             workloads,
             nodes: Vec::new(),
-            objects: NAMESPACES
-                .iter()
-                .map(|(name, group)| {
-                    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {"group": group}}})
-                })
-                .collect(),
+            objects: NAMESPACES.iter().map(|(name, group)| namespace(name, group)).collect(),
             reservation_label: None,
             flags: BTreeMap::new(),
         }
@@ -146,12 +144,11 @@ impl Workload {
         json!({"matchLabels": {"app": self.name}})
     }
 
-    /// A selector of this workload's pods: by name, by an expression, or by a label that other workloads share.
+    /// A selector of this workload's pods: by name, by an expression, or by a label that other
+    /// workloads share.
     pub(super) fn some_selector(&self, rng: &mut Rng) -> Value {
         match rng.below(5) {
-            0 => {
-                json!({"matchExpressions": [{"key": "app", "operator": "In", "values": [self.name]}]})
-            }
+            0 => all_of([condition("app", "In", &[&self.name])]),
             1 => json!({"matchLabels": {"tier": self.pod["metadata"]["labels"]["tier"]}}),
             _ => self.selector(),
         }
@@ -179,6 +176,11 @@ impl Workload {
     }
 }
 
+fn namespace(name: &str, group: &str) -> Value {
+    let metadata = json!({"name": name, "labels": {"group": group}});
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+}
+
 /// A pool that takes anything.
 pub(super) fn pool(name: &str) -> Value {
     json!({
@@ -190,13 +192,44 @@ pub(super) fn pool(name: &str) -> Value {
     })
 }
 
+/// A condition on node labels as pools, pods and overlays write it.
+pub(super) fn condition(key: &str, operator: &str, values: &[impl AsRef<str>]) -> Value {
+    let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
+    json!({"key": key, "operator": operator, "values": values})
+}
+
+/// A condition without values.
+pub(super) fn bare_condition(key: &str, operator: &str) -> Value {
+    json!({"key": key, "operator": operator})
+}
+
+/// A term of conditions that must all hold.
+pub(super) fn all_of(conditions: impl IntoIterator<Item = Value>) -> Value {
+    json!({"matchExpressions": conditions.into_iter().collect::<Vec<_>>()})
+}
+
+/// Makes a pod spec require nodes on which any one of the terms holds.
+pub(super) fn require_nodes(spec: &mut Value, terms: impl IntoIterator<Item = Value>) {
+    spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] =
+        json!({"nodeSelectorTerms": terms.into_iter().collect::<Vec<_>>()});
+}
+
+/// Adds a required term of pod affinity or anti-affinity.
+pub(super) fn require_pods(workload: &mut Workload, field: &str, term: Value) {
+    let affinity = &mut workload.pod["spec"]["affinity"][field];
+    push(&mut affinity["requiredDuringSchedulingIgnoredDuringExecution"], term);
+}
+
 /// Adds a requirement to a pool.
 pub(super) fn require(pool: &mut Value, key: &str, operator: &str, values: &[impl AsRef<str>]) {
-    let values: Vec<&str> = values.iter().map(AsRef::as_ref).collect();
-    push(
-        &mut pool["spec"]["template"]["spec"]["requirements"],
-        json!({"key": key, "operator": operator, "values": values}),
-    );
+    let condition = condition(key, operator, values);
+    push(&mut pool["spec"]["template"]["spec"]["requirements"], condition);
+}
+
+/// The owner references of an object that a workload controller has made.
+pub(super) fn owner(kind: &str, name: &str) -> Value {
+    let uid = format!("uid-{name}");
+    json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true}])
 }
 
 /// Appends to a list, which is made where there is none.
@@ -220,14 +253,16 @@ fn workloads(rng: &mut Rng) -> Vec<Workload> {
             let cpu = *rng.pick(&[100, 250, 250, 500, 500, 750, 1000, 1500, 2000, 3000]);
             let memory = cpu * *rng.pick(&[1, 2, 2, 4, 6]);
             let tier = *rng.pick(&["front", "back", "data"]);
+            let requests = json!({"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")});
+            let container = json!({
+                "name": "main", "image": "example.com/app", "resources": {"requests": requests},
+            });
             Workload {
                 replicas: (cuts[index + 1] - cuts[index]).max(1),
                 pod: json!({
                     "apiVersion": "v1", "kind": "Pod",
                     "metadata": {"namespace": "default", "labels": {"app": name, "tier": tier}},
-                    "spec": {"containers": [{"name": "main", "image": "example.com/app", "resources": {
-                        "requests": {"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")},
-                    }}]},
+                    "spec": {"containers": [container]},
                 }),
                 name,
             }

@@ -199,12 +199,18 @@ fn the_heaviest_decides_and_lighter_ones_fill_gaps_without_stacking() {
 
 #[test]
 fn an_overlay_that_breaks_a_rule_has_no_effect() {
+    let bound = Overlay {
+        requirements: vec![requirement("size", Operator::Gt, ["big"])],
+        ..price("bound", 0, "1")
+    };
     let mut empty = price("empty", 0, "1");
     empty.requirements.push(requirement::<0>(label::ZONE, Operator::NotIn, []));
     check(
-        &[capacity("provided", 0, [("cpu", "64"), (GPU, "1")]), empty],
+        &[capacity("provided", 0, [("cpu", "64"), (GPU, "1")]), empty, bound],
         &[
-            "empty: requirement on \"topology.kubernetes.io/zone\": NotIn needs values",
+            "bound: label \"size\" has operator Gt and values [\"big\"]: write exactly one integer, 0 \
+             or above",
+            "empty: label \"topology.kubernetes.io/zone\" has operator NotIn and no values",
             "provided: capacity of cpu is the provider's to say: overlay other resources only",
         ],
     );

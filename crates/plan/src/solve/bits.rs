@@ -88,10 +88,26 @@ impl Bits {
         kept
     }
 
-    fn trimmed(mut self) -> Self {
+    /// Keeps the members whose entry in `amounts` is at least `least`.
+    pub(crate) fn keep_at_least(&mut self, amounts: &[i64], least: i64) {
+        for (word, amounts) in self.0.iter_mut().zip(amounts.chunks(64)) {
+            let enough = amounts
+                .iter()
+                .enumerate()
+                .fold(0, |bits, (bit, amount)| bits | (u64::from(*amount >= least) << bit));
+            *word &= enough;
+        }
+        self.trim();
+    }
+
+    fn trim(&mut self) {
         while self.0.last() == Some(&0) {
             self.0.pop();
         }
+    }
+
+    fn trimmed(mut self) -> Self {
+        self.trim();
         self
     }
 }
@@ -148,5 +164,59 @@ impl SparseBits {
     /// The words that hold something, with their position.
     pub(crate) fn words(&self) -> &[(u32, u64)] {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn members() -> impl Strategy<Value = BTreeSet<usize>> {
+        prop::collection::btree_set(0usize..200, 0..20)
+    }
+
+    proptest! {
+        #[test]
+        fn bits_are_sets(a in members(), b in members()) {
+            let bits = |set: &BTreeSet<usize>| set.iter().copied().collect::<Bits>();
+            let set = |bits: &Bits| bits.iter().collect::<BTreeSet<usize>>();
+            let (x, y) = (bits(&a), bits(&b));
+            prop_assert_eq!(set(&x.and(&y)), &a & &b);
+            prop_assert_eq!(set(&x.or(&y)), &a | &b);
+            prop_assert_eq!(set(&x.and_not(&y)), &a - &b);
+            prop_assert_eq!(x.intersects(&y), !a.is_disjoint(&b));
+            prop_assert_eq!(x.len(), a.len());
+            // Equal sets are equal values, however they came about.
+            prop_assert_eq!(x.and_not(&y), bits(&(&a - &b)));
+            prop_assert_eq!(x.or(&y).and(&x), x);
+        }
+
+        #[test]
+        fn all_is_everything_below(len in 0usize..200) {
+            let all = Bits::all(len);
+            prop_assert_eq!(all.iter().collect::<Vec<_>>(), (0..len).collect::<Vec<_>>());
+            prop_assert!((0..5).all(|word| all.word(word) == Bits::word_of_all(len, word)));
+        }
+
+        #[test]
+        fn sparse_bits_keep_their_order(inserted in members(), removed in members()) {
+            let mut sparse = SparseBits::default();
+            for bit in &inserted {
+                sparse.insert(*bit);
+            }
+            for bit in &removed {
+                sparse.remove(*bit);
+            }
+            let left = sparse
+                .words()
+                .iter()
+                .flat_map(|(word, bits)| ones(*bits).map(move |bit| *word as usize * 64 + bit));
+            prop_assert_eq!(left.collect::<Vec<_>>(), (&inserted - &removed).into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(sparse.is_empty(), inserted.is_subset(&removed));
+        }
     }
 }

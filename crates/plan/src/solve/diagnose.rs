@@ -99,6 +99,7 @@ impl<'s> Solver<'s> {
         let joined = self.requirements(class, last, template)?;
         let rows = self.shapes(class, template, &joined)?;
         self.ports(spec, template)?;
+        self.volumes(class, template, &rows)?;
         self.min_values(class, template, &joined)?;
         let options = self.domains(class, last, template, &joined)?;
         self.settled(class, template, &options)?;
@@ -288,6 +289,22 @@ impl<'s> Solver<'s> {
             ports.join(", ")
         );
         Err(((7, 0), Reason::new(ReasonId::HostPortTaken, message).with("ports", ports.join(","))))
+    }
+
+    fn volumes(&self, class: usize, template: usize, rows: &Bits) -> Result<(), (Nearness, Reason)> {
+        let attached = super::count_by_driver(self.classes.all[class].example);
+        let template = &self.templates[template];
+        let count = attached.iter().map(|(driver, count)| (*driver, *count));
+        if !template.with_volumes(rows, count).is_empty() {
+            return Ok(());
+        }
+        let wanted: Vec<String> = attached.iter().map(|(driver, n)| format!("{n} of {driver}")).collect();
+        let message = format!(
+            "no instance type of pool {:?} can attach the pod's volumes besides those of daemons: {}",
+            template.pool.name,
+            wanted.join(", ")
+        );
+        Err(((7, 0), Reason::new(ReasonId::VolumeLimit, message).with("volumes", wanted.join(","))))
     }
 
     fn min_values(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Result<(), (Nearness, Reason)> {

@@ -401,3 +401,6 @@ fn merged_bounds(a: &Req, b: &Req) -> (Option<i64>, Option<i64>) {
     };
     (a.gte.max(b.gte), lte)
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,6 +42,10 @@ pub(crate) struct Template<'s> {
     rows: Vec<Row>,
     /// Allocatable less daemons, row after row.
     room: Vec<i64>,
+    /// The same, column after column.
+    room_by_column: Vec<i64>,
+    /// Rows that have nothing less than nothing.
+    sound: Bits,
     width: usize,
     row_sets: Vec<Bits>,
     row_set_lookup: FxHashMap<Bits, RowSetId>,
@@ -132,6 +136,8 @@ impl<'s> Template<'s> {
             types: Vec::new(),
             rows: Vec::new(),
             room: Vec::new(),
+            room_by_column: Vec::new(),
+            sound: Bits::new(),
             width: columns.len(),
             row_sets: Vec::new(),
             row_set_lookup: FxHashMap::default(),
@@ -144,7 +150,14 @@ impl<'s> Template<'s> {
         for instance_type in snapshot.catalog.types(&pool.name) {
             template.push_type(instance_type, &daemons, columns, labels);
         }
-        template.intern_rows(Bits::all(template.rows.len()));
+        let rows = template.rows.len();
+        template.room_by_column = (0..template.width)
+            .flat_map(|column| (0..rows).map(move |row| (row, column)))
+            .map(|(row, column)| template.room[row * template.width + column])
+            .collect();
+        template.sound = Bits::all(rows)
+            .filtered(|row| template.room_of_row(row).iter().all(|room| *room >= 0));
+        template.intern_rows(Bits::all(rows));
         template
     }
 
@@ -277,8 +290,12 @@ impl<'s> Template<'s> {
         requests: &[i64],
         labels: &LabelSpace,
     ) -> Bits {
-        let rows = self.meeting(requirements, labels).and(self.row_set(base));
-        rows.filtered(|row| self.room_of_row(row).iter().zip(requests).all(|(room, amount)| amount <= room))
+        let mut rows = self.meeting(requirements, labels).and(self.row_set(base)).and(&self.sound);
+        let columns = self.room_by_column.chunks_exact(self.rows.len().max(1));
+        for (room, amount) in columns.zip(requests).filter(|(_, amount)| **amount > 0) {
+            rows.keep_at_least(room, *amount);
+        }
+        rows
     }
 
     /// Those of `rows` that can attach this many volumes of each driver, besides their daemons' own.

@@ -1,0 +1,193 @@
+//! The best way found to share prices out.
+//!
+//! With weights that add up to one, one for each resource and each group of pods that need places
+//! of their own, a pod on a machine is charged the weighted part of the price. Every choice of
+//! weights gives a bound. The bound is a concave function of the weights, so climbing from any
+//! start leads upwards.
+
+use super::supply::Choice;
+
+/// Steps of the climb when there is little to compute.
+const STEPS: usize = 24;
+/// Multiplications that the climb may take.
+const WORK: usize = 60_000_000;
+/// How far one step goes at first.
+const STRIDE: f64 = 1.0;
+/// How many groups take part; those with the highest bounds of their own do.
+const GROUPS: usize = 8;
+/// A pod fits although rounding says that it is this much too large.
+const ROUNDING: f64 = 1e-12;
+
+/// Pods that ask for the same.
+#[derive(Debug)]
+pub(super) struct Demand {
+    /// How many.
+    pub(super) pods: f64,
+    /// What each asks for, in the order of the columns.
+    pub(super) requests: Box<[f64]>,
+    /// The groups that they need places of.
+    pub(super) groups: Vec<usize>,
+}
+
+/// Pods and machines that have nothing to do with any others.
+#[derive(Debug)]
+pub(super) struct Component {
+    choices: Vec<Vec<Priced>>,
+    demands: Vec<(usize, Demand)>,
+    places: Vec<f64>,
+}
+
+/// A machine that pods may go on.
+#[derive(Debug, Clone, PartialEq, PartialOrd)]
+struct Priced {
+    price: f64,
+    room: Box<[f64]>,
+    /// The price of one unit of each resource, were it to carry all of the price.
+    unit_price: Box<[f64]>,
+}
+
+impl Priced {
+    fn holds(&self, requests: &[f64]) -> bool {
+        requests.iter().zip(&self.room).all(|(wanted, room)| *wanted <= room * (1.0 + ROUNDING))
+    }
+}
+
+/// A bound, and how it grows with each weight.
+struct Slope {
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+impl Component {
+    pub(super) fn new(places: Vec<f64>) -> Self {
+        Self { choices: Vec::new(), demands: Vec::new(), places }
+    }
+
+    /// Adds machines that some pods accept. Returns a number for them.
+    pub(super) fn add_choices(&mut self, choices: &[Choice]) -> usize {
+        let mut priced: Vec<Priced> = choices
+            .iter()
+            .map(|choice| {
+                let unit_price = |room: &f64| if *room > 0.0 { choice.price / room } else { 0.0 };
+                Priced {
+                    price: choice.price,
+                    room: choice.room.clone(),
+                    unit_price: choice.room.iter().map(unit_price).collect(),
+                }
+            })
+            .collect();
+        // Pools share types more often than not.
+        priced.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+        priced.dedup();
+        self.choices.push(priced);
+        self.choices.len() - 1
+    }
+
+    pub(super) fn add_demand(&mut self, choices: usize, demand: Demand) {
+        self.demands.push((choices, demand));
+    }
+
+    /// The best bound found.
+    pub(super) fn bound(&self) -> f64 {
+        let cheapest: Vec<f64> = self.demands.iter().map(|(c, d)| self.cheapest(*c, d)).collect();
+        // There is at least the machine of the pod that needs the dearest.
+        let mut best = cheapest.iter().copied().fold(0.0, f64::max);
+        let groups = self.best_groups(&cheapest);
+        let columns = self.demands.first().map_or(0, |(_, demand)| demand.requests.len());
+        let size = columns + groups.len();
+        let mut pure: Vec<f64> = (0..columns)
+            .map(|column| {
+                let weights: Vec<f64> =
+                    (0..size).map(|i| if i == column { 1.0 } else { 0.0 }).collect();
+                self.slope(&weights, &groups).value
+            })
+            .collect();
+        pure.extend(groups.iter().map(|(_, bound)| *bound));
+        best = pure.iter().copied().fold(best, f64::max);
+        self.climb(&pure, &groups, best)
+    }
+
+    /// The price of the cheapest machine that holds one pod of a demand.
+    fn cheapest(&self, choices: usize, demand: &Demand) -> f64 {
+        let fitting = self.choices[choices].iter().filter(|each| each.holds(&demand.requests));
+        fitting.map(|each| each.price).min_by(f64::total_cmp).unwrap_or(0.0)
+    }
+
+    /// The groups whose pods need the most machines, with the price of these.
+    fn best_groups(&self, cheapest: &[f64]) -> Vec<(usize, f64)> {
+        let mut bounds: Vec<(usize, f64)> = self.places.iter().map(|_| 0.0).enumerate().collect();
+        for ((_, demand), price) in self.demands.iter().zip(cheapest) {
+            for &group in &demand.groups {
+                bounds[group].1 += demand.pods * price / self.places[group];
+            }
+        }
+        bounds.retain(|(_, bound)| *bound > 0.0);
+        bounds.sort_by(|a, b| b.1.total_cmp(&a.1));
+        bounds.truncate(GROUPS);
+        bounds
+    }
+
+    /// Climbs from a mixture that favours what gives high bounds by itself.
+    fn climb(&self, pure: &[f64], groups: &[(usize, f64)], mut best: f64) -> f64 {
+        let work: usize =
+            self.demands.iter().map(|(choices, _)| self.choices[*choices].len() * pure.len()).sum();
+        let steps = STEPS.min(WORK / work.max(1));
+        let mut weights: Vec<f64> = pure.iter().map(|bound| bound * bound).collect();
+        for step in 0..steps {
+            let sum: f64 = weights.iter().sum();
+            if sum <= 0.0 {
+                break;
+            }
+            for weight in &mut weights {
+                *weight /= sum;
+            }
+            let slope = self.slope(&weights, groups);
+            best = best.max(slope.value);
+            let steepest = slope.gradient.iter().copied().fold(0.0, f64::max);
+            if steepest <= 0.0 {
+                break;
+            }
+            let stride = STRIDE / (1.0 + step as f64 / 4.0);
+            for (weight, grows) in weights.iter_mut().zip(&slope.gradient) {
+                *weight *= (stride * (grows / steepest - 1.0)).exp();
+            }
+        }
+        best
+    }
+
+    /// The bound that `weights` give: columns first, then `groups`.
+    fn slope(&self, weights: &[f64], groups: &[(usize, f64)]) -> Slope {
+        let columns = weights.len() - groups.len();
+        let mut slope = Slope { value: 0.0, gradient: vec![0.0; weights.len()] };
+        let mut charged = vec![0.0; columns];
+        for (choices, demand) in &self.demands {
+            for (i, amount) in charged.iter_mut().enumerate() {
+                *amount = weights[i] * demand.requests[i];
+            }
+            let placed: f64 = groups
+                .iter()
+                .zip(&weights[columns..])
+                .filter(|((group, _), _)| demand.groups.binary_search(group).is_ok())
+                .map(|((group, _), weight)| weight / self.places[*group])
+                .sum();
+            let share = |each: &Priced| {
+                let by_size: f64 = charged.iter().zip(&each.unit_price).map(|(a, b)| a * b).sum();
+                by_size + each.price * placed
+            };
+            let fitting = self.choices[*choices].iter().filter(|each| each.holds(&demand.requests));
+            let cheapest =
+                fitting.map(|each| (share(each), each)).min_by(|a, b| a.0.total_cmp(&b.0));
+            let Some((share, each)) = cheapest else { continue };
+            slope.value += demand.pods * share;
+            for (i, requested) in demand.requests.iter().enumerate() {
+                slope.gradient[i] += demand.pods * requested * each.unit_price[i];
+            }
+            for (i, (group, _)) in groups.iter().enumerate() {
+                if demand.groups.binary_search(group).is_ok() {
+                    slope.gradient[columns + i] += demand.pods * each.price / self.places[*group];
+                }
+            }
+        }
+        slope
+    }
+}

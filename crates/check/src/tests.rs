@@ -1,0 +1,8 @@
+//! The rules as examples: for each a plan that keeps it and one that breaks it alone, then what
+//! planners may do without being scolded, and the lower bound.
+
+mod bound;
+mod broken;
+mod legitimate;
+mod rules;
+mod scene;

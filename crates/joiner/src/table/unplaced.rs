@@ -1,0 +1,115 @@
+//! Pods without a place, and why.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use anstyle::Style;
+use joiner_core::{plan::Unplaced, reason::Reason};
+
+use super::Pods;
+use crate::{
+    text::{self, BAD, BOLD, DIM, WAITS, styled},
+    workload,
+};
+
+/// How many pods a group names, and how many pools it gives reasons for.
+const EXAMPLES: usize = 3;
+/// How many groups are told about.
+const GROUPS_MAX: usize = 20;
+
+/// Pods that were considered and have no place; nothing if there are none.
+pub(super) fn render_unschedulable(
+    unplaced: &[Unplaced],
+    pods: &Pods<'_>,
+    wide: bool,
+) -> Option<String> {
+    let mut lines = lines(unplaced, "cannot be placed", BAD, pods, wide)?;
+    if let (Some(first), false) = (unplaced.first(), wide) {
+        let hint = format!("More: joiner explain pod {}", first.pod);
+        lines.push(format!("\n{}", styled(&hint, DIM)));
+    }
+    Some(lines.join("\n") + "\n")
+}
+
+/// Pods that are not considered yet; nothing if there are none.
+pub(super) fn render_deferred(
+    unplaced: &[Unplaced],
+    pods: &Pods<'_>,
+    wide: bool,
+) -> Option<String> {
+    Some(lines(unplaced, "must wait", WAITS, pods, wide)?.join("\n") + "\n")
+}
+
+/// What pools say, nearest miss first: their names, and the sentence.
+type Reasons = Vec<(String, String)>;
+
+/// Pods of one workload and with the same reasons are told together, the largest group first.
+fn lines(
+    unplaced: &[Unplaced],
+    fate: &str,
+    style: Style,
+    pods: &Pods<'_>,
+    wide: bool,
+) -> Option<Vec<String>> {
+    if unplaced.is_empty() {
+        return None;
+    }
+    let mut groups: BTreeMap<(String, Reasons), Vec<&str>> = BTreeMap::new();
+    for one in unplaced {
+        let workload = pods.get(&one.pod).map_or_else(|| one.pod.clone(), |pod| workload::of(pod));
+        groups.entry((workload, reasons(one))).or_default().push(&one.pod);
+    }
+    let mut groups: Vec<_> = groups.into_iter().collect();
+    groups.sort_by_key(|(_, pods)| Reverse(pods.len()));
+    let title = format!("{} {fate}:", text::count(unplaced.len(), "pod"));
+    let mut lines = vec![styled(&title, style)];
+    let shown = if wide { groups.len() } else { groups.len().min(GROUPS_MAX) };
+    for ((workload, reasons), pods) in &groups[..shown] {
+        lines.push(format!("\n  {}", group_title(workload, pods, wide)));
+        lines.extend(reason_texts(reasons, wide));
+    }
+    let rest: usize = groups[shown..].iter().map(|(_, pods)| pods.len()).sum();
+    if rest > 0 {
+        lines.push(format!("\n  and {} more; see -o wide", text::count(rest, "pod")));
+    }
+    Some(lines)
+}
+
+/// Pools that say the same are named together.
+fn reasons(unplaced: &Unplaced) -> Reasons {
+    let mut lines = Reasons::new();
+    for Reason { node_pool, message, .. } in &unplaced.reasons {
+        let pool = node_pool.clone().unwrap_or_default();
+        match lines.iter_mut().find(|(_, said)| said == message) {
+            Some((pools, _)) => *pools = format!("{pools}, {pool}"),
+            None => lines.push((pool, message.clone())),
+        }
+    }
+    if lines.is_empty() {
+        lines.push((String::new(), unplaced.message.clone()));
+    }
+    lines
+}
+
+fn group_title(workload: &str, pods: &[&str], wide: bool) -> String {
+    match pods {
+        [only] => styled(only, BOLD),
+        pods => {
+            let shown = if wide { pods.len() } else { EXAMPLES };
+            let title = styled(&format!("{}× {workload}", text::thousands(pods.len())), BOLD);
+            format!("{title} {}", styled(&format!("({})", text::some_of(pods, shown)), DIM))
+        }
+    }
+}
+
+fn reason_texts(reasons: &Reasons, wide: bool) -> Vec<String> {
+    let shown = if wide { reasons.len() } else { reasons.len().min(EXAMPLES) };
+    let (told, rest) = reasons.split_at(shown);
+    let widest = told.iter().map(|(pools, _)| pools.chars().count()).max();
+    let indent = widest.filter(|&widest| widest > 0).map_or(0, |widest| widest + 2);
+    let mut lines: Vec<String> =
+        told.iter().map(|(pools, message)| format!("    {pools:indent$}{message}")).collect();
+    if !rest.is_empty() {
+        lines.push(format!("    and {} from other pools", text::count(rest.len(), "more reason")));
+    }
+    lines
+}

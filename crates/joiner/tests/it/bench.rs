@@ -1,0 +1,71 @@
+//! `joiner bench` on sizes that take no time.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::{check, run};
+
+#[test]
+fn every_workload_plans_cleanly_at_a_tiny_size() {
+    let output = run(&["bench", "--pods", "50", "--seeds", "2", "--runs", "2", "-o", "json"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let results: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
+    let claims: Vec<String> = results
+        .iter()
+        .map(|result| {
+            format!("{} {} of {}", result["workload"], result["claims"], result["expectedClaims"])
+        })
+        .collect();
+    expect![[""]].assert_eq(&claims.join("\n"));
+    for result in &results {
+        if !result["expectedClaims"].is_null() {
+            assert_eq!(result["claims"], result["expectedClaims"], "{}", result["workload"]);
+        }
+        assert!(result["priceRatio"].as_f64().unwrap() >= 1.0, "{}", result["workload"]);
+    }
+}
+
+#[test]
+fn one_pod_in_five_of_the_diverse_mix_needs_a_machine_of_its_own() {
+    let sizes = ["1", "50", "100", "500", "1000"];
+    let args = [&["bench", "diverse", "--seeds", "1", "--runs", "1", "-o", "json", "--pods"], &sizes[..]];
+    let output = run(&args.concat());
+    assert_eq!(output.code, Some(0), "{output}");
+    let results: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
+    let claims: Vec<f64> = results.iter().filter_map(|result| result["claims"].as_f64()).collect();
+    assert_eq!(claims, [1.0, 10.0, 20.0, 100.0, 200.0]);
+}
+
+#[test]
+fn the_table_has_a_row_for_each_workload() {
+    let output = run(&["bench", "wide", "pools", "--pods", "20", "--seeds", "1", "--runs", "1"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let words: Vec<&str> =
+        output.stdout.lines().filter_map(|line| line.split_whitespace().next()).take(3).collect();
+    assert_eq!(words, ["WORKLOAD", "wide", "pools"]);
+}
+
+#[test]
+fn dumped_files_are_what_joiner_plan_reads() {
+    let folder = std::env::temp_dir().join(format!("joiner-dump-{}", std::process::id()));
+    let path = folder.to_str().unwrap();
+    let dumped = run(&["bench", "diverse", "--pods", "50", "--dump", path]);
+    let command = dumped.stderr.trim().strip_prefix("joiner ").unwrap().to_owned();
+    let args: Vec<&str> = command.split(' ').chain(["-o", "json"]).collect();
+    let planned = run(&args);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let plan: Value = serde_json::from_str(&planned.stdout).unwrap();
+    assert_eq!((plan["summary"]["pods"].as_u64(), plan["summary"]["claims"].as_u64()), (Some(50), Some(10)));
+}
+
+#[test]
+fn a_workload_that_is_not_there_names_those_that_are() {
+    let output = run(&["bench", "deluge"]);
+    assert_eq!(output.code, Some(2));
+    assert!(output.stderr.contains("zonal-volumes"), "{output}");
+}
+
+#[test]
+fn a_comparison_needs_the_oracle() {
+    check(&["bench", "diverse", "--against-karpenter"], "", &expect![[""]]);
+}

@@ -1,0 +1,190 @@
+//! Which pods stay where they are, and which want a place.
+
+use std::{collections::HashMap, sync::Arc};
+
+use joiner_core::{
+    label::Labels,
+    pod::{Pod, PodSpec, PodVolumes, Role},
+};
+use k8s_openapi::{
+    api::core::v1::{self as core},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+use super::{
+    Pending,
+    convert,
+    disruption::{Disruption, Owner, is_active, is_owned_by, is_terminal, is_terminating},
+    intern::Interner,
+    requests,
+    spread::DefaultSpread,
+    volumes::VolumeIndex,
+};
+use crate::objects::Objects;
+
+/// Pods without a creation time come first.
+const NO_TIME: i64 = i64::MIN;
+
+/// Pods, sorted by what becomes of them.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    /// Pods that want a place, in order of namespace and name.
+    pub(super) to_place: Vec<Pod>,
+    /// Pods that stay, by node.
+    pub(super) staying: HashMap<String, Vec<Pod>>,
+    /// How many pods are bound to nodes that are not there.
+    pub(super) lost: usize,
+}
+
+/// Turns Kubernetes' pods into the planner's.
+#[derive(Debug)]
+pub(super) struct PodReader<'o> {
+    volumes: VolumeIndex<'o>,
+    spread: DefaultSpread<'o>,
+    interner: Interner,
+}
+
+/// The parts of a pod that it shares with pods of its kind.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) labels: Arc<Labels>,
+    pub(super) spec: Arc<PodSpec>,
+    pub(super) volumes: Arc<PodVolumes>,
+}
+
+impl<'o> PodReader<'o> {
+    pub(super) fn new(volumes: VolumeIndex<'o>, spread: DefaultSpread<'o>) -> Self {
+        Self { volumes, spread, interner: Interner::default() }
+    }
+
+    /// Sorts all pods. `is_leaving` says of a node whether it goes away; nothing if it is not
+    /// there.
+    pub(super) fn sort(
+        &mut self,
+        objects: &Objects,
+        pending: Pending,
+        disruption: &Disruption<'_>,
+        is_leaving: impl Fn(&str) -> Option<bool>,
+    ) -> Sorted {
+        let mut pods: Vec<&core::Pod> = objects.pods.iter().collect();
+        pods.sort_by_key(|pod| (&pod.metadata.namespace, &pod.metadata.name));
+        let mut sorted = Sorted::default();
+        for pod in pods {
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("");
+            if node.is_empty() {
+                if is_pending(pod, pending) {
+                    sorted.to_place.push(self.pending(pod));
+                }
+                continue;
+            }
+            match is_leaving(node) {
+                Some(true) if disruption.is_currently_reschedulable(pod) => {
+                    sorted.to_place.push(self.moving(pod));
+                }
+                _ if is_terminal(pod) => {}
+                Some(_) => {
+                    let staying = self.bound(pod);
+                    match sorted.staying.get_mut(node) {
+                        Some(pods) => pods.push(staying),
+                        None => {
+                            sorted.staying.insert(node.to_owned(), vec![staying]);
+                        }
+                    }
+                }
+                None => sorted.lost += 1,
+            }
+        }
+        sorted
+    }
+
+    fn pending(&mut self, pod: &core::Pod) -> Pod {
+        let volumes = self.volumes.of_pending(pod);
+        self.placed(pod, volumes, Role::Pending)
+    }
+
+    fn moving(&mut self, pod: &core::Pod) -> Pod {
+        let volumes = self.volumes.of_moving(pod);
+        self.placed(pod, volumes, Role::Moving)
+    }
+
+    fn placed(&mut self, pod: &core::Pod, volumes: PodVolumes, role: Role) -> Pod {
+        let mut spec = convert_spec(pod);
+        self.spread.apply(&pod.metadata, &mut spec);
+        let shared = Shared {
+            labels: self.interner.labels(pod.metadata.labels.as_ref()),
+            spec: self.interner.spec(spec),
+            volumes: self.interner.volumes(volumes),
+        };
+        self.named(&pod.metadata, &shared, role)
+    }
+
+    fn bound(&mut self, pod: &core::Pod) -> Pod {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        let name = pod.metadata.name.as_deref().unwrap_or_default();
+        let empty = core::PodSpec::default();
+        let written = pod.spec.as_ref().unwrap_or(&empty);
+        let volumes = self.volumes.of_bound(namespace, name, written);
+        let owner = is_owned_by(pod, Owner::DaemonSet).then(|| daemon_set_name(pod)).flatten();
+        let role = Role::Bound {
+            daemon_set: owner.map(|owner| self.interner.name(&format!("{namespace}/{owner}"))),
+            terminating: is_terminating(pod),
+        };
+        let shared = Shared {
+            labels: self.interner.labels(pod.metadata.labels.as_ref()),
+            spec: self.interner.spec(convert_spec(pod)),
+            volumes: self.interner.volumes(volumes),
+        };
+        self.named(&pod.metadata, &shared, role)
+    }
+
+    /// A pod with its own name and what it shares with others.
+    pub(super) fn named(&mut self, metadata: &ObjectMeta, shared: &Shared, role: Role) -> Pod {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let uid = metadata.uid.as_deref().filter(|uid| !uid.is_empty());
+        Pod {
+            namespace: self.interner.name(namespace),
+            name: name.into(),
+            uid: uid.map_or_else(|| format!("{namespace}/{name}").into(), Into::into),
+            created: metadata.creation_timestamp.as_ref().map_or(NO_TIME, |t| t.0.as_second()),
+            labels: Arc::clone(&shared.labels),
+            spec: Arc::clone(&shared.spec),
+            volumes: Arc::clone(&shared.volumes),
+            role,
+        }
+    }
+}
+
+fn convert_spec(pod: &core::Pod) -> PodSpec {
+    let empty = core::PodSpec::default();
+    convert::pod_spec(pod.spec.as_ref().unwrap_or(&empty), requests::of_pod(pod))
+}
+
+/// Whether a pod that has no node wants one from us.
+fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
+    if is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node) {
+        return false;
+    }
+    match rule {
+        Pending::Unbound => {
+            let gates = pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());
+            is_active(pod) && gates.is_none_or(Vec::is_empty)
+        }
+        Pending::Unschedulable => {
+            let Some(status) = &pod.status else { return false };
+            let nominated = status.nominated_node_name.as_deref().unwrap_or_default();
+            let mut conditions = status.conditions.iter().flatten();
+            let is_given_up = conditions.any(|condition| {
+                condition.type_ == "PodScheduled"
+                    && condition.reason.as_deref() == Some("Unschedulable")
+            });
+            is_given_up && nominated.is_empty()
+        }
+    }
+}
+
+/// The name of the daemon set that owns a pod.
+fn daemon_set_name(pod: &core::Pod) -> Option<&str> {
+    let mut owners = pod.metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.kind == "DaemonSet").map(|owner| owner.name.as_str())
+}

@@ -1,0 +1,190 @@
+//! Compares Joiner's plans with Karpenter's on generated scenarios.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+};
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use joiner_parity::{
+    compare::{Checked, Comparison},
+    fixture::{self, Expectation},
+    generate::generate,
+    oracle::{Oracle, RUNS},
+    report::Report,
+    scenario::Scenario,
+    shrink::shrink,
+    trial,
+};
+
+/// Compares Joiner's plans with Karpenter's on generated scenarios.
+///
+/// Exits with 1 when a plan of ours is worse than Karpenter's and nothing explains it.
+#[derive(Debug, Parser)]
+#[command(name = "joiner-parity")]
+struct Arguments {
+    /// The oracle; `scripts/install-real-parts oracle` builds it and prints where it is
+    #[arg(long, env = "JOINER_ORACLE", value_name = "PATH")]
+    oracle: PathBuf,
+    /// How many scenarios
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    scenarios: u64,
+    /// The seed of the first scenario; the others have the seeds after it
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How many scenarios at a time
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    jobs: usize,
+    /// Only the scenario of this seed, with both plans
+    #[arg(long, value_name = "SEED")]
+    only: Option<u64>,
+    /// Shrinks each scenario that is worse and writes it to a folder below this one
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("joiner-parity: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Returns how many scenarios are worse.
+fn run(arguments: &Arguments) -> Result<usize> {
+    let seeds = match arguments.only {
+        Some(seed) => seed..seed + 1,
+        None => arguments.seed..arguments.seed + arguments.scenarios,
+    };
+    eprintln!(
+        "joiner-parity: seeds {} to {}, {RUNS} runs of Karpenter each",
+        seeds.start,
+        seeds.end - 1
+    );
+    let outcomes = try_all(seeds, arguments.jobs, &arguments.oracle)?;
+    let mut report = Report::default();
+    for (scenario, comparison) in &outcomes {
+        report.add(scenario, comparison);
+    }
+    let mut out = io::stdout().lock();
+    if arguments.only.is_some() {
+        show(&outcomes[0].0, &arguments.oracle, &mut out)?;
+    } else {
+        write!(out, "{report}")?;
+    }
+    if let Some(folder) = &arguments.keep {
+        for (scenario, comparison) in
+            outcomes.iter().filter(|(_, comparison)| !comparison.worse().is_empty())
+        {
+            keep(scenario, comparison, &arguments.oracle, folder)?;
+        }
+    }
+    Ok(report.worse())
+}
+
+/// Tries the scenarios of all seeds, `jobs` at a time, each with an oracle of its own.
+fn try_all(
+    seeds: std::ops::Range<u64>,
+    jobs: usize,
+    oracle: &Path,
+) -> Result<Vec<(Scenario, Comparison)>> {
+    let next = AtomicU64::new(seeds.start);
+    let outcomes = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        let work = || -> Result<()> {
+            let mut oracle = Oracle::start(oracle)?;
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= seeds.end {
+                    return Ok(());
+                }
+                let scenario = generate(seed);
+                let trial = trial::run(&scenario, &mut oracle)?;
+                let mut outcomes =
+                    outcomes.lock().expect("no worker panics while it holds the lock");
+                outcomes.push((scenario, trial.comparison));
+            }
+        };
+        let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    let mut outcomes = outcomes.into_inner().expect("no worker panics while it holds the lock");
+    outcomes.sort_by_key(|(scenario, _)| scenario.seed);
+    Ok(outcomes)
+}
+
+/// Tells all about one scenario.
+fn show(scenario: &Scenario, oracle: &Path, out: &mut impl Write) -> Result<()> {
+    let trial = trial::run(scenario, &mut Oracle::start(oracle)?)?;
+    writeln!(out, "seed {}: {}", scenario.seed, scenario.name())?;
+    show_plan("ours", &trial.ours, out)?;
+    for (index, run) in trial.theirs.iter().enumerate() {
+        show_plan(&format!("Karpenter, run {}", index + 1), run, out)?;
+    }
+    writeln!(out, "\nverdict: {}", trial.comparison.verdict().name())?;
+    for (difference, verdict) in &trial.comparison.differences {
+        writeln!(out, "  {}: {difference}", fixture::verdict_text(*verdict))?;
+    }
+    Ok(())
+}
+
+fn show_plan(whose: &str, side: &Checked, out: &mut impl Write) -> Result<()> {
+    let plan = &side.plan;
+    let (machines, price) = (plan.claims.len(), plan.price());
+    writeln!(
+        out,
+        "\n{whose}: {} pods placed, {machines} machines, price {price:.4}",
+        plan.placed()
+    )?;
+    for claim in &plan.claims {
+        let kind = claim.instance_types.first().map_or("no type", String::as_str);
+        writeln!(
+            out,
+            "  new {} {kind} {:.4}: {}",
+            claim.node_pool,
+            claim.price,
+            claim.pods.join(" ")
+        )?;
+    }
+    for node in &plan.existing {
+        let name = if node.node.is_empty() { &node.node_claim } else { &node.node };
+        writeln!(out, "  existing {name}: {}", node.pods.join(" "))?;
+    }
+    for unplaced in plan.unschedulable.iter().chain(&plan.deferred) {
+        writeln!(out, "  no place for {}: {}", unplaced.pod, unplaced.message)?;
+    }
+    for finding in &side.findings {
+        writeln!(out, "  breaks {finding}")?;
+    }
+    Ok(())
+}
+
+/// Shrinks a scenario that is worse, and writes what is left as a fixture.
+fn keep(scenario: &Scenario, comparison: &Comparison, oracle: &Path, folder: &Path) -> Result<()> {
+    let mut oracle = Oracle::start(oracle)?;
+    let sorts = comparison.worse();
+    let smallest = shrink(scenario, &mut |smaller| {
+        trial::run(smaller, &mut oracle)
+            .is_ok_and(|trial| trial.comparison.worse().intersection(&sorts).next().is_some())
+    });
+    let trial = trial::run(&smallest, &mut oracle)?;
+    let why: Vec<String> =
+        trial.comparison.differences.iter().map(|(difference, _)| difference.to_string()).collect();
+    let target = folder.join(format!("seed-{}", scenario.seed));
+    fixture::write(&target, &smallest, &Expectation::of(&smallest, &trial, &why.join("; ")))
+        .with_context(|| format!("seed {} could not be kept", scenario.seed))?;
+    eprintln!("joiner-parity: seed {} shrunk to {}", scenario.seed, target.display());
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Our answers, from the planner in this process.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use anyhow::{Context, Result, anyhow};
+use jiff::Timestamp;
+use joiner_core::{
+    plan::Plan,
+    settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
+    snapshot::Snapshot,
+};
+use joiner_kwok::catalog_file;
+use joiner_operator::{
+    files,
+    index::{self, IndexSettings},
+};
+use joiner_plan::overlay;
+use serde_json::json;
+
+use crate::{compare::Checked, scenario::Scenario};
+
+/// A scenario as the planner sees it.
+#[derive(Debug)]
+pub struct Question {
+    snapshot: Snapshot,
+    settings: PlanSettings,
+}
+
+/// Reads a scenario the way `joiner plan` reads its files.
+pub fn prepare(scenario: &Scenario) -> Result<Question> {
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": scenario.objects}).to_string();
+    let objects =
+        files::read(&["-".into()], list.as_bytes()).context("our side refuses the cluster")?;
+    let types = catalog_file::parse(&scenario.instance_types.to_string(), "instance-types.json")
+        .context("our side refuses the instance types")?;
+    let pools = objects.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref());
+    let mut catalog = types.catalog(pools);
+    if scenario.flag_is("feature-gates", "NodeOverlay=true") {
+        let pools = index::pools::node_pools(&objects, &catalog.well_known);
+        catalog = overlay::evaluate(&index::overlays(&objects), &pools, &catalog).catalog;
+    }
+    let settings = IndexSettings { ignore_dra: true, ..IndexSettings::default() };
+    let indexed = index::snapshot(&objects, catalog, &settings, now()?);
+    Ok(Question { snapshot: indexed.snapshot, settings: plan_settings(scenario) })
+}
+
+/// After everything that a scenario says has happened. The oracle takes the time of day, which is
+/// later still, and nothing in a scenario depends on how much later.
+fn now() -> Result<Timestamp> {
+    "2026-04-01T00:00:00Z".parse().context("the time of a scenario is a time")
+}
+
+fn plan_settings(scenario: &Scenario) -> PlanSettings {
+    let mut settings = PlanSettings::default();
+    if scenario.flag_is("preference-policy", "Ignore") {
+        settings.preferences = PreferencePolicy::Ignore;
+    }
+    if scenario.flag_is("min-values-policy", "BestEffort") {
+        settings.min_values = MinValuesPolicy::BestEffort;
+    }
+    settings.reserved_fallback = scenario.flag_is("reserved-fallback", "true");
+    settings
+}
+
+impl Question {
+    /// Our plan, checked.
+    pub fn plan(&self) -> Result<Checked> {
+        let plan =
+            guarded("the planner", || joiner_plan::provision(&self.snapshot, &self.settings).plan)?;
+        self.check(plan)
+    }
+
+    /// A plan, whoever made it, and what the checker says of it.
+    pub fn check(&self, plan: Plan) -> Result<Checked> {
+        let findings =
+            guarded("the checker", || joiner_check::check(&self.snapshot, &self.settings, &plan))?;
+        Ok(Checked { plan, findings })
+    }
+}
+
+/// A panic is a difference like any other: it is told with its seed, and the other scenarios go on.
+fn guarded<T>(who: &str, work: impl FnOnce() -> T) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        anyhow!("{who} panics: {text}")
+    })
+}

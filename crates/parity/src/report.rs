@@ -1,0 +1,182 @@
+//! What many trials come to, for somebody who wants to know within ten seconds.
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display, Formatter, Write},
+};
+
+use crate::{
+    compare::{Comparison, Cost, Verdict},
+    scenario::{Kind, Scenario},
+};
+
+/// How many scenarios that are worse are told one by one.
+const OFFENDERS: usize = 15;
+
+/// What many trials come to.
+#[derive(Debug, Default)]
+pub struct Report {
+    verdicts: Tally,
+    by_kind: BTreeMap<Kind, Tally>,
+    by_defect: BTreeMap<&'static str, usize>,
+    compared: usize,
+    total: Total,
+    offenders: Vec<Offender>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    same: usize,
+    better: usize,
+    named: usize,
+    worse: usize,
+}
+
+#[derive(Debug, Default)]
+struct Total {
+    our_machines: usize,
+    our_price: f64,
+    their_machines: usize,
+    their_price: f64,
+}
+
+#[derive(Debug)]
+struct Offender {
+    seed: u64,
+    name: String,
+    differences: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Same => self.same += 1,
+            Verdict::Better => self.better += 1,
+            Verdict::Named(_) => self.named += 1,
+            Verdict::Worse => self.worse += 1,
+        }
+    }
+
+    fn all(self) -> usize {
+        self.same + self.better + self.named + self.worse
+    }
+}
+
+impl Total {
+    fn add(&mut self, cost: Cost) {
+        self.our_machines += cost.our_machines;
+        self.our_price += cost.our_price;
+        self.their_machines += cost.their_machines;
+        self.their_price += cost.their_price;
+    }
+}
+
+impl Report {
+    /// Takes in the outcome of one scenario.
+    pub fn add(&mut self, scenario: &Scenario, comparison: &Comparison) {
+        let verdict = comparison.verdict();
+        self.verdicts.add(verdict);
+        for kind in &scenario.kinds {
+            self.by_kind.entry(*kind).or_default().add(verdict);
+        }
+        if let Verdict::Named(id) = verdict {
+            *self.by_defect.entry(id).or_default() += 1;
+        }
+        if let Some(cost) = comparison.cost {
+            self.compared += 1;
+            self.total.add(cost);
+        }
+        if verdict == Verdict::Worse {
+            let worse =
+                comparison.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
+            self.offenders.push(Offender {
+                seed: scenario.seed,
+                name: scenario.name(),
+                differences: worse.map(|(difference, _)| difference.to_string()).collect(),
+            });
+        }
+    }
+
+    /// How many scenarios somebody must look at.
+    pub fn worse(&self) -> usize {
+        self.verdicts.worse
+    }
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.write_kinds(f)?;
+        self.write_offenders(f)?;
+        self.write_summary(f)
+    }
+}
+
+impl Report {
+    fn write_kinds(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<26} {:>6} {:>6} {:>6} {:>6} {:>6}",
+            "kind", "all", "same", "better", "named", "worse"
+        )?;
+        for (kind, tally) in &self.by_kind {
+            let Tally { same, better, named, worse } = *tally;
+            let mark = if worse > 0 { "  <" } else { "" };
+            let all = tally.all();
+            writeln!(
+                f,
+                "{:<26} {all:>6} {same:>6} {better:>6} {named:>6} {worse:>6}{mark}",
+                kind.name()
+            )?;
+        }
+        f.write_char('\n')
+    }
+
+    fn write_offenders(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        // The fewer kinds a scenario mixes, the easier it is to understand.
+        let mut offenders: Vec<&Offender> = self.offenders.iter().collect();
+        offenders.sort_by_key(|offender| (offender.name.matches('+').count(), offender.seed));
+        for offender in offenders.iter().take(OFFENDERS) {
+            writeln!(f, "worse: --only {} ({})", offender.seed, offender.name)?;
+            for difference in &offender.differences {
+                writeln!(f, "  {difference}")?;
+            }
+        }
+        if offenders.len() > OFFENDERS {
+            let rest: Vec<String> =
+                offenders[OFFENDERS..].iter().map(|offender| offender.seed.to_string()).collect();
+            writeln!(f, "worse, too: {}", rest.join(" "))?;
+        }
+        if offenders.is_empty() { Ok(()) } else { f.write_char('\n') }
+    }
+
+    fn write_summary(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Tally { same, better, named, worse } = self.verdicts;
+        writeln!(
+            f,
+            "{} scenarios: {same} same, {better} better, {named} named, {worse} worse",
+            self.verdicts.all()
+        )?;
+        if named > 0 {
+            let defects: Vec<String> =
+                self.by_defect.iter().map(|(id, count)| format!("{id} {count}")).collect();
+            writeln!(f, "named, by number in docs/compat.md: {}", defects.join(", "))?;
+        }
+        let total = &self.total;
+        writeln!(
+            f,
+            "where both place the same pods ({} scenarios): \
+             machines {} to Karpenter's {} ({}), price {:.3} to {:.3} ({})",
+            self.compared,
+            total.our_machines,
+            total.their_machines,
+            percent(total.our_machines as f64, total.their_machines as f64),
+            total.our_price,
+            total.their_price,
+            percent(total.our_price, total.their_price),
+        )
+    }
+}
+
+fn percent(ours: f64, theirs: f64) -> String {
+    if theirs == 0.0 { "-".to_owned() } else { format!("{:+.2} %", (ours / theirs - 1.0) * 100.0) }
+}

@@ -1,0 +1,30 @@
+//! What the planner promises, area by area.
+//!
+//! Every test plans a small cluster and compares the plan, told in a few lines of text, with what it
+//! should be. How a plan is told is in [`support`]; unless a test says otherwise, a cluster has one
+//! pool without requirements and the instance types of Karpenter's own tests.
+
+mod affinity;
+mod anti_affinity;
+mod buffers;
+mod claim;
+mod daemons;
+mod defects;
+mod existing;
+mod explain;
+mod fixed_point;
+mod labels;
+mod limits;
+mod min_values;
+mod packing;
+mod pools;
+mod ports;
+mod random;
+mod reasons;
+mod relaxation;
+mod reserved;
+mod spread;
+mod spread_domains;
+mod support;
+mod volumes;
+mod worked_example;

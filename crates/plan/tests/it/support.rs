@@ -1,0 +1,105 @@
+//! Plans as text, and clusters that act on them.
+
+mod cluster;
+mod text;
+
+use std::collections::BTreeSet;
+
+use expect_test::Expect;
+use joiner_core::{
+    settings::PlanSettings,
+    snapshot::Snapshot,
+    testing::{PoolBuilder, SnapshotBuilder, fake_default_instance_types, pool, snapshot},
+};
+use joiner_plan::{Planned, provision};
+
+pub(crate) use self::{
+    cluster::{Cluster, check_fixed_point},
+    text::{reasons, tell},
+};
+
+/// A cluster without nodes and with one pool, that can have all types of Karpenter's own tests.
+pub(crate) fn cluster() -> SnapshotBuilder {
+    cluster_of(pool("default"))
+}
+
+/// As [`cluster`], with another pool.
+pub(crate) fn cluster_of(pool: PoolBuilder) -> SnapshotBuilder {
+    snapshot().pool(pool, fake_default_instance_types())
+}
+
+/// Plans and compares.
+pub(crate) fn check(snapshot: SnapshotBuilder, expected: Expect) {
+    check_with(&PlanSettings::default(), snapshot, expected);
+}
+
+/// As [`check`], with other settings.
+pub(crate) fn check_with(settings: &PlanSettings, snapshot: SnapshotBuilder, expected: Expect) {
+    let snapshot = snapshot.build();
+    expected.assert_eq(&tell(&snapshot, &plan(&snapshot, settings)));
+}
+
+/// Plans several clusters and compares all of them at once, each behind its name.
+pub(crate) fn check_each<const N: usize>(cases: [(&str, SnapshotBuilder); N], expected: Expect) {
+    let mut all = String::new();
+    for (name, snapshot) in cases {
+        let snapshot = snapshot.build();
+        let told = tell(&snapshot, &plan(&snapshot, &PlanSettings::default()));
+        for line in told.lines() {
+            all += &format!("{name}: {line}\n");
+        }
+    }
+    expected.assert_eq(&all);
+}
+
+/// Plans and compares the reasons of pods without a place in full.
+pub(crate) fn check_reasons(snapshot: SnapshotBuilder, expected: Expect) {
+    let snapshot = snapshot.build();
+    expected.assert_eq(&reasons(&plan(&snapshot, &PlanSettings::default()).plan));
+}
+
+/// Plans, and makes sure of what holds for every plan: each pod is in it once, and the order of
+/// things in the snapshot does not matter.
+pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
+    let planned = provision(snapshot, settings);
+    each_pod_once(snapshot, &planned);
+    order_does_not_matter(snapshot, settings, &planned);
+    planned
+}
+
+fn each_pod_once(snapshot: &Snapshot, planned: &Planned) {
+    let plan = &planned.plan;
+    let claimed = plan.claims.iter().flat_map(|claim| &claim.pods);
+    let existing = plan.existing.iter().flat_map(|existing| &existing.pods);
+    let unplaced = plan.unschedulable.iter().chain(&plan.deferred).map(|unplaced| &unplaced.pod);
+    let mut seen = BTreeSet::new();
+    for pod in claimed.chain(existing).chain(unplaced) {
+        assert!(seen.insert(pod.clone()), "{pod} is in the plan twice");
+    }
+    assert_eq!(seen, snapshot.pod_keys(), "the plan has other pods than the snapshot");
+}
+
+fn order_does_not_matter(snapshot: &Snapshot, settings: &PlanSettings, planned: &Planned) {
+    let again = provision(&reversed(snapshot), settings);
+    assert_eq!(planned.plan, again.plan, "the plan depends on the order of things in the snapshot");
+    assert_eq!(
+        planned.report.pools, again.report.pools,
+        "the report depends on the order of things in the snapshot"
+    );
+}
+
+/// The same snapshot with every list back to front.
+pub(crate) fn reversed(snapshot: &Snapshot) -> Snapshot {
+    let mut reversed = snapshot.clone();
+    reversed.pods.reverse();
+    reversed.pools.reverse();
+    reversed.daemons.reverse();
+    reversed.nodes.reverse();
+    for node in &mut reversed.nodes {
+        node.pods.reverse();
+    }
+    for types in reversed.catalog.by_pool.values_mut() {
+        *types = types.iter().rev().cloned().collect();
+    }
+    reversed
+}
