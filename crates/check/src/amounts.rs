@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use joiner_core::{
     quantity::{Format, Quantity},
-    resources::Resources,
+    resources::{EPHEMERAL_STORAGE, HUGE_PAGES_PREFIX, MEMORY, Resources},
 };
 
 /// One amount for each column, in billionths.
@@ -45,13 +45,17 @@ impl<'a> Columns<'a> {
             return Some(format!("it has less than nothing left of {name}"));
         }
         let column = (0..self.0.len()).find(|&i| wanted[i] > room.amounts[i])?;
-        let amount = |row: &[i128]| Quantity::from_nanos(row[column], Format::DecimalSi);
-        Some(format!(
-            "{} of {} are needed and there are {}",
-            amount(wanted),
-            self.0[column],
-            amount(&room.amounts)
-        ))
+        let name = self.0[column];
+        let needed = self.quantity(column, wanted[column]);
+        let there = self.quantity(column, room.amounts[column]);
+        Some(format!("{needed} of {name} are needed and there are {there}"))
+    }
+
+    /// An amount of a column, in the units people know it by.
+    pub(crate) fn quantity(&self, column: usize, nanos: i128) -> Quantity {
+        let bytes = matches!(self.0[column], MEMORY | EPHEMERAL_STORAGE)
+            || self.0[column].starts_with(HUGE_PAGES_PREFIX);
+        Quantity::from_nanos(nanos, if bytes { Format::BinarySi } else { Format::DecimalSi })
     }
 }
 

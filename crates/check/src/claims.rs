@@ -14,10 +14,10 @@ use joiner_core::{
 };
 
 use crate::{
-    compat,
+    amounts, compat,
     facts::{Facts, SpecFacts},
     finding::{Findings, Rule},
-    metadata,
+    metadata, pools,
     ports::Ports,
     shape::Shape,
 };
@@ -144,13 +144,12 @@ impl OneClaim<'_, '_> {
         }
         let stated = columns.row(requests);
         for (i, resource) in columns.names().iter().enumerate() {
-            let quantity = |nanos| Quantity::from_nanos(nanos, requests.get(resource).format());
             if stated[i] < least[i] || stated[i] > least[i] + daemons[i] {
+                let [stated, least, daemons] =
+                    [stated[i], least[i], daemons[i]].map(|nanos| columns.quantity(i, nanos));
                 let message = format!(
-                    "its requests say {} of {resource}; its pods ask for {} and daemons for up to {}",
-                    quantity(stated[i]),
-                    quantity(least[i]),
-                    quantity(daemons[i]),
+                    "its requests say {stated} of {resource}; its pods ask for {least}, and \
+                     daemons for up to {daemons}"
                 );
                 findings.add(Rule::ClaimRequests, &self.name, message);
             }
@@ -165,16 +164,26 @@ impl OneClaim<'_, '_> {
     }
 
     fn check_room(&self, findings: &mut Findings) {
+        let columns = &self.facts.specs.columns;
         let requests = self.facts.requests(self.pods);
         for (each, offer) in self.shape.listed() {
             let daemons = &each.daemons.certain;
             let holds = offer.rooms.iter().any(|room| room.holds(&requests, daemons));
             let Some(room) = offer.rooms.first().filter(|_| !holds) else { continue };
+            let mut added = each
+                .of
+                .offerings
+                .iter()
+                .filter_map(|offering| pools::room_if_added(each.of, offering, columns));
+            let rule = if added.any(|room| room.holds(&requests, daemons)) {
+                Rule::TypeTooSmallAsOffered
+            } else {
+                Rule::TypeTooSmall
+            };
             let mut wanted = requests.clone();
-            crate::amounts::add(&mut wanted, daemons);
-            let why = self.facts.specs.columns.shortage(&wanted, room).unwrap_or_default();
-            let message = format!("type {} is too small: {why}", each.of.name);
-            findings.add(Rule::TypeTooSmall, &self.name, message);
+            amounts::add(&mut wanted, daemons);
+            let why = columns.shortage(&wanted, room).unwrap_or_default();
+            findings.add(rule, &self.name, format!("type {} is too small: {why}", each.of.name));
         }
     }
 

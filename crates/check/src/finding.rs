@@ -76,6 +76,9 @@ rules! {
     TypeIncompatible = "type.incompatible",
     /// A type has no room for the claim's pods and its daemons.
     TypeTooSmall = "type.tooSmall",
+    /// A type has no room for the claim's pods and its daemons, unless what an offering says about
+    /// capacity came on top of what the type says, instead of taking its place.
+    TypeTooSmallAsOffered = "type.tooSmall.asOffered",
     /// A claim's types are not in order of price.
     TypeOrder = "type.order",
     /// A claim's price is not that of its cheapest type.
@@ -106,6 +109,8 @@ rules! {
     Affinity = "affinity",
     /// The first pods of a group that must be together are in several places, or in no certain one.
     AffinityBootstrap = "affinity.bootstrap",
+    /// A pod that must be near others, or be spread, is on a node that is in no domain.
+    TopologyNowhere = "topology.nowhere",
     /// Pods are spread too unevenly.
     Spread = "spread",
     /// A pod that must be spread is where its domain is not certain.
@@ -124,6 +129,8 @@ impl Rule {
             Self::PodVolumeWaiting
             // The exclusion becomes part of what is known of the node.
             | Self::RequirementAssumed
+            // It adds an offering's capacity and overhead to those of the type.
+            | Self::TypeTooSmallAsOffered
             // Attach limits of machines to come are not known to it.
             | Self::VolumeLimitOfType
             // Claims of one pool share their annotations.
@@ -134,6 +141,9 @@ impl Rule {
             | Self::LimitInFlight
             // Two domains may be drawn at random, and neither is counted.
             | Self::AffinityBootstrap
+            // Two constraints that leave no domain between them look like none to a node without
+            // the label.
+            | Self::TopologyNowhere
             // Groups are told apart by less than what they are, and a group that is first seen
             // when a pod has been relaxed starts without the pods placed before.
             | Self::SpreadMiscounted

@@ -34,7 +34,7 @@ pub(crate) fn check(facts: &Facts<'_>, findings: &mut Findings) {
 
 /// Labels that a node does not have, but that Karpenter takes it to have from the moment when it
 /// places a pod there that excludes a value of them.
-pub(crate) fn assumed_labels(facts: &Facts<'_>, node: usize) -> BTreeSet<String> {
+fn assumed_labels(facts: &Facts<'_>, node: usize) -> BTreeSet<String> {
     let labels = facts.snapshot.nodes[node].requirements();
     let mut assumed = BTreeSet::new();
     for &pod in &facts.placement.nodes[node] {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use joiner_core::{
-    instance_type::InstanceType,
+    instance_type::{self, InstanceType, Offering},
     label,
     pod::{AttachedVolume, HostPort},
     pool::{NodePool, Readiness},
@@ -137,6 +137,21 @@ fn rooms(of: &InstanceType, columns: &Columns<'_>) -> Vec<Rc<Room>> {
             room
         })
         .collect()
+}
+
+/// What Karpenter takes a machine to have through an offering with a capacity or an overhead of its
+/// own: it adds them to those of the type, where they should take their place.
+pub(crate) fn room_if_added(
+    of: &InstanceType,
+    offering: &Offering,
+    columns: &Columns<'_>,
+) -> Option<Room> {
+    if offering.capacity.is_empty() && offering.overhead.is_empty() {
+        return None;
+    }
+    let capacity = of.capacity.plus(&offering.capacity);
+    let overhead = of.overhead.total().plus(&offering.overhead);
+    Some(Room::of(&instance_type::allocatable(&capacity, &overhead), columns))
 }
 
 /// The daemons that a pool's taints let in.

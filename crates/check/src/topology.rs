@@ -24,7 +24,6 @@ use joiner_core::{
 use crate::{
     facts::{Facts, Interned, SpecFacts},
     finding::Findings,
-    nodes,
     shape::Shape,
 };
 
@@ -171,12 +170,6 @@ impl<'c, 'a> Topology<'c, 'a> {
             Some(node) => format!("node {}", self.facts.snapshot.nodes[node].name()),
             None => self.facts.claim_name(machine),
         }
-    }
-
-    /// Whether Karpenter may take a node without label `key` to have it.
-    fn assumes(&self, machine: usize, key: &str) -> bool {
-        let node = self.node(machine);
-        node.is_some_and(|node| nodes::assumed_labels(self.facts, node).contains(key))
     }
 
     /// The domains of every machine.

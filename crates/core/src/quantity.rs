@@ -85,6 +85,12 @@ impl Quantity {
         self.format
     }
 
+    /// The whole units in it, rounded down.
+    pub fn floor(self) -> i64 {
+        let units = self.nanos.div_euclid(NANOS);
+        i64::try_from(units).unwrap_or(if units < 0 { i64::MIN } else { i64::MAX })
+    }
+
     /// The amount as a float, for shares and bars that people look at; never for decisions.
     pub fn as_f64(self) -> f64 {
         self.nanos as f64 / NANOS as f64

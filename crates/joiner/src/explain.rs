@@ -50,6 +50,12 @@ enum Fate<'p> {
     Deferred { message: &'p str },
 }
 
+impl Fate<'_> {
+    fn is_placed(&self) -> bool {
+        matches!(self, Self::New { .. } | Self::Existing { .. })
+    }
+}
+
 /// What a new machine of a pool would say to the pod.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -127,6 +133,10 @@ fn render(answer: &Answer<'_>) -> String {
             let placed = styled("would be placed", GOOD);
             format!("{pod} {placed} on {}, which is {state}", styled(name, BOLD))
         }
+        // The pools say it better, where they were asked.
+        Fate::Unschedulable { .. } if !answer.node_pools.is_empty() => {
+            format!("{pod} {}.", styled("cannot be placed", BAD))
+        }
         Fate::Unschedulable { message } => {
             format!("{pod} {}: {message}", styled("cannot be placed", BAD))
         }
@@ -140,10 +150,11 @@ fn render(answer: &Answer<'_>) -> String {
     for PoolVerdict { node_pool, reason, remedy, .. } in &answer.node_pools {
         let verdict = match reason {
             None => styled("welcome", GOOD),
-            Some(reason) => reason.message.clone(),
+            Some(reason) => table::without_pool(&reason.message, node_pool),
         };
         lines.push(format!("  {node_pool:indent$}{verdict}"));
-        if let Some(remedy) = remedy {
+        // A pod that has a place needs no advice.
+        if let (Some(remedy), false) = (remedy, answer.fate.is_placed()) {
             lines.push(format!("  {:indent$}→ {remedy}", ""));
         }
     }

@@ -2,14 +2,12 @@
 
 use std::{fs, io, path::Path};
 
+use jiff::Timestamp;
 use joiner_api::node_pool::NodePool;
 use joiner_core::{instance_type::Catalog, snapshot::Snapshot};
 use joiner_kwok::catalog_file::{self, CatalogFile};
-use joiner_operator::{
-    files,
-    index::{self, IndexSettings},
-    objects::Objects,
-};
+use joiner_operator::{files, index, objects::Objects};
+use joiner_plan::overlay::{self, Verdict};
 
 use crate::{
     cli::InputArgs,
@@ -30,6 +28,15 @@ pub(crate) fn objects(args: &InputArgs) -> Result<Objects, Failure> {
     }
     let objects = files::read(&args.files, io::stdin().lock())
         .map_err(|error| Failure::bad_input(chain(&error)))?;
+    if objects.is_empty() {
+        let places: Vec<String> =
+            args.files.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failure::bad_input(format!(
+            "no Kubernetes object in {}: give what `kubectl get … -o yaml` printed, or a folder of \
+             *.yaml, *.yml or *.json files",
+            places.join(", ")
+        )));
+    }
     if !objects.ignored.is_empty() {
         let kinds: Vec<String> =
             objects.ignored.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
@@ -44,26 +51,41 @@ pub(crate) fn snapshot(
     args: &InputArgs,
     settings: &Settings,
 ) -> Result<Snapshot, Failure> {
-    let catalog = catalog(args, settings, &objects.node_pools)?;
-    let indexed = index::snapshot(objects, catalog, &IndexSettings {}, jiff::Timestamp::now());
+    let mut catalog = catalog(args, settings, &objects.node_pools)?;
+    if settings.node_overlay {
+        catalog = overlaid(objects, &catalog);
+    }
+    let indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
     for note in &indexed.notes {
         output::talk(&format!("joiner: {note}"));
     }
     Ok(indexed.snapshot)
 }
 
+/// The catalog with the corrections of `NodeOverlay`s.
+fn overlaid(objects: &Objects, catalog: &Catalog) -> Catalog {
+    let pools = index::pools::node_pools(objects, &catalog.well_known);
+    let evaluated = overlay::evaluate(&index::overlays(objects), &pools, catalog);
+    for (name, verdict) in &evaluated.verdicts {
+        if *verdict != Verdict::Applied {
+            output::talk(&format!("joiner: NodeOverlay {name:?} has no effect: {verdict}"));
+        }
+    }
+    evaluated.catalog
+}
+
 /// The machines that each pool can have.
 fn catalog(args: &InputArgs, settings: &Settings, pools: &[NodePool]) -> Result<Catalog, Failure> {
     let names = pools.iter().map(name);
     if let Some(path) = &args.instance_types {
-        return Ok(catalog_file(path)?.catalog(names));
+        return Ok(catalog_file("--instance-types", path)?.catalog(names));
     }
     let unknown: Vec<String> = pools.iter().filter_map(without_types).collect();
     if !unknown.is_empty() {
         return Err(Failure::BadInput(unknown));
     }
     match &settings.kwok_instance_types {
-        Some(path) => Ok(catalog_file(path)?.catalog(names)),
+        Some(path) => Ok(catalog_file("--instance-types-file-path", path)?.catalog(names)),
         None => Ok(joiner_kwok::catalog(names)),
     }
 }
@@ -89,9 +111,10 @@ fn without_types(pool: &NodePool) -> Option<String> {
     })
 }
 
-fn catalog_file(path: &Path) -> Result<CatalogFile, Failure> {
+fn catalog_file(flag: &str, path: &Path) -> Result<CatalogFile, Failure> {
     let name = path.display().to_string();
-    let text =
-        fs::read_to_string(path).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::bad_input(format!("{flag}: {name} cannot be read; check the path: {error}"))
+    })?;
     catalog_file::parse(&text, &name).map_err(|error| Failure::bad_input(chain(&error)))
 }

@@ -3,7 +3,7 @@
 //! Everything is put together first and written at once, so that a command that fails half way
 //! leaves no half of a document behind.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
@@ -42,6 +42,13 @@ pub(crate) fn text(text: &str) -> Result<(), Failure> {
 /// Says something on stderr.
 pub(crate) fn talk(text: &str) {
     anstream::eprintln!("{text}");
+}
+
+/// Says what is being done, to people who wait for it.
+pub(crate) fn progress(text: &str) {
+    if io::stderr().is_terminal() {
+        talk(&format!("joiner: {text}"));
+    }
 }
 
 /// Writes a value as JSON.

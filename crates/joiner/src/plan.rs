@@ -5,6 +5,7 @@ use std::time::Instant;
 use joiner_check::Finding;
 use joiner_core::{
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
+    reason::Reason,
     settings::PlanSettings,
     snapshot::Snapshot,
 };
@@ -116,9 +117,10 @@ pub(crate) fn refuse(findings: &[Finding]) {
     }
 }
 
-fn pool_note(reason: &joiner_core::reason::Reason) -> String {
+/// A reason about a pool, with the pool named once.
+fn pool_note(reason: &Reason) -> String {
     match &reason.node_pool {
-        Some(pool) => format!("NodePool {pool:?}: {}", reason.message),
+        Some(pool) => format!("NodePool {pool:?}: {}", table::without_pool(&reason.message, pool)),
         None => reason.message.clone(),
     }
 }

@@ -3,15 +3,11 @@
 //! Names and defaults are Karpenter's, so that a plan made on a desk is the one the controller would
 //! make. Each setting is also read from the variable of the same name in capitals.
 
-mod scheduler_config;
-
 use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
-use joiner_core::{
-    pod::SpreadConstraint,
-    settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
-};
+use joiner_core::settings::{MinValuesPolicy, PlanSettings, PreferencePolicy};
+use joiner_operator::index::{IndexSettings, Pending, spread::SchedulerConfig};
 
 use crate::errors::Failure;
 
@@ -72,48 +68,26 @@ const GATES: &str = "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidat
                      NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false";
 
 /// Settings that can be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     /// What the planner is told.
     pub(crate) plan: PlanSettings,
-    /// Optional features.
-    pub(crate) gates: FeatureGates,
-    /// Which pods to place.
-    pub(crate) pending: Pending,
-    /// Spread constraints for pods that have none of their own.
-    pub(crate) default_spread: Vec<SpreadConstraint>,
-    /// Instance types of KWOK's pools, if not the built-in ones.
-    pub(crate) kwok_instance_types: Option<PathBuf>,
-}
-
-/// The optional features that a snapshot depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct FeatureGates {
+    /// How the objects are read.
+    pub(crate) index: IndexSettings,
     /// Whether `NodeOverlay`s change prices and capacities.
     pub(crate) node_overlay: bool,
-    /// Whether pools with `replicas` are kept apart.
-    pub(crate) static_capacity: bool,
-    /// Whether `CapacityBuffer`s ask for spare room.
-    pub(crate) capacity_buffer: bool,
-}
-
-/// Which pods to place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pending {
-    /// Every pod without a node.
-    Unbound,
-    /// Only those that the cluster's scheduler could not place.
-    Unschedulable,
+    /// Instance types of KWOK's pools, if not the built-in ones.
+    pub(crate) kwok_instance_types: Option<PathBuf>,
 }
 
 impl Settings {
     /// What Karpenter's own benchmark runs with: reserved capacity is never waited for.
     pub(crate) fn for_bench(preferences: PreferencePolicy) -> Self {
+        let plan = PlanSettings { preferences, reserved_fallback: true, ..PlanSettings::default() };
         Self {
-            plan: PlanSettings { preferences, reserved_fallback: true, ..PlanSettings::default() },
-            gates: FeatureGates::default(),
-            pending: Pending::Unbound,
-            default_spread: Vec::new(),
+            index: IndexSettings { ignore_dra: plan.ignore_dra, ..IndexSettings::default() },
+            plan,
+            node_overlay: false,
             kwok_instance_types: None,
         }
     }
@@ -127,42 +101,36 @@ impl TryFrom<&RawSettings> for Settings {
         let mut problems = Problems::default();
         let gates = problems.gates(&raw.feature_gates);
         let gate = |name: &str| gates.get(name).copied().unwrap_or_default();
-        let settings = Self {
-            plan: PlanSettings {
-                preferences: problems.choice(
-                    "preference-policy",
-                    &raw.preference_policy,
-                    [("Respect", PreferencePolicy::Respect), ("Ignore", PreferencePolicy::Ignore)],
-                ),
-                min_values: problems.choice(
-                    "min-values-policy",
-                    &raw.min_values_policy,
-                    [
-                        ("Strict", MinValuesPolicy::Strict),
-                        ("BestEffort", MinValuesPolicy::BestEffort),
-                    ],
-                ),
-                ignore_dra: problems.choice(
-                    "ignore-dra-requests",
-                    &raw.ignore_dra_requests,
-                    [("true", true), ("false", false)],
-                ),
-                reserved_capacity: gate("ReservedCapacity"),
-                reserved_fallback: raw.reserved_fallback,
-                ..PlanSettings::default()
-            },
-            gates: FeatureGates {
-                node_overlay: gate("NodeOverlay"),
-                static_capacity: gate("StaticCapacity"),
-                capacity_buffer: gate("CapacityBuffer"),
-            },
+        let plan = PlanSettings {
+            preferences: problems.choice(
+                "preference-policy",
+                &raw.preference_policy,
+                [("Respect", PreferencePolicy::Respect), ("Ignore", PreferencePolicy::Ignore)],
+            ),
+            min_values: problems.choice(
+                "min-values-policy",
+                &raw.min_values_policy,
+                [("Strict", MinValuesPolicy::Strict), ("BestEffort", MinValuesPolicy::BestEffort)],
+            ),
+            ignore_dra: problems.choice(
+                "ignore-dra-requests",
+                &raw.ignore_dra_requests,
+                [("true", true), ("false", false)],
+            ),
+            reserved_capacity: gate("ReservedCapacity"),
+            reserved_fallback: raw.reserved_fallback,
+            ..PlanSettings::default()
+        };
+        let index = IndexSettings {
             pending: problems.choice(
                 "pending",
                 &raw.pending,
                 [("unbound", Pending::Unbound), ("unschedulable", Pending::Unschedulable)],
             ),
-            default_spread: problems.default_spread(&raw.scheduler_config),
-            kwok_instance_types: raw.instance_types_file_path.as_ref().map(PathBuf::from),
+            ignore_dra: plan.ignore_dra,
+            capacity_buffer: gate("CapacityBuffer"),
+            static_capacity: gate("StaticCapacity"),
+            scheduler_config: problems.scheduler_config(&raw.scheduler_config),
         };
         problems.number::<i64>("cpu-requests", Some(&raw.cpu_requests), |_| true);
         problems.number(
@@ -178,7 +146,15 @@ impl TryFrom<&RawSettings> for Settings {
         ] {
             problems.number(name, price.as_ref(), |price: &f64| price.is_finite() && *price >= 0.0);
         }
-        if problems.0.is_empty() { Ok(settings) } else { Err(Failure::BadInput(problems.0)) }
+        if !problems.0.is_empty() {
+            return Err(Failure::BadInput(problems.0));
+        }
+        Ok(Self {
+            plan,
+            index,
+            node_overlay: gate("NodeOverlay"),
+            kwok_instance_types: raw.instance_types_file_path.as_ref().map(PathBuf::from),
+        })
     }
 }
 
@@ -231,12 +207,10 @@ impl Problems {
         gates
     }
 
-    fn default_spread(&mut self, text: &str) -> Vec<SpreadConstraint> {
-        scheduler_config::parse(text).unwrap_or_else(|problems| {
-            for problem in problems {
-                self.0.push(format!("--scheduler-config (SCHEDULER_CONFIG): {problem}"));
-            }
-            Vec::new()
+    fn scheduler_config(&mut self, text: &str) -> SchedulerConfig {
+        SchedulerConfig::parse(text).unwrap_or_else(|error| {
+            self.0.push(format!("--scheduler-config (SCHEDULER_CONFIG): {error}"));
+            SchedulerConfig::default()
         })
     }
 
@@ -280,8 +254,9 @@ mod tests {
     fn the_defaults_are_karpenters() {
         let settings = settings(&[]).unwrap();
         assert_eq!(settings.plan, PlanSettings::default());
-        assert_eq!(settings.gates, FeatureGates::default());
-        assert_eq!(settings.pending, Pending::Unbound);
+        assert_eq!(settings.index.pending, Pending::Unbound);
+        let gates = [settings.node_overlay, settings.index.capacity_buffer];
+        assert_eq!((gates, settings.index.static_capacity), ([false; 2], false));
     }
 
     #[test]
@@ -308,8 +283,8 @@ mod tests {
                 ..PlanSettings::default()
             }
         );
-        assert!(settings.gates.node_overlay && !settings.gates.capacity_buffer);
-        assert_eq!(settings.pending, Pending::Unschedulable);
+        assert!(settings.node_overlay && !settings.index.capacity_buffer);
+        assert_eq!(settings.index.pending, Pending::Unschedulable);
     }
 
     #[test]
@@ -334,7 +309,7 @@ mod tests {
             --feature-gates (FEATURE_GATES) cannot be "Odd": use NAME=true or NAME=false
             --preference-policy (PREFERENCE_POLICY) cannot be "ignore": use Respect or Ignore
             --pending cannot be "all": use unbound or unschedulable
-            --scheduler-config (SCHEDULER_CONFIG): unknown field `defaultConstraint`, expected one of defaultConstraints at line 1, column 22
+            --scheduler-config (SCHEDULER_CONFIG): the scheduler configuration cannot be read: unknown field `defaultConstraint`, expected one of defaultConstraints at line 1, column 22
             --cpu-requests (CPU_REQUESTS) cannot be "1.5": use a whole number of millicores
             --vm-memory-overhead-percent (VM_MEMORY_OVERHEAD_PERCENT) cannot be "7.5": use a share from 0 to below 1, such as 0.075
             --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more"#]].assert_eq(&problems.join("\n"));

@@ -42,6 +42,13 @@ pub(crate) fn shape(instance_types: &[String]) -> String {
     }
 }
 
+/// A pool's reason, where the pool is named beside it and need not be named again.
+pub(crate) fn without_pool(message: &str, pool: &str) -> String {
+    let pool = format!("pool {pool:?}");
+    let rest = message.strip_prefix(&pool).unwrap_or(message);
+    rest.replace(&format!(" of {pool}"), "").replace(&format!(" with {pool}"), "").trim().to_owned()
+}
+
 /// The zones a claim is held to: one by name, several by number, none if it may be anywhere.
 pub(crate) fn zone(claim: &PlannedClaim) -> String {
     let requirements = Requirements::from_specs(claim.requirements.iter());
@@ -64,25 +71,28 @@ fn totals(plan: &Plan, summary: &Summary) -> String {
             format!("No new machine is needed: {} on {there} already there.", fit(received, ""))
         }
         (claims, _) => format!(
-            "{} for {}, {} per hour.",
+            "{} for {}, {} per hour{}.",
             styled(&text::count(claims, "new machine"), BOLD),
             text::count(summary.placed - received, "pod"),
-            styled(&text::price(summary.price), BOLD)
+            styled(&text::price(summary.price), BOLD),
+            bound(summary)
         ),
     }];
     if summary.claims > 0 && received > 0 {
         lines.push(format!("{} on {there} already there.", fit(received, "more ")));
     }
-    if summary.claims > 0 && summary.lower_bound > 0.0 {
-        let above = (summary.price / summary.lower_bound - 1.0) * 100.0;
-        let bound = text::price(summary.lower_bound);
-        lines.push(if above < 0.05 {
-            "No plan could cost less.".to_owned()
-        } else {
-            format!("No plan could cost less than {bound}; this one is {above:.1} % above that.")
-        });
-    }
     lines.join("\n") + "\n"
+}
+
+/// What is known about cheaper plans.
+fn bound(summary: &Summary) -> String {
+    if summary.lower_bound <= 0.0 {
+        return String::new();
+    }
+    match (text::price(summary.price), text::price(summary.lower_bound)) {
+        (price, bound) if price == bound => " (no plan could cost less)".to_owned(),
+        (_, bound) => format!(" (no plan could cost less than {bound})"),
+    }
 }
 
 fn fit(pods: usize, more: &str) -> String {

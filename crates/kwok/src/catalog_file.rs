@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::entry::Entry;
+use crate::NODE_CLASS_GROUP;
 
 /// What an instance type file says.
 #[derive(Debug, Clone)]
@@ -104,8 +105,9 @@ pub fn parse(text: &str, file_name: &str) -> Result<CatalogFile, CatalogFileErro
         .filter(|entry| declared.is_none() || entry.is_kwok)
         .flat_map(|entry| label_keys(&entry.instance_type))
         .chain(declared.iter().flatten().cloned());
+    let of_kwok = entries.iter().any(|entry| entry.is_kwok).then(|| NODE_CLASS_GROUP.to_owned());
     Ok(CatalogFile {
-        well_known: WellKnown::with(known),
+        well_known: WellKnown::with(known).restricting(of_kwok),
         reservation_id_label: wrapper.reservation_id_label,
         entries,
     })

@@ -76,7 +76,8 @@ pub fn catalog<P: AsRef<str>>(pools: impl IntoIterator<Item = P>) -> Catalog {
             .into_iter()
             .map(|pool| (pool.as_ref().to_owned(), Arc::clone(&types)))
             .collect(),
-        well_known: WellKnown::with(WELL_KNOWN_LABELS.map(str::to_owned)),
+        well_known: WellKnown::with(WELL_KNOWN_LABELS.map(str::to_owned))
+            .restricting([NODE_CLASS_GROUP.to_owned()]),
         reservation_id_label: None,
     }
 }
@@ -193,5 +194,6 @@ mod tests {
         assert!(Arc::ptr_eq(&catalog.by_pool["a"], &catalog.by_pool["b"]));
         assert!(catalog.well_known.contains(INSTANCE_FAMILY));
         assert!(!catalog.well_known.is_restricted("karpenter.kwok.sh/instance-cpu"));
+        assert!(catalog.well_known.is_restricted("karpenter.kwok.sh/another"));
     }
 }

@@ -24,15 +24,20 @@ mod volumes;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use joiner_core::{instance_type::Catalog, label::Labels, pod::Pod, snapshot::Snapshot};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
 
 pub use self::overlays::overlays;
 use self::{
-    disruption::Disruption, intern::Interner, pods::PodReader, spread::DefaultSpread,
-    spread::SchedulerConfig, volumes::VolumeIndex,
+    disruption::Disruption,
+    nodes::Machines,
+    pods::PodReader,
+    spread::{DefaultSpread, SchedulerConfig},
+    volumes::VolumeIndex,
 };
 use crate::objects::Objects;
+
+/// The label that every namespace carries its own name in.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 /// Which pods want a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,22 +81,63 @@ pub fn snapshot(
     now: Timestamp,
 ) -> Indexed {
     let mut notes = Vec::new();
-    let mut interner = Interner::default();
-    let volumes = VolumeIndex::new(objects);
     let spread = DefaultSpread::new(objects, &settings.scheduler_config);
-    let mut reader = PodReader::new(&volumes, &spread, &mut interner);
+    let mut reader = PodReader::new(VolumeIndex::new(objects), spread);
+    let machines = Machines::new(objects, &mut notes);
     let disruption = Disruption::new(objects, now);
-
-    let read = pods::read(objects, settings.pending, &disruption, &mut reader);
-    let mut pods = read.to_place;
-    let nodes = nodes::nodes(objects, &catalog, read.by_node, &mut notes);
-    if settings.capacity_buffer {
-        pods.extend(buffers::virtual_pods(objects, now, &mut reader, &mut notes));
+    let mut pods =
+        reader.sort(objects, settings.pending, &disruption, |node| machines.is_leaving(node));
+    if pods.lost > 0 {
+        notes.push(format!(
+            "{} pods are bound to nodes that are not there: they are left out",
+            pods.lost
+        ));
     }
-    let daemons = daemons::daemons(objects, settings.ignore_dra, &mut reader);
-    let pools = pools::node_pools(objects, &catalog.well_known);
-    note_fixed_pools(objects, settings, &mut notes);
+    let nodes = machines.into_nodes(&catalog, &mut pods);
+    let mut to_place = pods.to_place;
+    if settings.capacity_buffer {
+        to_place.extend(buffers::virtual_pods(objects, now, &mut reader, &mut notes));
+    }
+    if !settings.static_capacity {
+        note_fixed_pools(objects, &mut notes);
+    }
+    let snapshot = Snapshot {
+        pools: pools::node_pools(objects, &catalog.well_known),
+        nodes,
+        pods: to_place,
+        daemons: daemons::daemons(objects, settings.ignore_dra, &mut reader),
+        namespaces: namespaces(objects),
+        catalog,
+    };
+    Indexed { snapshot, notes }
+}
 
-    let namespaces = namespaces(objects, &pods);
-    Indexed { snapshot: Snapshot { pools, catalog, nodes, pods, daemons, namespaces }, notes }
+/// Namespaces and their labels. One that only objects tell of has no label but its name, which the
+/// API server gives to every namespace.
+fn namespaces(objects: &Objects) -> BTreeMap<String, Labels> {
+    let mut namespaces = BTreeMap::new();
+    for namespace in &objects.namespaces {
+        let name = namespace.metadata.name.clone().unwrap_or_default();
+        namespaces.insert(name, convert::labels(&namespace.metadata));
+    }
+    for pod in &objects.pods {
+        let name = pod.metadata.namespace.as_deref().unwrap_or_default();
+        if !namespaces.contains_key(name) {
+            namespaces.insert(name.to_owned(), Labels::new());
+        }
+    }
+    for (name, labels) in &mut namespaces {
+        labels.entry(NAMESPACE_NAME.to_owned()).or_insert_with(|| name.clone());
+    }
+    namespaces
+}
+
+fn note_fixed_pools(objects: &Objects, notes: &mut Vec<String>) {
+    for pool in objects.node_pools.iter().filter(|pool| pool.spec.replicas.is_some()) {
+        notes.push(format!(
+            "NodePool {:?} has replicas, but the feature gate StaticCapacity is off: nothing is \
+             made for it",
+            pool.metadata.name.as_deref().unwrap_or_default()
+        ));
+    }
 }

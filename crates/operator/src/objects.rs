@@ -1,5 +1,7 @@
 //! The objects of a cluster, by kind.
 
+mod slim;
+
 use std::{
     collections::{BTreeMap, HashMap},
     fmt::{self, Display, Formatter},
@@ -107,9 +109,11 @@ impl From<Invalid> for Refusal {
     }
 }
 
-/// Declares the kinds that are read: field of [`Objects`], type, API group, kind, scope.
+/// Declares the kinds that are read: field of [`Objects`], type, API group, kind, scope, and how
+/// objects are made small, where that is worth it.
 macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $field:ident: $type:ident = $group:literal $kind:literal $scope:ident;)+) => {
+    ($($(#[doc = $doc:literal])+
+       $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;)+) => {
         /// Typed objects of a cluster, each valid and there once.
         #[derive(Debug, Default)]
         pub struct Objects {
@@ -133,7 +137,9 @@ macro_rules! kinds {
                     $(($group, $kind) => {
                         head.namespace = kinds!(@namespace $scope head);
                         self.claim(head, origin)?;
-                        self.$field.push(decode(body, head)?);
+                        let object: $type = decode(body, head)?;
+                        $(let object = $slim(object);)?
+                        self.$field.push(object);
                     })+
                     (group, kind) if kind.ends_with(NODE_CLASS_SUFFIX) => {
                         let (group, kind) = (group.to_owned(), kind.to_owned());
@@ -170,8 +176,8 @@ trait HasMetadata {
 }
 
 kinds! {
-    /// Pods, bound or not.
-    pods: Pod = "" "Pod" namespaced;
+    /// Pods, bound or not, with what planning depends on.
+    pods: Pod = "" "Pod" namespaced, slim::pod;
     /// Nodes.
     nodes: Node = "" "Node" cluster;
     /// Namespaces.
@@ -217,6 +223,11 @@ kinds! {
 }
 
 impl Objects {
+    /// Whether there was no object at all, of any kind.
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty() && self.ignored.is_empty()
+    }
+
     /// Notes that the object is there, and refuses it if it was before or has no usable name.
     fn claim(&mut self, head: &Head, origin: Origin) -> Result<(), Refusal> {
         if head.name.is_empty() {

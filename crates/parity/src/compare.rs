@@ -1,7 +1,7 @@
 //! What differs between our plan and Karpenter's, and what to think of it.
 //!
-//! Karpenter's plans are only a measure where they keep the rules that the checker knows. A run
-//! that breaks one is left out; where every run breaks one, the defect behind it names the
+//! What Karpenter pays is only a measure where its plan keeps the rules that the checker knows. A
+//! run that breaks one is left out; where every run breaks one, the defect behind it names the
 //! difference.
 
 use std::{
@@ -157,14 +157,24 @@ impl Display for Difference {
             }
             Self::PlacesFewer { pods } => write!(f, "only Karpenter places {}", list(pods)),
             Self::PlacesMore { pods } => write!(f, "only we place {}", list(pods)),
-            Self::Machines { ours, theirs } => write!(f, "{ours} machines, Karpenter {theirs:?}"),
+            Self::Machines { ours, theirs } => {
+                write!(f, "{ours} machines, Karpenter {}", range(theirs, ToString::to_string))
+            }
             Self::Price { ours, theirs } => {
-                let theirs: Vec<String> =
-                    theirs.iter().map(|price| format!("{price:.4}")).collect();
-                write!(f, "price {ours:.4}, Karpenter [{}]", theirs.join(", "))
+                let text = |price: &f64| format!("{price:.4}");
+                write!(f, "price {}, Karpenter {}", text(ours), range(theirs, text))
             }
         }
     }
+}
+
+/// The median of values in order, and the range they are in.
+fn range<T: Copy>(ordered: &[T], text: impl Fn(&T) -> String) -> String {
+    let (Some(least), Some(most)) = (ordered.first(), ordered.last()) else {
+        return "nothing".to_owned();
+    };
+    let (least, most, median) = (text(least), text(most), text(&median(ordered)));
+    if least == most { median } else { format!("{median} ({least} to {most})") }
 }
 
 /// The first few of many names.
@@ -221,7 +231,7 @@ pub fn compare(scenario: &Scenario, ours: &Checked, theirs: &[Checked]) -> Compa
     if let Some(rule) = known {
         differences.push(Difference::TheirsBreaksKnownRule { rule });
     }
-    differences.extend(places(ours, &measure));
+    differences.extend(places(ours, theirs));
     let (cost, dearer_or_cheaper) = cost(ours, &measure);
     differences.extend(dearer_or_cheaper);
     let defects: Vec<&Defect> = named::applying(scenario);
@@ -286,11 +296,13 @@ fn measure(theirs: &[Checked]) -> (Vec<&Checked>, Option<Rule>) {
     (theirs.iter().collect(), known.filter(|rule| named::of_rule(*rule).is_some()).min())
 }
 
-fn places(ours: &Checked, measure: &[&Checked]) -> Vec<Difference> {
+/// Pods are only missed where every run places them, and only too many where no run does, whatever
+/// the checker says of the run.
+fn places(ours: &Checked, theirs: &[Checked]) -> Vec<Difference> {
     let placed = ours.placed();
-    let mut always = measure.first().map(|run| run.placed()).unwrap_or_default();
+    let mut always = theirs.first().map(Checked::placed).unwrap_or_default();
     let mut ever = BTreeSet::new();
-    for run in measure {
+    for run in theirs {
         let theirs = run.placed();
         always.retain(|pod| theirs.contains(pod));
         ever.extend(theirs);

@@ -20,12 +20,17 @@ pub struct Defect {
     applies: fn(&Scenario) -> bool,
     /// The sorts of differences it can make.
     makes: &'static [&'static str],
+    /// The rules that Karpenter's plans break because of it.
+    breaks: &'static [Rule],
 }
 
 impl Defect {
     /// Whether it can explain a difference.
     pub fn explains(&self, difference: &Difference) -> bool {
-        self.makes.contains(&difference.sort())
+        match difference {
+            Difference::TheirsBreaksRule { finding } => self.breaks.contains(&finding.rule),
+            other => self.makes.contains(&other.sort()),
+        }
     }
 }
 
@@ -40,36 +45,34 @@ pub fn of_rule(rule: Rule) -> Option<&'static str> {
         Rule::VolumeLimitOfType => "D10",
         Rule::MinValuesUnmarked => "D27",
         Rule::RequirementAssumed => "D29",
+        Rule::TypeTooSmallAsOffered => "D30",
         _ => return None,
     })
 }
 
+/// What a defect can make that only ever costs Karpenter something.
+const COSTS: &[&str] = &["places more pods", "machines", "price"];
+/// What a defect can make that lets Karpenter place pods elsewhere, after which anything may follow.
+const ANYTHING: &[&str] = &["places fewer pods", "places more pods", "machines", "price"];
+
 const DEFECTS: &[Defect] = &[
+    Defect { id: "D1", applies: spreads_that_look_alike, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D2", applies: no_selector, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D3", applies: zone_affinity, makes: &["places more pods"], breaks: &[] },
+    Defect { id: "D4", applies: domains_without_machines, makes: COSTS, breaks: &[] },
+    Defect { id: "D5", applies: anti_affinity_out_of_reach, makes: COSTS, breaks: &[] },
+    Defect { id: "D7", applies: daemons_with_alternatives, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D16", applies: overlays_and_overrides, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D30", applies: overrides_of_what_is_there, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D31", applies: spreads_that_are_relaxed, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D32", applies: affinity_and_soft_taints, makes: ANYTHING, breaks: &[] },
     Defect {
-        id: "D1",
-        applies: spreads_that_look_alike,
-        makes: &["places fewer pods", "places more pods", "machines", "price"],
+        id: "D33",
+        applies: nodes_without_a_domain,
+        makes: ANYTHING,
+        breaks: &[Rule::Spread, Rule::SpreadUnpinned, Rule::Affinity, Rule::AntiAffinity],
     },
-    Defect {
-        id: "D2",
-        applies: spread_without_selector,
-        makes: &["places more pods", "machines", "price"],
-    },
-    Defect {
-        id: "D3",
-        applies: zone_affinity_to_self,
-        makes: &["places more pods", "machines", "price"],
-    },
-    Defect {
-        id: "D4",
-        applies: domains_without_machines,
-        makes: &["places more pods", "machines", "price"],
-    },
-    Defect {
-        id: "D5",
-        applies: anti_affinity_beside_static_nodes,
-        makes: &["places more pods", "machines", "price"],
-    },
+    Defect { id: "D34", applies: reserved_and_overrides, makes: ANYTHING, breaks: &[] },
 ];
 
 /// The defects that a scenario can show.
@@ -80,6 +83,7 @@ pub fn applying(scenario: &Scenario) -> Vec<&'static Defect> {
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /// A list below an object; empty where there is none.
 fn items<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
@@ -88,6 +92,28 @@ fn items<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
 
 fn spreads(pod: &Value) -> &[Value] {
     items(pod, "/spec/topologySpreadConstraints")
+}
+
+/// Terms of pod affinity or anti-affinity, required and preferred.
+fn terms<'v>(pod: &'v Value, field: &str) -> impl Iterator<Item = &'v Value> {
+    let required = items(pod, &format!("/spec/affinity/{field}/{REQUIRED}")).iter();
+    let preferred = items(pod, &format!("/spec/affinity/{field}/{PREFERRED}")).iter();
+    required.chain(preferred.map(|term| &term["podAffinityTerm"]))
+}
+
+fn all_terms(pod: &Value) -> impl Iterator<Item = &Value> {
+    terms(pod, "podAffinity").chain(terms(pod, "podAntiAffinity"))
+}
+
+fn node_alternatives(spec: &Value) -> usize {
+    items(spec, &format!("/affinity/nodeAffinity/{REQUIRED}/nodeSelectorTerms")).len()
+}
+
+fn has_soft_taint(scenario: &Scenario) -> bool {
+    scenario
+        .of_kind("NodePool")
+        .flat_map(|pool| items(pool, "/spec/template/spec/taints"))
+        .any(|taint| taint["effect"] == "PreferNoSchedule")
 }
 
 /// Two pods are spread by constraints that Karpenter cannot tell apart: they differ only in
@@ -100,30 +126,48 @@ fn spreads_that_look_alike(scenario: &Scenario) -> bool {
             visible["minDomains"] = Value::Null;
             visible["whenUnsatisfiable"] = Value::Null;
             let visible = format!("{} {visible}", pod["metadata"]["namespace"]);
-            let whole = format!(
-                "{spread} {} {}",
-                pod["spec"]["nodeSelector"], pod["spec"]["affinity"]["nodeAffinity"][REQUIRED]
-            );
+            let affinity = &pod["spec"]["affinity"]["nodeAffinity"][REQUIRED];
+            let whole = format!("{spread} {} {affinity}", pod["spec"]["nodeSelector"]);
             seen.entry(visible).or_insert_with(|| whole.clone()) != &whole
         })
     })
 }
 
-fn spread_without_selector(scenario: &Scenario) -> bool {
-    scenario.of_kind("Pod").flat_map(spreads).any(|spread| spread.get("labelSelector").is_none())
+/// A constraint without a selector, for which Karpenter counts every pod that runs.
+fn no_selector(scenario: &Scenario) -> bool {
+    let mut pods = scenario.of_kind("Pod");
+    pods.any(|pod| {
+        let mut constraints = spreads(pod).iter().chain(all_terms(pod));
+        constraints.any(|constraint| constraint.get("labelSelector").is_none())
+    })
 }
 
-fn zone_affinity_to_self(scenario: &Scenario) -> bool {
-    scenario.of_kind("Pod").any(|pod| {
-        let required = items(pod, &format!("/spec/affinity/podAffinity/{REQUIRED}")).iter();
-        let preferred = items(
-            pod,
-            "/spec/affinity/podAffinity/preferredDuringSchedulingIgnoredDuringExecution",
-        )
-        .iter()
-        .map(|term| &term["podAffinityTerm"]);
-        required.chain(preferred).any(|term| term["topologyKey"] != HOSTNAME)
-    })
+/// Affinity by anything but the node, for which Karpenter may draw two domains to begin with.
+fn zone_affinity(scenario: &Scenario) -> bool {
+    let mut pods = scenario.of_kind("Pod");
+    pods.any(|pod| terms(pod, "podAffinity").any(|term| term["topologyKey"] != HOSTNAME))
+}
+
+/// Daemons with alternative node affinities, of which Karpenter forgets one after the other while it
+/// looks at types.
+fn daemons_with_alternatives(scenario: &Scenario) -> bool {
+    let mut daemons = scenario.of_kind("DaemonSet");
+    daemons.any(|daemon| node_alternatives(&daemon["spec"]["template"]["spec"]) > 1)
+}
+
+/// Pods whose spread is counted anew once they have given up something that decides which nodes
+/// count: an alternative of their node affinity, or their dislike of a soft taint.
+fn spreads_that_are_relaxed(scenario: &Scenario) -> bool {
+    let soft = has_soft_taint(scenario);
+    scenario
+        .of_kind("Pod")
+        .any(|pod| !spreads(pod).is_empty() && (soft || node_alternatives(&pod["spec"]) > 1))
+}
+
+/// Pods with affinities whose domains were decided before they came to tolerate a soft taint.
+fn affinity_and_soft_taints(scenario: &Scenario) -> bool {
+    let by_domain = |term: &Value| term["topologyKey"] != HOSTNAME;
+    has_soft_taint(scenario) && scenario.of_kind("Pod").any(|pod| all_terms(pod).any(by_domain))
 }
 
 /// A pool names a value of a spread's key that it excludes, or that no type is offered with.
@@ -131,7 +175,7 @@ fn domains_without_machines(scenario: &Scenario) -> bool {
     let keys: Vec<&Value> =
         scenario.of_kind("Pod").flat_map(spreads).map(|spread| &spread["topologyKey"]).collect();
     let offered = |key: &Value, value: &Value| {
-        items(&scenario.instance_types, "/instanceTypes").iter().any(|entry| {
+        types(scenario).iter().any(|entry| {
             items(entry, "/requirements").iter().any(|requirement| {
                 requirement["key"] == *key && items(requirement, "/values").contains(value)
             })
@@ -150,15 +194,74 @@ fn domains_without_machines(scenario: &Scenario) -> bool {
 }
 
 /// Pods keep away from others by something other than the node, and there are nodes that no pool
-/// made.
-fn anti_affinity_beside_static_nodes(scenario: &Scenario) -> bool {
-    let by_zone = scenario.of_kind("Pod").any(|pod| {
-        items(pod, &format!("/spec/affinity/podAntiAffinity/{REQUIRED}"))
-            .iter()
-            .any(|term| term["topologyKey"] != HOSTNAME)
-    });
-    by_zone
-        && scenario
-            .of_kind("Node")
-            .any(|node| node["metadata"]["labels"].get("karpenter.sh/nodepool").is_none())
+/// made, or pools with taints: places that Karpenter may not know of when it keeps others away.
+fn anti_affinity_out_of_reach(scenario: &Scenario) -> bool {
+    let pointer = format!("/spec/affinity/podAntiAffinity/{REQUIRED}");
+    let by_domain = |term: &Value| term["topologyKey"] != HOSTNAME;
+    let repels = scenario.of_kind("Pod").any(|pod| items(pod, &pointer).iter().any(by_domain));
+    let unmanaged = |node: &Value| node["metadata"]["labels"].get("karpenter.sh/nodepool").is_none();
+    let tainted = |pool: &Value| !items(pool, "/spec/template/spec/taints").is_empty();
+    repels
+        && (scenario.of_kind("Node").any(unmanaged) || scenario.of_kind("NodePool").any(tainted))
+}
+
+/// A node that is there does not have a label by which pods are spread or drawn together. Karpenter
+/// takes two demands on the label that contradict each other for the demand that it be absent.
+fn nodes_without_a_domain(scenario: &Scenario) -> bool {
+    let keys: Vec<&str> = scenario
+        .of_kind("Pod")
+        .flat_map(|pod| spreads(pod).iter().chain(all_terms(pod)))
+        .filter_map(|constraint| constraint["topologyKey"].as_str())
+        .collect();
+    scenario.of_kind("Node").chain(scenario.of_kind("NodeClaim")).any(|node| {
+        let labels = &node["metadata"]["labels"];
+        keys.iter().any(|key| *key != HOSTNAME && labels.get(key).is_none())
+    })
+}
+
+/// The names of the fields of an object.
+fn names(value: &Value) -> impl Iterator<Item = &String> {
+    value.as_object().into_iter().flat_map(serde_json::Map::keys)
+}
+
+/// The resources of all parts of an overhead.
+fn overhead_names(value: &Value) -> Vec<&String> {
+    const PARTS: [&str; 3] = ["kubeReserved", "systemReserved", "evictionThreshold"];
+    PARTS.iter().flat_map(|part| names(&value["overhead"][*part])).collect()
+}
+
+/// Whether an offering says anything about capacity or overhead.
+fn overrides(offering: &Value) -> bool {
+    names(&offering["capacity"]).next().is_some() || !overhead_names(offering).is_empty()
+}
+
+fn types(scenario: &Scenario) -> &[Value] {
+    items(&scenario.instance_types, "/instanceTypes")
+}
+
+fn offerings(scenario: &Scenario) -> impl Iterator<Item = &Value> {
+    types(scenario).iter().flat_map(|entry| items(entry, "/offerings"))
+}
+
+/// An offering replaces an amount that its type has, which Karpenter adds to it instead.
+fn overrides_of_what_is_there(scenario: &Scenario) -> bool {
+    types(scenario).iter().any(|entry| {
+        let capacity: Vec<&String> = names(&entry["capacity"]).collect();
+        let overhead = overhead_names(entry);
+        items(entry, "/offerings").iter().any(|offering| {
+            names(&offering["capacity"]).any(|name| capacity.contains(&name))
+                || overhead_names(offering).iter().any(|name| overhead.contains(name))
+        })
+    })
+}
+
+/// Overlays, which make Karpenter forget what an offering says of capacity and overhead.
+fn overlays_and_overrides(scenario: &Scenario) -> bool {
+    scenario.of_kind("NodeOverlay").next().is_some() && offerings(scenario).any(overrides)
+}
+
+/// Reserved offerings, which Karpenter holds on to whether or not their own capacity is enough.
+fn reserved_and_overrides(scenario: &Scenario) -> bool {
+    offerings(scenario).any(overrides)
+        && offerings(scenario).any(|offering| offering.get("reservationCapacity").is_some())
 }

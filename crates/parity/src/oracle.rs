@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
@@ -21,8 +21,14 @@ pub const RUNS: usize = 5;
 /// global variables.
 #[derive(Debug)]
 pub struct Oracle {
-    process: Child,
-    /// Closed first when the oracle is dropped, which ends the process.
+    path: PathBuf,
+    process: Process,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    /// Closed first when the process is dropped, which ends it.
     questions: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
@@ -37,30 +43,25 @@ struct Answer {
 impl Oracle {
     /// Starts the program at `path`.
     pub fn start(path: &Path) -> Result<Self> {
-        let mut process = Command::new(path)
-            .args(["batch", "--runs", &RUNS.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start the oracle at {}", path.display()))?;
-        let questions = process.stdin.take();
-        let answers = process.stdout.take().context("the oracle has no output")?;
-        Ok(Self { process, questions, answers: BufReader::new(answers) })
+        Ok(Self { path: path.to_owned(), process: Process::start(path)? })
     }
 
     /// Karpenter's plans for a scenario, or what it has against the scenario.
+    ///
+    /// Karpenter solves on threads of its own, so that some of its panics end the process. That is
+    /// an answer, too, and the next scenario gets a new process.
     pub fn plans(&mut self, scenario: &Scenario) -> Result<Result<Vec<Plan>, String>> {
-        let mut line = json!({
+        let question = json!({
             "id": scenario.seed, "objects": scenario.objects,
             "instanceTypes": scenario.instance_types, "flags": scenario.flags,
-        })
-        .to_string();
-        line.push('\n');
-        let questions = self.questions.as_mut().context("the oracle has no input")?;
-        questions.write_all(line.as_bytes()).context("the oracle does not listen")?;
-        questions.flush().context("the oracle does not listen")?;
-        line.clear();
-        self.answers.read_line(&mut line).context("the oracle does not answer")?;
+        });
+        let line = match self.process.ask(&question) {
+            Ok(line) if !line.is_empty() => line,
+            _ => {
+                self.process = Process::start(&self.path)?;
+                return Ok(Err("the oracle has ended".to_owned()));
+            }
+        };
         let answer: Answer =
             serde_json::from_str(&line).with_context(|| format!("the oracle says {line:?}"))?;
         if let Some(error) = answer.error {
@@ -71,12 +72,35 @@ impl Oracle {
     }
 }
 
-impl Drop for Oracle {
+impl Process {
+    fn start(path: &Path) -> Result<Self> {
+        let mut child = Command::new(path)
+            .args(["batch", "--runs", &RUNS.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start the oracle at {}", path.display()))?;
+        let questions = child.stdin.take();
+        let answers = child.stdout.take().context("the oracle has no output")?;
+        Ok(Self { child, questions, answers: BufReader::new(answers) })
+    }
+
+    /// The line that answers a question; empty if the process has ended.
+    fn ask(&mut self, question: &Value) -> Result<String> {
+        let questions = self.questions.as_mut().context("the oracle has no input")?;
+        writeln!(questions, "{question}")?;
+        questions.flush()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(line)
+    }
+}
+
+impl Drop for Process {
     fn drop(&mut self) {
         drop(self.questions.take());
-        // The process ends when its input does. How it ended is of no interest once its answers are
-        // in.
-        let _ = self.process.wait();
+        // It ends when its input does. How it ended is of no interest once its answers are in.
+        let _ = self.child.wait();
     }
 }
 

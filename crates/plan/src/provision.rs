@@ -3,14 +3,13 @@
 use joiner_core::{
     plan::{Plan, Unplaced},
     pod::{Pod, Role},
-    pool::Readiness,
     reason::{Reason, ReasonId},
     settings::PlanSettings,
     snapshot::Snapshot,
 };
 
 use crate::{
-    solve::{Solver, unplaced},
+    solve::{Choices, Solver, unplaced},
     validate,
 };
 
@@ -39,22 +38,50 @@ pub struct Report {
 /// rest is planned.
 pub fn provision(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
     let sorted = Sorted::new(snapshot, settings);
-    let report = Report { pools: unusable_pools(snapshot) };
-    let mut plan = if snapshot.usable_pools().is_empty() {
-        // COMPAT: without a pool that machines could be made from, upstream does not look at nodes
-        // that exist either.
-        Plan { unschedulable: without_pools(snapshot, &sorted.considered), ..Plan::default() }
-    } else {
-        let mut solver = Solver::new(snapshot, settings, &sorted.considered);
-        let refused = solver.solve(&sorted.considered);
-        solver.finish(&refused)
-    };
+    let Passed { mut plan, pools } = best_pass(snapshot, settings, &sorted.considered);
     plan.unschedulable.extend(sorted.refused);
     plan.deferred.extend(sorted.deferred);
     for list in [&mut plan.unschedulable, &mut plan.deferred] {
         list.sort_by(|a, b| a.pod.cmp(&b.pod));
     }
-    Planned { plan, report }
+    Planned { plan, report: Report { pools } }
+}
+
+/// Passes over at most this many pods are tried in every way that choices among equals can be made.
+/// Above it one way has to do: with many machines the differences even out, and time matters more.
+const EVERY_WAY_PODS_MAX: usize = 500;
+
+/// What one pass came to.
+#[derive(Debug, Default)]
+struct Passed {
+    plan: Plan,
+    /// Why pools could not be used.
+    pools: Vec<Reason>,
+}
+
+/// The pass that places most pods, then the cheapest, then the one with fewest machines.
+fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -> Passed {
+    let ways = if considered.len() <= EVERY_WAY_PODS_MAX { Choices::ALL.len() } else { 1 };
+    let passes = Choices::ALL[..ways].iter().map(|choices| {
+        let mut solver = Solver::new(snapshot, settings, *choices, considered);
+        let pools = solver.unusable_pools();
+        // COMPAT: without a pool that machines could be made from, upstream does not look at nodes
+        // that exist either.
+        let plan = if snapshot.usable_pools().is_empty() {
+            Plan { unschedulable: without_pools(snapshot, considered, &pools), ..Plan::default() }
+        } else {
+            let refused = solver.solve(considered);
+            solver.finish(&refused)
+        };
+        Passed { plan, pools }
+    });
+    let worth = |passed: &Passed| {
+        let plan = &passed.plan;
+        (std::cmp::Reverse(plan.placed()), plan.price(), plan.claims.len())
+    };
+    passes
+        .min_by(|a, b| worth(a).partial_cmp(&worth(b)).unwrap_or(std::cmp::Ordering::Equal))
+        .unwrap_or_default()
 }
 
 /// The pods of a snapshot, those that can be considered apart from those that cannot.
@@ -101,31 +128,11 @@ fn refusal(
     validated.reasons(pod, &snapshot.catalog.well_known)
 }
 
-fn without_pools(snapshot: &Snapshot, considered: &[u32]) -> Vec<Unplaced> {
+fn without_pools(snapshot: &Snapshot, considered: &[u32], pools: &[Reason]) -> Vec<Unplaced> {
     let mut reasons = vec![Reason::new(ReasonId::PoolNone, "no dynamic nodepools found")];
-    reasons.extend(unusable_pools(snapshot));
+    reasons.extend_from_slice(pools);
     considered
         .iter()
         .map(|pod| unplaced(snapshot.pods[*pod as usize].key(), reasons.clone()))
         .collect()
-}
-
-fn unusable_pools(snapshot: &Snapshot) -> Vec<Reason> {
-    let reason = |pool: &joiner_core::pool::NodePool| {
-        let name = &pool.name;
-        let (id, message) = match &pool.readiness {
-            Readiness::NotReady(why) => {
-                (ReasonId::PoolNotReady, format!("pool {name:?} is not ready: {why}"))
-            }
-            Readiness::Deleting => {
-                (ReasonId::PoolNotReady, format!("pool {name:?} is being deleted"))
-            }
-            Readiness::Ready if snapshot.catalog.types(name).is_empty() => {
-                (ReasonId::PoolNoTypes, format!("pool {name:?} has no instance types"))
-            }
-            Readiness::Ready => return None,
-        };
-        Some(Reason::new(id, message).in_pool(name))
-    };
-    snapshot.pools.iter().filter(|pool| !pool.is_static).filter_map(reason).collect()
 }

@@ -31,7 +31,7 @@ pub(crate) use self::finish::unplaced;
 use self::{
     amounts::Columns,
     bits::{Bits, ones},
-    claims::{Claims, Joining},
+    claims::{ClaimOrder, Claims, Joining, Turn},
     class::{ClassContext, Classes, Variant},
     labels::{LabelSpace, ReqId},
     limits::Remaining,
@@ -44,17 +44,36 @@ use self::{
 /// More ways than this to settle a claim's domains are not tried for one pod and claim.
 const OPTIONS_MAX: usize = 64;
 
+/// How choices among equals are made. Upstream leaves them to chance; here each way gives one plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Choices {
+    claims: ClaimOrder,
+    /// Of domains that are equally good the last in order of name, not the first.
+    last_domain: bool,
+}
+
+impl Choices {
+    /// Every way; the first is the one to take when only one is tried.
+    pub(crate) const ALL: [Self; 4] = [
+        Self { claims: ClaimOrder::Opening, last_domain: false },
+        Self { claims: ClaimOrder::LastJoined, last_domain: false },
+        Self { claims: ClaimOrder::Opening, last_domain: true },
+        Self { claims: ClaimOrder::LastJoined, last_domain: true },
+    ];
+}
+
 /// One pass over the pods of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Solver<'s> {
     snapshot: &'s Snapshot,
     settings: PlanSettings,
+    choices: Choices,
     columns: Columns,
     labels: LabelSpace,
     /// One per usable pool that has types, in the order they are tried.
     templates: Vec<Template<'s>>,
-    /// Whether the pool's own requirements leave any of its types.
-    usable: Vec<bool>,
+    /// Whether each of them can make machines at all.
+    usable: Vec<Usable>,
     remaining: Vec<Remaining>,
     reservations: Reservations,
     topology: Topology,
@@ -88,7 +107,12 @@ pub(crate) type Refused = Vec<(u32, Refusal)>;
 
 impl<'s> Solver<'s> {
     /// Prepares a pass for the pods at the positions `considered`.
-    pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
+    pub(crate) fn new(
+        snapshot: &'s Snapshot,
+        settings: &PlanSettings,
+        choices: Choices,
+        considered: &[u32],
+    ) -> Self {
         let columns = learn_columns(snapshot);
         let mut labels = LabelSpace::new(&snapshot.catalog.well_known);
         let mut templates: Vec<Template<'s>> = snapshot
@@ -109,15 +133,16 @@ impl<'s> Solver<'s> {
         let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels);
         topology.observe(snapshot, &templates, &nodes, &mut labels);
         classes.meet_groups(&topology);
-        let usable = templates.iter_mut().map(|template| is_usable(template, settings, &labels)).collect();
+        let usable = templates.iter_mut().map(|template| Usable::of(template, settings, &labels)).collect();
         let least = (0..columns.len())
             .map(|column| classes.all.iter().map(|class| class.requests[column]).min().unwrap_or(0))
             .collect();
         Self {
             snapshot,
             settings: settings.clone(),
+            choices,
             remaining: templates.iter().map(|t| Remaining::new(snapshot, t.pool, &columns)).collect(),
-            claims: Claims::new(columns.len()),
+            claims: Claims::new(columns.len(), choices.claims),
             columns,
             labels,
             templates,
@@ -286,14 +311,14 @@ impl<'s> Solver<'s> {
         self.placed += 1;
     }
 
-    /// The claim with the fewest pods that takes the pod; of equals the one opened first.
+    /// The claim with the fewest pods that takes the pod; of equals the one whose turn it is.
     fn find_claim(&mut self, pod: &Pod, class_index: usize, variant_index: usize) -> Option<(usize, Joining)> {
-        let mut best: Option<((u32, usize), Joining)> = None;
+        let mut best: Option<((u32, Turn), usize, Joining)> = None;
         for sort in 0..self.claims.sorts.len() {
             let Some(first) = self.claims.sorts[sort].by_pods.first_key_value() else { continue };
             let (first_pods, template) = (*first.0, self.claims.sorts[sort].template);
             let variant = &self.classes.all[class_index].variants[variant_index];
-            if best.as_ref().is_some_and(|((pods, _), _)| *pods < first_pods) || !variant.tolerates[template] {
+            if best.as_ref().is_some_and(|((pods, _), ..)| *pods < first_pods) || !variant.tolerates[template] {
                 continue;
             }
             let requirements = self.claims.sorts[sort].requirements;
@@ -301,12 +326,12 @@ impl<'s> Solver<'s> {
             if options.is_empty() {
                 continue;
             }
-            let limit = best.as_ref().map(|(rank, _)| *rank);
+            let limit = best.as_ref().map(|(rank, ..)| *rank);
             if let Some(found) = self.find_claim_of_sort(pod, class_index, variant_index, sort, &options, limit) {
                 best = Some(found);
             }
         }
-        best.map(|((_, claim), joining)| (claim, joining))
+        best.map(|(_, claim, joining)| (claim, joining))
     }
 
     fn find_claim_of_sort(
@@ -316,36 +341,42 @@ impl<'s> Solver<'s> {
         variant_index: usize,
         sort: usize,
         options: &[ReqId],
-        limit: Option<(u32, usize)>,
-    ) -> Option<((u32, usize), Joining)> {
+        limit: Option<(u32, Turn)>,
+    ) -> Option<((u32, Turn), usize, Joining)> {
         let template = self.claims.sorts[sort].template;
         // The index is only read here; it is set aside so that the rest of the solver can be asked.
         let by_pods = std::mem::take(&mut self.claims.sorts[sort].by_pods);
-        let candidates = by_pods.iter().flat_map(|(pods, claims)| {
-            claims.words().iter().map(|(word, bits)| (*pods, *word as usize, *bits))
-        });
         let mut found = None;
-        'search: for (pods, word, bits) in candidates {
-            let variant = &self.classes.all[class_index].variants[variant_index];
-            let refused = refused_hosts(variant, &self.topology, false, word);
-            for bit in ones(bits & !variant.dead_claims.word(word) & !refused) {
-                let rank = (pods, word * 64 + bit);
-                if limit.is_some_and(|best| rank > best) {
-                    break 'search;
+        'search: for (pods, level) in &by_pods {
+            let mut cursor = 0;
+            loop {
+                let variant = &self.classes.all[class_index].variants[variant_index];
+                let refused = |word: usize| {
+                    variant.dead_claims.word(word) | refused_hosts(variant, &self.topology, false, word)
+                };
+                let candidates = level.next(*pods, &mut cursor, &self.claims, refused);
+                if candidates.is_empty() {
+                    break;
                 }
-                match self.join(pod, class_index, template, Some(rank.1), options) {
-                    Ok(joining) => {
-                        found = Some((rank, joining));
+                for (turn, claim) in candidates {
+                    let rank = (*pods, turn);
+                    if limit.is_some_and(|best| rank > best) {
                         break 'search;
                     }
-                    Err(JoinRefusal { for_good: true, .. }) => {
-                        let variant = &mut self.classes.all[class_index].variants[variant_index];
-                        variant.dead_claims.insert(rank.1);
+                    match self.join(pod, class_index, template, Some(claim), options) {
+                        Ok(joining) => {
+                            found = Some((rank, claim, joining));
+                            break 'search;
+                        }
+                        Err(JoinRefusal { for_good: true, .. }) => {
+                            let variant = &mut self.classes.all[class_index].variants[variant_index];
+                            variant.dead_claims.insert(claim);
+                        }
+                        Err(_) => {}
                     }
-                    Err(_) => {}
                 }
             }
-            if limit.is_some_and(|(best, _)| pods > best) {
+            if limit.is_some_and(|(best, _)| *pods >= best) {
                 break;
             }
         }
@@ -363,7 +394,7 @@ impl<'s> Solver<'s> {
         for template in 0..self.templates.len() {
             let variant = &self.classes.all[class_index].variants[variant_index];
             let host = |used: &topology::Use| self.topology.group(used.group).allows_new_host(used.selects_self);
-            if !self.usable[template] || !variant.tolerates[template] || !variant.host_uses.iter().all(host) {
+            if self.usable[template] != Usable::Yes || !variant.tolerates[template] || !variant.host_uses.iter().all(host) {
                 continue;
             }
             let options = self.options(self.templates[template].requirements, class_index, variant_index);
@@ -379,7 +410,7 @@ impl<'s> Solver<'s> {
     /// What a claim's requirements may become when a pod joins it: one entry per alternative of its volumes and per
     /// domain it could settle for, in the order they are tried.
     fn options(&mut self, requirements: ReqId, class_index: usize, variant_index: usize) -> Vec<ReqId> {
-        let Self { labels, topology, classes, .. } = self;
+        let Self { labels, topology, classes, choices, .. } = self;
         let class = &mut classes.all[class_index];
         let variant = &mut class.variants[variant_index];
         let joins = match variant.joins.get(&requirements) {
@@ -398,7 +429,8 @@ impl<'s> Solver<'s> {
         if variant.domain_uses.is_empty() {
             return joins.to_vec();
         }
-        joins.iter().flat_map(|joined| settle_domains(variant, *joined, topology, labels)).collect()
+        let settle = |joined: &ReqId| settle_domains(variant, *joined, *choices, topology, labels);
+        joins.iter().flat_map(settle).collect()
     }
 
     /// Whether a pod can join a claim, or open one, with one of `options`.
@@ -573,13 +605,38 @@ fn learn_columns(snapshot: &Snapshot) -> Columns {
     columns
 }
 
-/// Whether a pool's own requirements leave any of its types, enough for its `minValues`.
-fn is_usable(template: &mut Template<'_>, settings: &PlanSettings, labels: &LabelSpace) -> bool {
-    let rows = template.meeting(template.requirements, labels);
-    let types = template.types_of(&rows);
-    !types.is_empty()
-        && (settings.min_values == MinValuesPolicy::BestEffort
-            || template.short_of_min_values(template.requirements, &types, labels).is_empty())
+/// Whether a pool can make machines for anybody.
+#[derive(Debug, PartialEq, Eq)]
+enum Usable {
+    Yes,
+    /// It sets this label to a value that its requirements rule out.
+    Contradiction(String),
+    /// Its requirements leave none of its types.
+    NoTypes,
+    /// They leave too few values of a label; this many.
+    ShortOfMinValues(labels::Key, u32),
+}
+
+impl Usable {
+    fn of(template: &mut Template<'_>, settings: &PlanSettings, labels: &LabelSpace) -> Self {
+        let own = labels.decode(template.requirements);
+        let ruled_out = |(key, value): &(&String, &String)| !own.get(key).is_none_or(|own| own.has(value));
+        if let Some((key, _)) = template.pool.labels.iter().find(ruled_out) {
+            return Self::Contradiction(key.clone());
+        }
+        let rows = template.meeting(template.requirements, labels);
+        let types = template.types_of(&rows);
+        if types.is_empty() {
+            return Self::NoTypes;
+        }
+        let short = template.short_of_min_values(template.requirements, &types, labels);
+        match short.first() {
+            Some((key, achieved)) if settings.min_values == MinValuesPolicy::Strict => {
+                Self::ShortOfMinValues(*key, *achieved)
+            }
+            _ => Self::Yes,
+        }
+    }
 }
 
 /// Which of 64 machines the pod's spread and affinity over hosts refuse.
@@ -634,6 +691,7 @@ fn node_domains_suit(
 fn settle_domains(
     variant: &Variant,
     requirements: ReqId,
+    choices: Choices,
     topology: &Topology,
     labels: &mut LabelSpace,
 ) -> Vec<ReqId> {
@@ -669,6 +727,9 @@ fn settle_domains(
             if one {
                 let mut named: Vec<usize> = domains.iter().collect();
                 named.sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
+                if choices.last_domain {
+                    named.reverse();
+                }
                 next.extend(named.into_iter().filter_map(|domain| labels.pin(option, key, domain)));
             } else {
                 next.extend(labels.narrow(option, key, &domains));
@@ -698,11 +759,9 @@ fn to_reserve(
             if !info.instance_type.offerings[offering].is_reserved() {
                 continue;
             }
-            compatible = true;
-            if let Some(id) = reservations.id_of(info.offerings[offering], labels)
-                && reservations.can_hold(held, id)
-                && !reserved.contains(&id)
-            {
+            let Some(id) = reservations.id_of(info.offerings[offering], labels) else { continue };
+            compatible |= reservations.may_be_free_again(id);
+            if reservations.can_hold(held, id) && !reserved.contains(&id) {
                 reserved.push(id);
             }
         }

@@ -31,7 +31,7 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
             "configured to not run on a provisioned node: it requires the label {:?} to be absent",
             label::NODE_POOL
         );
-        return vec![Reason::new(ReasonId::PodOptedOut, message)];
+        return vec![Reason::new(ReasonId::PodOptedOut, message).with("key", label::NODE_POOL)];
     }
     let selected = spec.node_selector.iter().map(|(key, value)| {
         let spec = RequirementSpec::new(key, Operator::In, [value.as_str()]);
@@ -63,7 +63,9 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
 /// Whether the pod wants to stay away from machines of any pool, as Karpenter's own pods do.
 fn opted_out(spec: &PodSpec) -> bool {
     let mut wanted = spec.strict_requirements(0);
-    if let Some(preferred) = spec.preferred_node_affinity.iter().max_by_key(|term| term.weight) {
+    let preferred = spec.preferred_node_affinity.iter();
+    // The first of the heaviest.
+    if let Some(preferred) = preferred.min_by_key(|term| std::cmp::Reverse(term.weight)) {
         wanted.add_all(&joiner_core::requirement::Requirements::from_specs(
             &preferred.term.expressions,
         ));

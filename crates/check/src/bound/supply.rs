@@ -9,7 +9,7 @@ use joiner_core::{
 };
 
 use crate::{
-    amounts::Columns,
+    amounts::{Columns, Room, Row},
     compat,
     pools::{self, PoolFacts},
 };
@@ -23,8 +23,9 @@ pub(super) struct Supply<'a> {
     offerings: Vec<&'a Offering>,
     /// The price of the cheapest of these.
     price: f64,
-    /// The most that pods can use through any of these, daemons taken off.
-    room: Box<[i128]>,
+    /// The most that pods can use through any of these by any reading of the rules, daemons taken
+    /// off.
+    room: Row,
 }
 
 /// All machines there could be.
@@ -58,12 +59,16 @@ impl<'a> Supplies<'a> {
                 {
                     return None;
                 }
-                let rooms = each.of.offerings.iter().zip(&each.rooms);
-                let rooms = rooms.filter(|(offering, _)| usable(offering)).map(|(_, room)| room);
-                let most = rooms.fold(None, |most: Option<Box<[i128]>>, room| {
-                    let Some(most) = most else { return Some(room.amounts.clone()) };
-                    Some(most.iter().zip(&room.amounts).map(|(a, b)| *a.max(b)).collect())
-                });
+                let added = |offering: &Offering| pools::room_if_added(each.of, offering, columns);
+                let mut most: Option<Row> = None;
+                for (offering, room) in each.of.offerings.iter().zip(&each.rooms) {
+                    if usable(&offering) {
+                        widen(&mut most, room);
+                        if let Some(room) = added(offering) {
+                            widen(&mut most, &room);
+                        }
+                    }
+                }
                 let price = offerings.iter().map(|offering| offering.price).min_by(f64::total_cmp);
                 if let (Some(most), Some(price)) = (most, price)
                     && each.of.requirements.intersects(&template).is_ok()
@@ -110,6 +115,14 @@ impl<'a> Supplies<'a> {
             Some(Choice { supply: number, price: price(supply)?, room })
         });
         choices.collect()
+    }
+}
+
+/// The larger amount of each resource.
+fn widen(most: &mut Option<Row>, room: &Room) {
+    let most = most.get_or_insert_with(|| room.amounts.clone());
+    for (own, other) in most.iter_mut().zip(&room.amounts) {
+        *own = (*own).max(*other);
     }
 }
 

@@ -161,11 +161,11 @@ fn a_node_that_has_too_little_already_takes_nothing() {
 fn a_type_must_hold_the_pods_through_the_offering_it_is_to_be_had_by() {
     // Zone b has smaller machines of this type.
     let smaller = joiner_core::instance_type::Offering {
-        capacity: resources([("cpu", "1")]),
+        overhead: resources([("cpu", "4")]),
         ..offering("b", label::CAPACITY_TYPE_ON_DEMAND, 1.0)
     };
-    let only = || instance_type("odd").zones(["a"]).offering(smaller.clone());
-    let scene = || Scene::new(snapshot().pool(pool("general"), [only()]).pod(web().cpu("2")));
+    let only = || instance_type("odd").cpu("8").zones(["a"]).offering(smaller.clone());
+    let scene = || Scene::new(snapshot().pool(pool("general"), [only()]).pod(web().cpu("6")));
     scene().claim_in("a", "general", ["web"]).assert_clean();
     let mut there = scene().claim_in("a", "general", ["web"]);
     there = rewritten(there, |spec| match spec.key.as_str() {
@@ -253,7 +253,7 @@ fn a_pod_that_must_be_near_others_cannot_be_where_none_is_certain() {
     // A node without the label is in no zone.
     let nowhere = node("n1").without_label(label::ZONE).pod(db());
     let nowhere = Scene::new(cluster().node(nowhere).pod(near())).node("n1", ["web"]);
-    assert_breaks(Rule::Affinity, &nowhere);
+    assert_breaks(Rule::TopologyNowhere, &nowhere);
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn anti_affinity_is_kept_by_disjoint_sets_of_zones() {
     let apart = web().anti_affinity(label::ZONE, like_web());
     webs(cluster(), apart, 2)
         .claim_in("a", "general", ["web-0"])
-        .claim_with("general", ["web-1"], [requirement(label::ZONE, Operator::In, ["b", "c"])])
+        .claim_with("general", ["web-1"], &[requirement(label::ZONE, Operator::In, ["b", "c"])])
         .assert_clean();
 }
 
@@ -111,7 +111,7 @@ fn affinity_to_pods_in_several_zones_leaves_these_zones_open() {
     let db = |name: &str, zone: &str| node(name).zone(zone).pod(pod(name).label("app", "db"));
     let near = web().affinity(label::ZONE, selector([("app", "db")]));
     Scene::new(cluster().node(db("n1", "a")).node(db("n2", "b")).pod(near))
-        .claim_with("general", ["web"], [requirement(label::ZONE, Operator::In, ["a", "b"])])
+        .claim_with("general", ["web"], &[requirement(label::ZONE, Operator::In, ["a", "b"])])
         .assert_clean();
 }
 
@@ -226,7 +226,7 @@ fn a_claim_for_reserved_capacity_keeps_types_that_are_not_reserved() {
     scene = scene.claim_with(
         "general",
         ["web"],
-        [
+        &[
             requirement(label::CAPACITY_TYPE, Operator::In, ["reserved"]),
             requirement(RESERVATION_ID, Operator::In, ["r1"]),
         ],

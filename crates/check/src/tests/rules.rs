@@ -72,6 +72,7 @@ fn example(rule: Rule) -> Example {
         | Rule::TypeCount
         | Rule::TypeIncompatible
         | Rule::TypeTooSmall
+        | Rule::TypeTooSmallAsOffered
         | Rule::TypeOrder
         | Rule::TypePrice
         | Rule::MinValues
@@ -87,6 +88,7 @@ fn example(rule: Rule) -> Example {
         Rule::AntiAffinity
         | Rule::Affinity
         | Rule::AffinityBootstrap
+        | Rule::TopologyNowhere
         | Rule::Spread
         | Rule::SpreadUnpinned
         | Rule::SpreadMiscounted => topology(rule),
@@ -214,6 +216,19 @@ fn types(rule: Rule) -> Example {
             let scene = Scene::new(daemons("1").pod(web())).claim("general", ["web"]);
             scene.but(|it| {
                 it.snapshot.daemons[0] = pod("logs").cpu("1001m").daemon();
+            })
+        }
+        Rule::TypeTooSmallAsOffered => {
+            // Four CPUs, but two where it is offered.
+            let less = joiner_core::instance_type::Offering {
+                capacity: resources([("cpu", "2")]),
+                ..offering("a", label::CAPACITY_TYPE_ON_DEMAND, 1.0)
+            };
+            let only = instance_type("small").zones([]).offering(less);
+            let small = Scene::new(snapshot().pool(pool("general"), [only]).pod(web().cpu("2")));
+            small.claim("general", ["web"]).but(|it| {
+                it.snapshot.pods = vec![web().cpu("3").build()];
+                it.claim_mut(0).requests.set("cpu", quantity("3"));
             })
         }
         Rule::TypeOrder => scene.but(|it| list(it, &["small", "large", "medium"])),
@@ -357,8 +372,8 @@ fn limits(rule: Rule) -> Example {
                     ]
                 };
                 webs(snapshot().pool(pool("general"), [only]), web(), 2)
-                    .claim_with("general", ["web-0"], pin())
-                    .claim_with("general", ["web-1"], pin())
+                    .claim_with("general", ["web-0"], &pin())
+                    .claim_with("general", ["web-1"], &pin())
             };
             reserved(2).not(reserved(1))
         }
@@ -391,6 +406,13 @@ fn topology(rule: Rule) -> Example {
         Rule::AffinityBootstrap => {
             let together = || web().affinity(label::ZONE, web_selector());
             two(together(), ["a", "a"]).not(two(together(), ["a", "b"]))
+        }
+        Rule::TopologyNowhere => {
+            let on = |node: NodeBuilder| {
+                let even = web().spread(label::ZONE, 1, web_selector());
+                Scene::new(cluster().node(node).pod(even)).node("n1", ["web"])
+            };
+            on(node("n1")).not(on(node("n1").without_label(label::ZONE)))
         }
         Rule::Spread => {
             let even = || web().spread(label::ZONE, 1, web_selector());

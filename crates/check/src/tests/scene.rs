@@ -12,7 +12,7 @@ use joiner_core::{
     resources::Resources,
     settings::PlanSettings,
     snapshot::Snapshot,
-    testing::SnapshotBuilder,
+    testing::{SnapshotBuilder, requirement},
 };
 
 use crate::{Rule, check};
@@ -47,23 +47,23 @@ impl Scene {
 
     /// Puts pods of namespace `default` on a new claim that is no narrower than they need.
     pub(super) fn claim<const N: usize>(self, pool: &str, pods: [&str; N]) -> Self {
-        self.claim_with(pool, pods, [])
+        self.claim_with(pool, pods, &[])
     }
 
     /// The same, in one zone.
     pub(super) fn claim_in<const N: usize>(self, zone: &str, pool: &str, pods: [&str; N]) -> Self {
-        self.claim_with(pool, pods, [RequirementSpec::new(label::ZONE, Operator::In, [zone])])
+        self.claim_with(pool, pods, &[requirement(label::ZONE, Operator::In, [zone])])
     }
 
     /// The same, with more requirements.
-    pub(super) fn claim_with<const N: usize, const M: usize>(
+    pub(super) fn claim_with<const N: usize>(
         mut self,
         pool: &str,
         pods: [&str; N],
-        more: [RequirementSpec; M],
+        more: &[RequirementSpec],
     ) -> Self {
         let pods: Vec<String> = pods.iter().map(|name| format!("default/{name}")).collect();
-        let claim = draft(&self.snapshot, pool, &pods, &Requirements::from_specs(&more));
+        let claim = draft(&self.snapshot, pool, &pods, &Requirements::from_specs(more));
         self.plan.claims.push(claim);
         self
     }

@@ -118,8 +118,13 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
                         island.open &= self.accepts_everywhere(kind);
                     }
                 } else if !self.has_company(here, at, is_selected) {
-                    let unsure = may_be_first && !matches!(at, Domains::Nowhere);
-                    let rule = if unsure { Rule::AffinityBootstrap } else { Rule::Affinity };
+                    let rule = match at {
+                        Domains::Nowhere if self.topology.node(here.machine).is_some() => {
+                            Rule::TopologyNowhere
+                        }
+                        Domains::OneOf(_) if may_be_first => Rule::AffinityBootstrap,
+                        _ => Rule::Affinity,
+                    };
                     self.report(rule, here, findings);
                 }
             }
@@ -191,8 +196,6 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
 
     fn report(&self, rule: Rule, here: &Here<'_>, findings: &mut Findings) {
         let key = &self.term.topology_key;
-        let assumed = self.topology.assumes(here.machine, key);
-        let rule = if assumed { Rule::RequirementAssumed } else { rule };
         let message = format!(
             "no pod with {} is certainly in the {key} of {}",
             self.term.selector.as_ref().map_or_else(|| "any label".to_owned(), ToString::to_string),

@@ -271,8 +271,8 @@ impl<'g, 'a> Group<'g, '_, 'a> {
 
     fn report_unpinned(&self, here: &Here<'_>, findings: &mut Findings) {
         let key = self.identity.look.topology_key;
-        let assumed = self.topology.assumes(here.machine, key);
-        let rule = if assumed { Rule::RequirementAssumed } else { Rule::SpreadUnpinned };
+        let on_node = self.topology.node(here.machine).is_some();
+        let rule = if on_node { Rule::TopologyNowhere } else { Rule::SpreadUnpinned };
         let machine = self.topology.machine_name(here.machine);
         let message = format!("it must be spread over {key}, and {machine} has no certain one");
         findings.add(rule, here.example.key(), message);

@@ -133,3 +133,30 @@ fn assemble(
         ..InstanceType::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ladder_of_types_has_karpenters_sizes_and_prices() {
+        let types = fake_instance_types(400);
+        assert_eq!(types.len(), 400);
+        for (i, each) in types.iter().enumerate() {
+            let size = (i + 1) as f64;
+            assert_eq!(each.name, format!("fake-it-{i}"));
+            assert_eq!(each.offerings.len(), 5);
+            assert!((each.offerings[0].price - size * 0.314_748_364_8).abs() < 1e-9);
+            let room = each.allocatable(&each.offerings[0]);
+            assert_eq!(room.get(CPU), quantity(&format!("{}m", (i + 1) * 1000 - 100)));
+            assert_eq!(room.get(MEMORY), quantity(&format!("{}Mi", (i + 1) * 2048 - 10)));
+            assert_eq!(room.get(PODS), quantity(&((i + 1) * 10).to_string()));
+        }
+    }
+
+    #[test]
+    fn the_other_lists_have_karpenters_lengths() {
+        assert_eq!(fake_instance_types_assorted().len(), 1344);
+        assert_eq!(fake_default_instance_types().len(), 6);
+    }
+}

@@ -176,7 +176,7 @@ impl Job<'_> {
         let mut overheads = Vec::new();
         let mut expected_claims = Vec::new();
         for seed in self.seeds() {
-            output::talk(&format!("joiner: {}, seed {seed}", self.name()));
+            output::progress(&format!("{}, seed {seed}", self.name()));
             let folder = Folder::temporary(self.workload, self.pods, seed)
                 .map_err(|error| unwritten(&std::env::temp_dir(), &error))?;
             let measured = measure::in_child(&folder, runs, self.workload.preferences)?;
@@ -239,3 +239,6 @@ impl Job<'_> {
 fn unwritten(folder: &Path, error: &std::io::Error) -> Failure {
     Failure::bad_input(format!("cannot write below {}: {error}", folder.display()))
 }
+
+#[cfg(test)]
+mod tests;

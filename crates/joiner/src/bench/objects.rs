@@ -95,7 +95,8 @@ pub(super) fn affinity(kind: &str, key: &str, labels: &Value) -> Value {
     json!({kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term(key, labels)]}})
 }
 
-/// A pool like the one of Karpenter's benchmark: any type, and limits that nothing reaches.
+/// A pool like the one of Karpenter's benchmark: any type, and limits that nothing reaches. They are
+/// a hundred times Karpenter's, since each claim counts with the largest type it may become.
 pub(super) fn pool(name: &str) -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool",
@@ -110,7 +111,7 @@ pub(super) fn pool(name: &str) -> Value {
                     "requirements": [],
                 },
             },
-            "limits": {"cpu": "10000000", "memory": "10000000Gi"},
+            "limits": {"cpu": "1000000000", "memory": "1000000000Gi"},
         },
     })
 }

@@ -78,7 +78,7 @@ impl Line {
     fn cells(&self) -> [Cell; 9] {
         let machine = match (&self.name, self.machines) {
             (Some(name), 1) => Cell::new(name, DIM),
-            (Some(_), machines) => Cell::new(format!("{machines}× there"), DIM),
+            (Some(_), machines) => Cell::new(format!("{machines}× exist"), DIM),
             (None, 1) => Cell::new("new", GOOD),
             (None, machines) => Cell::new(format!("{machines}× new"), GOOD),
         };
@@ -193,7 +193,7 @@ impl<'s> Context<'s> {
     fn machine_there(&self, existing: &ExistingPlacement) -> Line {
         let (name, called) = match existing.node.as_str() {
             "" => (&existing.node_claim, format!("{} (on its way)", existing.node_claim)),
-            node => (&existing.node, format!("{node} (there)")),
+            node => (&existing.node, format!("{node} (exists)")),
         };
         let node = self.nodes.get(name.as_str()).copied();
         let label = |key: &str| node.and_then(|node| node.labels.get(key)).cloned();

@@ -84,15 +84,14 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
         0.37,
         false,
         &expect![[r"
-            MACHINE           POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
-            2× new            general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-            new               general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
-            new               general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
-            worker-1 (there)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
+            MACHINE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            2× new             general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            new                general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            new                general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
+            worker-1 (exists)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
 
-            4 new machines for 10 pods, 0.4000 per hour.
+            4 new machines for 10 pods, 0.4000 per hour (no plan could cost less than 0.3700).
             2 more pods fit on 1 machine already there.
-            No plan could cost less than 0.3700; this one is 8.1 % above that.
         "]],
     );
     check(
@@ -100,25 +99,24 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
         0.4,
         true,
         &expect![[r"
-            MACHINE           POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
-            new               general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            MACHINE            POOL     SHAPE             ZONE  PRICE/H  PODS  CPU              MEMORY           ALSO
+            new                general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
               types  small, large
               pods   shop/web-0, shop/web-1, shop/web-2
-            new               general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            new                general  small or 1 other  any    0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
               types  small, large
               pods   shop/web-3, shop/web-4, shop/web-5
-            new               general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
+            new                general  small or 1 other  b      0.1000     3  ███████░░░  75%  ███░░░░░░░  38%
               types  small, large
               pods   shop/web-6, shop/web-7, shop/web-8
-            new               general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
+            new                general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
               types  small, large
               pods   shop/web-9
-            worker-1 (there)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
+            worker-1 (exists)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
               pods   shop/web-10, shop/web-11
 
-            4 new machines for 10 pods, 0.4000 per hour.
+            4 new machines for 10 pods, 0.4000 per hour (no plan could cost less).
             2 more pods fit on 1 machine already there.
-            No plan could cost less.
         "]],
     );
 }

@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use anstyle::Style;
 use joiner_core::{plan::Unplaced, reason::Reason};
 
-use super::Pods;
+use super::{Pods, without_pool};
 use crate::{
     text::{self, BAD, BOLD, DIM, WAITS, styled},
     workload,
@@ -24,7 +24,7 @@ pub(super) fn render_unschedulable(
 ) -> Option<String> {
     let mut lines = lines(unplaced, "cannot be placed", BAD, pods, wide)?;
     if let (Some(first), false) = (unplaced.first(), wide) {
-        let hint = format!("More: joiner explain pod {}", first.pod);
+        let hint = format!("More: joiner explain pod {} -f …", first.pod);
         lines.push(format!("\n{}", styled(&hint, DIM)));
     }
     Some(lines.join("\n") + "\n")
@@ -79,9 +79,10 @@ fn reasons(unplaced: &Unplaced) -> Reasons {
     let mut lines = Reasons::new();
     for Reason { node_pool, message, .. } in &unplaced.reasons {
         let pool = node_pool.clone().unwrap_or_default();
-        match lines.iter_mut().find(|(_, said)| said == message) {
+        let message = without_pool(message, &pool);
+        match lines.iter_mut().find(|(_, said)| *said == message) {
             Some((pools, _)) => *pools = format!("{pools}, {pool}"),
-            None => lines.push((pool, message.clone())),
+            None => lines.push((pool, message)),
         }
     }
     if lines.is_empty() {
@@ -104,10 +105,12 @@ fn group_title(workload: &str, pods: &[&str], wide: bool) -> String {
 fn reason_texts(reasons: &Reasons, wide: bool) -> Vec<String> {
     let shown = if wide { reasons.len() } else { reasons.len().min(EXAMPLES) };
     let (told, rest) = reasons.split_at(shown);
-    let widest = told.iter().map(|(pools, _)| pools.chars().count()).max();
-    let indent = widest.filter(|&widest| widest > 0).map_or(0, |widest| widest + 2);
-    let mut lines: Vec<String> =
-        told.iter().map(|(pools, message)| format!("    {pools:indent$}{message}")).collect();
+    let indent = told.iter().map(|(pools, _)| pools.chars().count()).max().unwrap_or(0) + 2;
+    let line = |(pools, message): &(String, String)| match pools.as_str() {
+        "" => format!("    {message}"),
+        pools => format!("    {pools:indent$}{message}"),
+    };
+    let mut lines: Vec<String> = told.iter().map(line).collect();
     if !rest.is_empty() {
         lines.push(format!("    and {} from other pools", text::count(rest.len(), "more reason")));
     }

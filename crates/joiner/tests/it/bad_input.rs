@@ -27,12 +27,28 @@ spec:
 
 #[test]
 fn no_cluster_at_all() {
-    check(&["plan"], "", &expect![[""]]);
+    check(
+        &["plan"],
+        "",
+        &expect![[r"
+        stderr: joiner: no cluster to read: live clusters come with the controller, which this build does not have. Give a cluster's objects with -f, for instance:
+        stderr:   kubectl get nodepools,nodeclaims,nodes,pods,daemonsets,pvc,pv,sc -A -o yaml > c.yaml
+        stderr:   joiner plan -f c.yaml
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
 fn a_file_that_is_not_there() {
-    check(&["plan", "-f", "examples/no-such-file.yaml"], "", &expect![[""]]);
+    check(
+        &["plan", "-f", "examples/no-such-file.yaml"],
+        "",
+        &expect![[r"
+        stderr: joiner: examples/no-such-file.yaml cannot be read; check that it is there and that you may read it: No such file or directory (os error 2)
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
@@ -41,33 +57,66 @@ fn a_folder_without_objects() {
     std::fs::create_dir_all(&folder).unwrap();
     let run = run(&["plan", "-f", folder.to_str().unwrap()]);
     std::fs::remove_dir(&folder).unwrap();
-    expect![[""]].assert_eq(&run.to_string().replace(folder.to_str().unwrap(), "FOLDER"));
+    expect![[r"
+        stderr: joiner: no Kubernetes object in FOLDER: give what `kubectl get … -o yaml` printed, or a folder of *.yaml, *.yml or *.json files
+        exit code: 2
+    "]].assert_eq(&run.to_string().replace(folder.to_str().unwrap(), "FOLDER"));
 }
 
 #[test]
 fn truncated_yaml() {
-    refused("apiVersion: v1\nkind: Pod\nmetadata: {name: web\n", &expect![[""]]);
+    refused(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web\n",
+        &expect![[r"
+        stderr: joiner: standard input: document 1: is not valid YAML: unclosed bracket '{' at line 3, column 11
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
 fn truncated_json() {
-    refused(r#"{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1""#, &expect![[""]]);
+    refused(
+        r#"{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1""#,
+        &expect![[r"
+            stderr: joiner: standard input: document 1: is not valid JSON: EOF while parsing an object at line 1 column 66
+            exit code: 2
+        "]],
+    );
 }
 
 #[test]
 fn no_object_at_all() {
-    refused("just some text\n", &expect![[""]]);
+    refused(
+        "just some text\n",
+        &expect![[r"
+        stderr: joiner: standard input: document 1: is not a Kubernetes object; write apiVersion, kind and metadata
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
 fn an_unknown_operator() {
-    refused(&pool("[{key: kubernetes.io/arch, operator: Is, values: [amd64]}]"), &expect![[""]]);
+    refused(
+        &pool("[{key: kubernetes.io/arch, operator: Is, values: [amd64]}]"),
+        &expect![[r#"
+        stderr: joiner: standard input: document 1: NodePool general: spec.template.spec.requirements[0].operator: is "Is"; use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte
+        exit code: 2
+    "#]],
+    );
 }
 
 #[test]
 fn more_min_values_than_values() {
     let requirement = "[{key: kubernetes.io/arch, operator: In, values: [amd64], minValues: 2}]";
-    refused(&pool(requirement), &expect![[""]]);
+    refused(
+        &pool(requirement),
+        &expect![[r"
+        stderr: joiner: standard input: document 1: NodePool general: spec.template.spec.requirements[0].minValues: is 2, but there are 1 values; add values or lower it
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
@@ -79,30 +128,71 @@ metadata: {name: web}
 spec:
   containers: [{name: main, image: web, resources: {requests: {cpu: -1}}}]
 ";
-    refused(pod, &expect![[""]]);
+    refused(
+        pod,
+        &expect![[r"
+        stderr: joiner: standard input: document 1: Pod default/web: spec.containers[0].resources.requests.cpu: -1 is below zero; write 0 or more
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
 fn an_object_that_is_there_twice() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: []}\n";
-    refused(&format!("{pod}---\n{pod}"), &expect![[""]]);
+    refused(
+        &format!("{pod}---\n{pod}"),
+        &expect![[r"
+        stderr: joiner: standard input: document 2: Pod default/web was already in standard input: document 1; remove one
+        exit code: 2
+    "]],
+    );
 }
 
 #[test]
 fn a_pool_whose_machines_nobody_knows() {
     let pool = pool("[]").replace("karpenter.kwok.sh", "cloud.example.com");
-    refused(&pool.replace("KWOKNodeClass", "ExampleNodeClass"), &expect![[""]]);
+    refused(
+        &pool.replace("KWOKNodeClass", "ExampleNodeClass"),
+        &expect![[r#"
+        stderr: joiner: NodePool "general": spec.template.spec.nodeClassRef is ExampleNodeClass "default" of group "cloud.example.com", whose machines are not known here: list them in a file and give it with --instance-types
+        exit code: 2
+    "#]],
+    );
 }
 
 #[test]
 fn a_bad_instance_type_file() {
     let types = "crates/joiner/tests/fixtures/bad-instance-types.yaml";
-    check(&["plan", "-f", "-", "--instance-types", types], &pool("[]"), &expect![[""]]);
-    check(&["plan", "-f", "-", "--instance-types", "no-such-file"], &pool("[]"), &expect![[""]]);
+    check(
+        &["plan", "-f", "-", "--instance-types", types],
+        &pool("[]"),
+        &expect![[r#"
+        stderr: joiner: crates/joiner/tests/fixtures/bad-instance-types.yaml: entry 1 "medium": capacity.cpu: "two" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
+        exit code: 2
+    "#]],
+    );
+    check(
+        &["plan", "-f", "-", "--instance-types", "no-such-file"],
+        &pool("[]"),
+        &expect![[r"
+            stderr: joiner: --instance-types: no-such-file cannot be read; check the path: No such file or directory (os error 2)
+            exit code: 2
+        "]],
+    );
 }
 
 #[test]
 fn all_bad_settings_at_once() {
     let settings = ["--preference-policy=Maybe", "--pending=some", "--feature-gates=NodeOverlay"];
-    check(&[&["plan", "-f", "-"], &settings[..]].concat(), "", &expect![[""]]);
+    check(
+        &[&["plan", "-f", "-"], &settings[..]].concat(),
+        "",
+        &expect![[r#"
+        stderr: joiner: --feature-gates (FEATURE_GATES) cannot be "NodeOverlay": use NAME=true or NAME=false
+        stderr: joiner: --preference-policy (PREFERENCE_POLICY) cannot be "Maybe": use Respect or Ignore
+        stderr: joiner: --pending cannot be "some": use unbound or unschedulable
+        exit code: 2
+    "#]],
+    );
 }

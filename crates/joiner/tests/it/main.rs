@@ -27,7 +27,7 @@ impl Display for Run {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.stdout)?;
         for line in self.stderr.lines() {
-            writeln!(f, "stderr: {line}")?;
+            writeln!(f, "{}", format!("stderr: {line}").trim_end())?;
         }
         match self.code {
             Some(0) => Ok(()),

@@ -115,7 +115,8 @@ pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
     let node = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
     let near = affinity.and_then(|affinity| affinity.pod_affinity.as_ref());
     let away = affinity.and_then(|affinity| affinity.pod_anti_affinity.as_ref());
-    let required = node.and_then(|n| n.required_during_scheduling_ignored_during_execution.as_ref());
+    let required =
+        node.and_then(|n| n.required_during_scheduling_ignored_during_execution.as_ref());
     let preferred = node
         .and_then(|n| n.preferred_during_scheduling_ignored_during_execution.as_ref())
         .into_iter()
@@ -131,13 +132,17 @@ pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
             near.and_then(|near| near.required_during_scheduling_ignored_during_execution.as_ref()),
         ),
         preferred_affinity: weighted_affinity_terms(
-            near.and_then(|near| near.preferred_during_scheduling_ignored_during_execution.as_ref()),
+            near.and_then(|near| {
+                near.preferred_during_scheduling_ignored_during_execution.as_ref()
+            }),
         ),
         anti_affinity: affinity_terms(
             away.and_then(|away| away.required_during_scheduling_ignored_during_execution.as_ref()),
         ),
         preferred_anti_affinity: weighted_affinity_terms(
-            away.and_then(|away| away.preferred_during_scheduling_ignored_during_execution.as_ref()),
+            away.and_then(|away| {
+                away.preferred_during_scheduling_ignored_during_execution.as_ref()
+            }),
         ),
         spread: spec.topology_spread_constraints.iter().flatten().map(spread).collect(),
         tolerations: tolerations(spec),
@@ -230,9 +235,9 @@ fn uses_dra(spec: &core::PodSpec) -> bool {
     let is_given = |claims: Option<usize>| claims.is_some_and(|count| count > 0);
     let containers = spec.containers.iter().chain(spec.init_containers.iter().flatten());
     is_given(spec.resource_claims.as_ref().map(Vec::len))
-        || containers.filter_map(|container| container.resources.as_ref()).any(|resources| {
-            is_given(resources.claims.as_ref().map(Vec::len))
-        })
+        || containers
+            .filter_map(|container| container.resources.as_ref())
+            .any(|resources| is_given(resources.claims.as_ref().map(Vec::len)))
 }
 
 /// Labels, none if there are none.

@@ -75,9 +75,7 @@ struct Budget {
 impl Budget {
     fn new(budget: &PodDisruptionBudget) -> Self {
         let spec = budget.spec.as_ref();
-        let is = |value: Option<&IntOrString>, text: &str| {
-            matches!(value, Some(IntOrString::String(value)) if value == text)
-        };
+        let is = |value: Option<&IntOrString>, text: &str| matches!(value, Some(IntOrString::String(value)) if value == text);
         let max_unavailable = spec.and_then(|spec| spec.max_unavailable.as_ref());
         let min_available = spec.and_then(|spec| spec.min_available.as_ref());
         let policy = spec.and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
@@ -106,7 +104,8 @@ impl<'o> Disruption<'o> {
     /// Whether a pod of a leaving node needs another place now. A pod of a `StatefulSet` does even
     /// while it terminates, since its successor has its name and comes only after it.
     pub(super) fn is_currently_reschedulable(&self, pod: &Pod) -> bool {
-        let lives_on = is_active(pod) || is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod);
+        let lives_on =
+            is_active(pod) || is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod);
         lives_on
             && !is_owned_by(pod, Owner::DaemonSet)
             && !is_owned_by(pod, Owner::Node)
@@ -173,8 +172,7 @@ impl<'o> Disruption<'o> {
 }
 
 fn is_unhealthy(pod: &Pod) -> bool {
-    let mut conditions =
-        pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == "False")
 }
 

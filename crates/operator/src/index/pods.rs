@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use joiner_core::{
     label::Labels,
     pod::{Pod, PodSpec, PodVolumes, Role},
+    resources::Resources,
 };
 use k8s_openapi::{
     api::core::v1::{self as core},
@@ -12,8 +13,7 @@ use k8s_openapi::{
 };
 
 use super::{
-    Pending,
-    convert,
+    Pending, convert,
     disruption::{Disruption, Owner, is_active, is_owned_by, is_terminal, is_terminating},
     intern::Interner,
     requests,
@@ -135,6 +135,30 @@ impl<'o> PodReader<'o> {
             volumes: self.interner.volumes(volumes),
         };
         self.named(&pod.metadata, &shared, role)
+    }
+
+    /// What the pods of a daemon set ask for and attach.
+    pub(super) fn daemon(
+        &mut self,
+        namespace: &str,
+        pod_name: &str,
+        written: &core::PodSpec,
+        requests: Resources,
+    ) -> (Arc<PodSpec>, Arc<PodVolumes>) {
+        let volumes = self.volumes.of_bound(namespace, pod_name, written);
+        let spec = convert::pod_spec(written, requests);
+        (self.interner.spec(spec), self.interner.volumes(volumes))
+    }
+
+    /// What pods that only stand for room have in common.
+    pub(super) fn virtual_pod(&mut self, metadata: &ObjectMeta, written: &core::PodSpec) -> Shared {
+        let mut spec = convert::pod_spec(written, requests::of_template(written));
+        self.spread.apply(metadata, &mut spec);
+        Shared {
+            labels: self.interner.labels(metadata.labels.as_ref()),
+            spec: self.interner.spec(spec),
+            volumes: self.interner.volumes(PodVolumes::default()),
+        }
     }
 
     /// A pod with its own name and what it shares with others.

@@ -109,7 +109,8 @@ impl<'o> VolumeIndex<'o> {
         let Some(spec) = &pod.spec else { return volumes };
         for name in claim_names(pod_name, spec) {
             let Some(claim) = self.claims.get(&(namespace, name.as_str())) else {
-                let text = format!("PersistentVolumeClaim {namespace}/{name} does not exist; create it");
+                let text =
+                    format!("PersistentVolumeClaim {namespace}/{name} does not exist; create it");
                 volumes.waiting.get_or_insert(text);
                 continue;
             };
@@ -181,7 +182,9 @@ fn not_ready(claim: &PersistentVolumeClaim, source: &Source<'_>) -> Option<Strin
         Source::Volume(volume) => {
             let name = volume.metadata.name.as_deref().unwrap_or_default();
             if volume.metadata.deletion_timestamp.is_some() {
-                return Some(format!("is bound to PersistentVolume {name}, which is being deleted"));
+                return Some(format!(
+                    "is bound to PersistentVolume {name}, which is being deleted"
+                ));
             }
             let annotations = claim.metadata.annotations.as_ref();
             let is_bound = annotations.is_some_and(|all| all.contains_key(BIND_COMPLETED));
@@ -245,7 +248,10 @@ fn of_class(class: &StorageClass) -> Vec<Requirements> {
         });
         specs.collect::<Vec<_>>()
     });
-    allowed.filter(|specs| !specs.is_empty()).map(|specs| Requirements::from_specs(&specs)).collect()
+    allowed
+        .filter(|specs| !specs.is_empty())
+        .map(|specs| Requirements::from_specs(&specs))
+        .collect()
 }
 
 /// A volume on a machine's own disk is made anew elsewhere, so the machine's name does not bind it.

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use joiner_core::plan::{PlannedClaim, Unplaced};
 use serde_json::json;
 
@@ -34,18 +36,18 @@ fn scenario(objects: Vec<serde_json::Value>) -> Scenario {
         kinds: BTreeSet::new(),
         objects,
         instance_types: json!({}),
-        flags: Default::default(),
+        flags: BTreeMap::new(),
     }
 }
 
 /// The verdict and the differences, as text.
 fn told(objects: Vec<serde_json::Value>, ours: &Checked, theirs: &[Checked]) -> String {
     let comparison = compare(&scenario(objects), ours, theirs);
-    let mut text = format!("{:?}", comparison.verdict());
+    let mut lines = vec![format!("{:?}", comparison.verdict())];
     for (difference, verdict) in &comparison.differences {
-        text += &format!("\n{verdict:?}: {difference}");
+        lines.push(format!("{verdict:?}: {difference}"));
     }
-    text
+    lines.join("\n")
 }
 
 #[test]
@@ -60,8 +62,8 @@ fn cheaper_than_the_median_is_better() {
     assert_eq!(
         told(vec![], &plan(&["a b@2.5"], ""), &runs),
         "Better\n\
-         Better: 1 machines, Karpenter [1, 2, 2]\n\
-         Better: price 2.5000, Karpenter [2.0000, 3.0000, 4.0000]"
+         Better: 1 machines, Karpenter 2 (1 to 2)\n\
+         Better: price 2.5000, Karpenter 3.0000 (2.0000 to 4.0000)"
     );
 }
 
@@ -70,7 +72,7 @@ fn dearer_than_the_median_is_worse_even_with_fewer_machines() {
     let runs = [plan(&["a@1", "b@1"], "")];
     assert_eq!(
         told(vec![], &plan(&["a b@3"], ""), &runs),
-        "Worse\nBetter: 1 machines, Karpenter [2]\nWorse: price 3.0000, Karpenter [2.0000]"
+        "Worse\nBetter: 1 machines, Karpenter 2\nWorse: price 3.0000, Karpenter 2.0000"
     );
 }
 

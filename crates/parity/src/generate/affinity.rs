@@ -79,6 +79,7 @@ pub(super) fn namespaces(world: &mut World, rng: &mut Rng) {
                 term["namespaceSelector"] = json!({"matchLabels": {"group": "blue"}});
             }
         }
-        require_pods(workload, *rng.pick(&["podAffinity", "podAntiAffinity"]), term);
+        let field = *rng.pick(&["podAffinity", "podAntiAffinity"]);
+        require_pods(workload, field, term);
     }
 }

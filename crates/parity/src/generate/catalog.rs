@@ -9,6 +9,9 @@ const RESERVATION: &str = "example.com/reservation";
 /// A device that the catalogue may offer.
 pub(super) const GPU: &str = "example.com/gpu";
 
+/// A device that only some offerings of a type have.
+const FPGA: &str = "example.com/fpga";
+
 /// An instance type.
 #[derive(Clone)]
 pub(super) struct Shape {
@@ -225,19 +228,32 @@ pub(super) fn unavailable_offerings(world: &mut World, rng: &mut Rng) {
     }
 }
 
+/// Offerings that add a device or some overhead, and in some scenarios replace what the type has.
 pub(super) fn offering_overrides(world: &mut World, rng: &mut Rng) {
+    let replace = rng.chance(25);
     for shape in &mut world.shapes {
-        let (cpus, memory) = (shape.cpus, shape.memory_gib);
+        let (cpus, memory, bare) = (shape.cpus, shape.memory_gib, shape.overhead.is_null());
         for offering in &mut shape.offerings {
             match rng.below(5) {
-                0 => offering.capacity = json!({"cpu": (cpus + cpus.div_ceil(2)).to_string()}),
-                1 => offering.capacity = json!({"memory": format!("{}Mi", memory * 768)}),
-                2 => {
-                    offering.overhead = json!({"kubeReserved": {"cpu": "200m", "memory": "300Mi"}})
+                0 if replace => {
+                    offering.capacity = json!({"cpu": (cpus + cpus.div_ceil(2)).to_string()});
+                }
+                1 if replace => {
+                    offering.capacity = json!({"memory": format!("{}Mi", memory * 768)});
+                }
+                0 | 1 => offering.capacity = json!({FPGA: rng.between(1, 3).to_string()}),
+                2 if replace || bare => {
+                    offering.overhead = json!({"kubeReserved": {"cpu": "200m", "memory": "300Mi"}});
                 }
                 _ => {}
             }
         }
+    }
+    if !replace {
+        let chosen = rng.below(world.workloads.len());
+        let resources = &mut world.workloads[chosen].pod["spec"]["containers"][0]["resources"];
+        resources["requests"][FPGA] = json!("1");
+        resources["limits"][FPGA] = json!("1");
     }
 }
 

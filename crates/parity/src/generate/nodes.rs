@@ -85,7 +85,8 @@ fn machine(world: &mut World, rng: &mut Rng, name: &str, stage: Stage) {
     let template = &pool["spec"]["template"];
     let shape = rng.pick(&world.shapes).clone();
     let zone = rng.pick(&world.zones).clone();
-    let mut labels = shape.labels(&zone, *rng.pick(&["spot", "on-demand"]));
+    let capacity_type = *rng.pick(&["spot", "on-demand"]);
+    let mut labels = shape.labels(&zone, capacity_type);
     labels[NODE_POOL] = pool["metadata"]["name"].clone();
     labels["example.com/anyclass"] = json!("default");
     for (key, value) in template["metadata"]["labels"].as_object().into_iter().flatten() {
@@ -131,7 +132,7 @@ fn machine(world: &mut World, rng: &mut Rng, name: &str, stage: Stage) {
             taints.push(json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}));
         }
         Stage::Leaving => {
-            taints.push(json!({"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}))
+            taints.push(json!({"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}));
         }
         _ => {}
     }

@@ -111,7 +111,7 @@ pub(super) fn not_to_place(world: &mut World, rng: &mut Rng) {
         2 => workload.pod["metadata"]["deletionTimestamp"] = json!("2026-03-01T00:00:00Z"),
         _ => {
             workload.pod["spec"]["resourceClaims"] =
-                json!([{"name": "device", "resourceClaimName": "device"}])
+                json!([{"name": "device", "resourceClaimName": "device"}]);
         }
     }
 }

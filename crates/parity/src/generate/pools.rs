@@ -1,6 +1,6 @@
 //! What pools say.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     catalog::GPU,
@@ -35,12 +35,10 @@ pub(super) fn several(world: &mut World, rng: &mut Rng) {
             3 => require(pool, ARCH, "In", &[*rng.pick(&["amd64", "arm64"])]),
             4 => require(pool, CAPACITY_TYPE, "In", &[*rng.pick(&["spot", "on-demand"])]),
             5 => require(pool, FAMILY, "In", &rng.pick_some(&families, 2)),
-            _ => require(
-                pool,
-                CPUS,
-                *rng.pick(&["Gt", "Lt", "Gte", "Lte"]),
-                &[*rng.pick(&["2", "4", "8"])],
-            ),
+            _ => {
+                let operator = *rng.pick(&["Gt", "Lt", "Gte", "Lte"]);
+                require(pool, CPUS, operator, &[*rng.pick(&["2", "4", "8"])]);
+            }
         }
     }
 }
@@ -76,9 +74,14 @@ pub(super) fn unusable(world: &mut World, rng: &mut Rng) {
     world.pools.push(unusable);
 }
 
+/// Pools that may be limited or weighted: those of fixed size may not.
+fn growing(world: &mut World) -> impl Iterator<Item = &mut Value> {
+    world.pools.iter_mut().filter(|pool| pool["spec"].get("replicas").is_none())
+}
+
 pub(super) fn weights(world: &mut World, rng: &mut Rng) {
     ensure(world, rng.between(2, 3));
-    for (index, pool) in world.pools.iter_mut().enumerate() {
+    for (index, pool) in growing(world).enumerate() {
         if rng.chance(80) {
             pool["spec"]["weight"] = json!(rng.between(1, 4) * 10);
         }
@@ -89,12 +92,12 @@ pub(super) fn weights(world: &mut World, rng: &mut Rng) {
 }
 
 pub(super) fn limits(world: &mut World, rng: &mut Rng) {
-    for pool in &mut world.pools {
+    for pool in growing(world) {
         match rng.below(4) {
             0 => pool["spec"]["limits"] = json!({"memory": format!("{}Gi", rng.between(8, 128))}),
             1 => {
                 pool["spec"]["limits"] =
-                    json!({"cpu": rng.between(4, 40).to_string(), "memory": "100Gi"})
+                    json!({"cpu": rng.between(4, 40).to_string(), "memory": "100Gi"});
             }
             _ => pool["spec"]["limits"] = json!({"cpu": rng.between(2, 48).to_string()}),
         }
@@ -102,7 +105,7 @@ pub(super) fn limits(world: &mut World, rng: &mut Rng) {
 }
 
 pub(super) fn node_limits(world: &mut World, rng: &mut Rng) {
-    for pool in &mut world.pools {
+    for pool in growing(world) {
         pool["spec"]["limits"]["nodes"] = json!(rng.between(1, 5).to_string());
     }
 }

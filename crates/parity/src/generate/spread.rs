@@ -90,8 +90,8 @@ pub(super) fn policies(world: &mut World, rng: &mut Rng) {
 /// Two revisions of one workload, each of which is to be spread by itself.
 pub(super) fn match_label_keys(world: &mut World, rng: &mut Rng) {
     let chosen = rng.below(world.workloads.len());
-    let mut constraint =
-        constraint(&world.workloads[chosen], *rng.pick(&[ZONE, HOSTNAME]), &[1], rng);
+    let key = *rng.pick(&[ZONE, HOSTNAME]);
+    let mut constraint = constraint(&world.workloads[chosen], key, &[1], rng);
     constraint["matchLabelKeys"] = json!(["revision", "absent"]);
     let workload = &mut world.workloads[chosen];
     workload.replicas = workload.replicas.clamp(2, 9);

@@ -12,6 +12,7 @@ const DRIVER: &str = "csi.example.com";
 fn mount(
     world: &mut World,
     chosen: usize,
+    prefix: &str,
     shared: bool,
     claim: impl Fn(&str) -> (Value, Option<Value>),
 ) {

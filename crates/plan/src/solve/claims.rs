@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     amounts,
-    bits::SparseBits,
+    bits::{SparseBits, ones},
     labels::ReqId,
     template::RowSetId,
 };
@@ -38,6 +38,9 @@ pub(crate) struct Claims<'s> {
     /// What the pods of each claim request, claim after claim.
     requests: Vec<i64>,
     width: usize,
+    order: ClaimOrder,
+    turns: Vec<Turn>,
+    joined: i64,
     /// Claims of one template and one set of requirements are of one sort.
     pub(crate) sorts: Vec<Sort>,
     sort_lookup: FxHashMap<(usize, ReqId), usize>,
@@ -48,7 +51,119 @@ pub(crate) struct Claims<'s> {
 pub(crate) struct Sort {
     pub(crate) template: usize,
     pub(crate) requirements: ReqId,
-    pub(crate) by_pods: BTreeMap<u32, SparseBits>,
+    pub(crate) by_pods: BTreeMap<u32, Level>,
+}
+
+/// Claims of one sort that have the same number of pods.
+#[derive(Debug, Default)]
+pub(crate) struct Level {
+    members: SparseBits,
+    count: usize,
+    /// The members as they came. Claims that have left stay in the list until they are in the way.
+    arrivals: Vec<u32>,
+}
+
+/// Decides among claims with the same number of pods; the lowest is asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Turn(i64);
+
+/// Which of the claims with equally many pods is asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum ClaimOrder {
+    /// The one opened first.
+    #[default]
+    Opening,
+    /// The one that got its last pod last; new claims queue up behind each other.
+    ///
+    /// COMPAT: upstream leaves the order open, but this is what sorting its list anew for every pod comes to as long as
+    /// the list is short.
+    LastJoined,
+}
+
+/// Up to this many claims are sorted outright; of more, the first one in turn that will do is usually near.
+const FEW: usize = 64;
+
+/// How many claims are looked up at a time where there are many.
+const BATCH: usize = 8;
+
+impl Level {
+    fn insert(&mut self, claim: usize) {
+        self.members.insert(claim);
+        self.count += 1;
+        self.arrivals.push(claim as u32);
+    }
+
+    fn remove(&mut self, claim: usize) {
+        self.members.remove(claim);
+        self.count -= 1;
+        if self.arrivals.len() > 2 * self.count + FEW {
+            let members = &self.members;
+            self.arrivals.retain(|claim| members.contains(*claim as usize));
+        }
+    }
+
+    /// The next claims in turn, from `cursor` (at first 0) on, that `refused` (a mask of 64 claims, by position) does not rule out.
+    /// An empty answer is the end.
+    pub(crate) fn next(
+        &self,
+        pods: u32,
+        cursor: &mut usize,
+        claims: &Claims<'_>,
+        refused: impl Fn(usize) -> u64,
+    ) -> Vec<(Turn, usize)> {
+        let turns = &claims.turns;
+        if claims.order == ClaimOrder::Opening {
+            return self.next_opened(cursor, turns, refused);
+        }
+        if *cursor == 0 {
+            let open = |(word, bits): &(u32, u64)| bits & !refused(*word as usize);
+            let mut few: Vec<(Turn, usize)> = Vec::new();
+            for entry in self.members.words() {
+                few.extend(ones(open(entry)).map(|bit| {
+                    let claim = entry.0 as usize * 64 + bit;
+                    (turns[claim], claim)
+                }));
+                if few.len() > FEW {
+                    break;
+                }
+            }
+            if few.len() <= FEW {
+                *cursor = self.arrivals.len();
+                few.sort_unstable();
+                return few;
+            }
+        }
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH && *cursor < self.arrivals.len() {
+            // First come, first asked for new claims; last come, first asked for others.
+            let at = if pods == 1 { *cursor } else { self.arrivals.len() - 1 - *cursor };
+            *cursor += 1;
+            let claim = self.arrivals[at] as usize;
+            let open = refused(claim / 64) >> (claim % 64) & 1 == 0;
+            if open && self.members.contains(claim) {
+                batch.push((turns[claim], claim));
+            }
+        }
+        batch
+    }
+
+    fn next_opened(
+        &self,
+        cursor: &mut usize,
+        turns: &[Turn],
+        refused: impl Fn(usize) -> u64,
+    ) -> Vec<(Turn, usize)> {
+        let mut batch = Vec::new();
+        while let Some((word, bits)) = self.members.words().get(*cursor).filter(|_| batch.is_empty()) {
+            *cursor += 1;
+            let open = bits & !refused(*word as usize);
+            batch.extend(ones(open).map(|bit| {
+                let claim = *word as usize * 64 + bit;
+                (turns[claim], claim)
+            }));
+        }
+        batch
+    }
 }
 
 /// How a pod joins a claim.
@@ -61,8 +176,17 @@ pub(crate) struct Joining {
 }
 
 impl<'s> Claims<'s> {
-    pub(crate) fn new(width: usize) -> Self {
-        Self { all: Vec::new(), requests: Vec::new(), width, sorts: Vec::new(), sort_lookup: FxHashMap::default() }
+    pub(crate) fn new(width: usize, order: ClaimOrder) -> Self {
+        Self {
+            all: Vec::new(),
+            requests: Vec::new(),
+            width,
+            order,
+            turns: Vec::new(),
+            joined: 0,
+            sorts: Vec::new(),
+            sort_lookup: FxHashMap::default(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -92,6 +216,7 @@ impl<'s> Claims<'s> {
             place: None,
         });
         self.requests.resize(self.all.len() * self.width, 0);
+        self.turns.push(Turn(self.turns.len() as i64));
         self.all.len() - 1
     }
 
@@ -115,7 +240,11 @@ impl<'s> Claims<'s> {
         entry.rows = joining.rows;
         entry.reserved = joining.reserved;
         self.close(claim);
+        self.joined += 1;
         let entry = &self.all[claim];
+        if entry.pods.len() > 1 && self.order == ClaimOrder::LastJoined {
+            self.turns[claim] = Turn(-self.joined);
+        }
         let (template, requirements, pods) = (entry.template, entry.requirements, entry.pods.len() as u32);
         let sort = *self.sort_lookup.entry((template, requirements)).or_insert_with(|| {
             self.sorts.push(Sort { template, requirements, by_pods: BTreeMap::new() });
@@ -129,9 +258,9 @@ impl<'s> Claims<'s> {
     pub(crate) fn close(&mut self, claim: usize) {
         let Some((sort, pods)) = self.all[claim].place.take() else { return };
         let by_pods = &mut self.sorts[sort].by_pods;
-        if let Some(claims) = by_pods.get_mut(&pods) {
-            claims.remove(claim);
-            if claims.is_empty() {
+        if let Some(level) = by_pods.get_mut(&pods) {
+            level.remove(claim);
+            if level.count == 0 {
                 by_pods.remove(&pods);
             }
         }

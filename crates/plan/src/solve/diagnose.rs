@@ -4,16 +4,17 @@
 
 use joiner_core::{
     label,
-    pod::PodSpec,
+    pod::{Pod, PodSpec},
     pool::{NodePool, Readiness},
     reason::{Reason, ReasonId},
     requirement::{Incompatible, Requirements},
-    resources::PODS,
+    resources::{CPU, NODES, PODS},
+    settings::MinValuesPolicy,
     taint::first_untolerated,
 };
 
 use super::{
-    Refusal, Solver,
+    Refusal, Solver, Usable,
     bits::Bits,
     class::Variant,
     labels::{Key, ReqId},
@@ -26,21 +27,19 @@ use super::{
 /// apart, in thousandths of what was missing.
 type Nearness = (u8, i64);
 
+/// A refusal.
+type Refused = (Nearness, Reason);
+
 impl<'s> Solver<'s> {
     /// The reasons of every pool, nearest miss first.
-    pub(crate) fn reasons(&mut self, class: usize, refusal: Refusal) -> Vec<Reason> {
+    pub(crate) fn reasons(&mut self, pod: u32, refusal: Refusal) -> Vec<Reason> {
         if refusal == Refusal::Reserved {
-            let reason = Reason::new(
-                ReasonId::WaitingReservation,
-                "one or more instance types with compatible reserved offerings are available, but could not be \
-                 reserved; the pod waits until one is free",
-            );
-            return vec![reason];
+            return vec![waiting_for_reservation()];
         }
         let mut found: Vec<(Nearness, usize, Reason)> = Vec::new();
         for (order, pool) in self.pools_in_order().into_iter().enumerate() {
-            if let Err((nearness, reason)) = self.verdict(class, pool) {
-                found.push((nearness, order, reason.in_pool(&pool.name).with("nodePool", &pool.name)));
+            if let Err((nearness, reason)) = self.verdict(pod, pool) {
+                found.push((nearness, order, reason.in_pool(&pool.name)));
             }
         }
         found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
@@ -49,64 +48,96 @@ impl<'s> Solver<'s> {
 
     /// What a new machine of each pool would say to a pod.
     pub(crate) fn pool_verdicts(&mut self, pod: u32) -> Vec<(String, Option<Reason>)> {
-        let class = self.classes.of_pod[pod as usize] as usize;
         let pools = self.pools_in_order();
         pools
             .into_iter()
             .map(|pool| {
-                let refusal = self.verdict(class, pool).err();
+                let refusal = self.verdict(pod, pool).err();
                 (pool.name.clone(), refusal.map(|(_, reason)| reason.in_pool(&pool.name)))
             })
             .collect()
     }
 
+    /// Why pools make no machines for anybody, in order of name.
+    pub(crate) fn unusable_pools(&self) -> Vec<Reason> {
+        let mut pools = self.pools_in_order();
+        pools.sort_by(|a, b| a.name.cmp(&b.name));
+        pools
+            .into_iter()
+            .filter_map(|pool| Some(self.usable_template(pool).err()?.1.in_pool(&pool.name)))
+            .collect()
+    }
+
     /// Pools that pods can go to in the order they are tried, then the others that are not static.
-    pub(crate) fn pools_in_order(&self) -> Vec<&'s NodePool> {
+    fn pools_in_order(&self) -> Vec<&'s NodePool> {
         let mut pools = self.snapshot.usable_pools();
         let others = self.snapshot.pools.iter();
-        pools.extend(others.filter(|pool| !pool.is_static && pool.readiness != Readiness::Ready));
+        let mut others: Vec<&NodePool> =
+            others.filter(|pool| !pool.is_static && pool.readiness != Readiness::Ready).collect();
+        others.sort_by(|a, b| a.name.cmp(&b.name));
+        pools.extend(others);
         pools
     }
 
-    /// Whether a new machine of `pool` would take a pod of `class` that has given up all its preferences.
-    pub(crate) fn verdict(&mut self, class: usize, pool: &NodePool) -> Result<(), (Nearness, Reason)> {
-        match &pool.readiness {
-            Readiness::Ready => {}
-            Readiness::NotReady(why) => {
-                return Err(((0, 0), Reason::new(ReasonId::PoolNotReady, format!("pool {:?} is not ready: {why}", pool.name))));
-            }
-            Readiness::Deleting => {
-                let message = format!("pool {:?} is being deleted", pool.name);
-                return Err(((0, 0), Reason::new(ReasonId::PoolNotReady, message)));
-            }
-        }
-        let Some(template) = self.templates.iter().position(|template| template.pool.name == pool.name) else {
-            let message = format!("pool {:?} has no instance types", pool.name);
-            return Err(((1, 0), Reason::new(ReasonId::PoolNoTypes, message)));
-        };
-        if !self.usable[template] {
-            let message = format!(
-                "nodepool requirements filtered out all available instance types: nothing is left of the {} types of \
-                 pool {:?}",
-                self.templates[template].types.len(),
-                pool.name
-            );
-            return Err(((1, 0), Reason::new(ReasonId::PoolNoTypes, message)));
-        }
+    /// Whether a new machine of `pool` would take a pod that has given up all its preferences: looks for the first thing
+    /// that leaves nothing of the pool's types.
+    fn verdict(&mut self, pod: u32, pool: &NodePool) -> Result<(), Refused> {
+        let template = self.usable_template(pool)?;
+        let class = self.classes.of_pod[pod as usize] as usize;
+        let pod = &self.snapshot.pods[pod as usize];
         let last = self.classes.all[class].variants.len() - 1;
-        let spec = &*self.classes.all[class].example.spec;
         self.taints(class, last, pool)?;
         let joined = self.requirements(class, last, template)?;
-        let rows = self.shapes(class, template, &joined)?;
-        self.ports(spec, template)?;
-        self.volumes(class, template, &rows)?;
-        self.min_values(class, template, &joined)?;
+        let rows = self.large_enough(class, template, &joined)?;
+        let rows = self.with_ports(&pod.spec, template, rows)?;
+        let rows = self.with_volumes(pod, template, &rows)?;
+        self.min_values(template, &joined, &rows)?;
         let options = self.domains(class, last, template, &joined)?;
-        self.settled(class, template, &options)?;
-        self.limits(class, template, &options, &rows)
+        self.settled(class, template, &options, &rows)?;
+        self.limits(template, &options, &rows)?;
+        match self.join(pod, class, template, None, &options) {
+            Ok(_) => Ok(()),
+            Err(refusal) if refusal.reserved => Err(((11, 0), waiting_for_reservation())),
+            Err(_) => {
+                let message = format!("no instance type of pool {:?} meets everything at once", pool.name);
+                Err(((10, 0), Reason::new(ReasonId::ShapeTooSmall, message)))
+            }
+        }
     }
 
-    fn taints(&self, class: usize, variant: usize, pool: &NodePool) -> Result<(), (Nearness, Reason)> {
+    /// The template of a pool that machines can be made from.
+    fn usable_template(&self, pool: &NodePool) -> Result<usize, Refused> {
+        let not_ready = |why: String| Err(((0, 0), Reason::new(ReasonId::PoolNotReady, why)));
+        match &pool.readiness {
+            Readiness::Ready => {}
+            Readiness::NotReady(why) => return not_ready(format!("pool {:?} is not ready: {why}", pool.name)),
+            Readiness::Deleting => return not_ready(format!("pool {:?} is being deleted", pool.name)),
+        }
+        let no_types = |why: String| Err(((1, 0), Reason::new(ReasonId::PoolNoTypes, why)));
+        let Some(index) = self.templates.iter().position(|template| template.pool.name == pool.name) else {
+            return no_types(format!("pool {:?} has no instance types", pool.name));
+        };
+        let template = &self.templates[index];
+        match &self.usable[index] {
+            Usable::Yes => Ok(index),
+            Usable::Contradiction(key) => no_types(format!(
+                "nodepool requirements filtered out all available instance types: pool {:?} sets the label {key:?} to a \
+                 value that its own requirements rule out",
+                pool.name
+            )),
+            Usable::NoTypes => no_types(format!(
+                "nodepool requirements filtered out all available instance types: nothing is left of the {} types of \
+                 pool {:?}",
+                template.types.len(),
+                pool.name
+            )),
+            Usable::ShortOfMinValues(key, achieved) => {
+                Err(self.short_of_min_values(index, template.requirements, *key, *achieved))
+            }
+        }
+    }
+
+    fn taints(&self, class: usize, variant: usize, pool: &NodePool) -> Result<(), Refused> {
         let tolerations = &self.classes.all[class].variants[variant].tolerations;
         let Some(taint) = first_untolerated(&pool.taints, tolerations) else { return Ok(()) };
         let reason = Reason::new(
@@ -122,7 +153,7 @@ impl<'s> Solver<'s> {
         class: usize,
         variant: usize,
         template: usize,
-    ) -> Result<Vec<ReqId>, (Nearness, Reason)> {
+    ) -> Result<Vec<ReqId>, Refused> {
         let own = template_requirements(self.templates[template].pool);
         let wanted = self.classes.all[class].variants[variant].wanted.strict;
         let well_known = &self.snapshot.catalog.well_known;
@@ -136,19 +167,12 @@ impl<'s> Solver<'s> {
         let joins: Vec<ReqId> =
             alternatives.iter().filter_map(|volumes| self.labels.join(joined, *volumes)).collect();
         if joins.is_empty() {
-            let wanted: Vec<String> =
-                alternatives.iter().map(|volumes| self.labels.decode(*volumes).to_string()).collect();
-            let message = format!(
-                "incompatible volume requirements: the pod's volumes need {}, which pool {:?} does not allow",
-                wanted.join(" or "),
-                self.templates[template].pool.name
-            );
-            return Err(((5, 0), Reason::new(ReasonId::ZoneVolume, message).with("volumes", wanted.join(" or "))));
+            return Err(self.zone_volume(template, &alternatives));
         }
         Ok(joins)
     }
 
-    fn incompatible(&self, template: usize, why: &Incompatible) -> (Nearness, Reason) {
+    fn incompatible(&self, template: usize, why: &Incompatible) -> Refused {
         let pool = &self.templates[template].pool.name;
         let message = format!("incompatible requirements with pool {pool:?}: {why}");
         match why {
@@ -165,32 +189,40 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// The rows that the requirements leave, of which one must be large enough.
-    fn shapes(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Result<Bits, (Nearness, Reason)> {
+    /// The rows that the requirements leave and that are large enough.
+    fn large_enough(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Result<Bits, Refused> {
         let mut rows = Bits::new();
         for option in joined {
             rows = rows.or(&self.templates[template].meeting(*option, &self.labels));
         }
         if rows.is_empty() {
-            return Err(self.no_type_meets(template, joined));
+            return Err(self.no_type_meets(class, template, joined));
         }
         let requests = &self.classes.all[class].requests;
-        let template = &self.templates[template];
-        if rows.iter().any(|row| template.room_of_row(row).iter().zip(requests).all(|(room, need)| need <= room)) {
-            return Ok(rows);
-        }
-        Err(self.too_small(class, template.pool, &rows))
+        let room = |row| self.templates[template].room_of_row(row).iter();
+        let fitting = rows.filtered(|row| room(row).zip(requests).all(|(room, need)| need <= room));
+        if fitting.is_empty() { Err(self.too_small(class, template, &rows)) } else { Ok(fitting) }
     }
 
     /// No type meets the requirements, or none that does is offered: says which.
-    fn no_type_meets(&self, template: usize, joined: &[ReqId]) -> (Nearness, Reason) {
+    fn no_type_meets(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Refused {
+        if let Some(refused) = self.volumes_elsewhere(class, template) {
+            return refused;
+        }
         let template = &self.templates[template];
         let wanted: Vec<Requirements> = joined.iter().map(|id| self.labels.decode(*id)).collect();
         let types = || template.types.iter().map(|info| info.instance_type);
         let meets = |wanted: &Requirements| types().any(|t| t.requirements.intersects(wanted).is_ok());
         let shown = |wanted: &Requirements| {
             let mut shown = wanted.clone();
-            for assumed in [label::HOSTNAME, label::REGISTERED, label::INITIALIZED, label::NODE_POOL] {
+            let class = &template.pool.node_class;
+            for assumed in [
+                label::HOSTNAME,
+                label::REGISTERED,
+                label::INITIALIZED,
+                label::NODE_POOL,
+                &label::node_class(&class.group, &class.kind),
+            ] {
                 shown.remove(assumed);
             }
             shown.to_string()
@@ -229,110 +261,138 @@ impl<'s> Solver<'s> {
         ((4, 0), reason)
     }
 
-    /// Says of which resource the largest type has too little, and by how much.
-    fn too_small(&self, class: usize, pool: &NodePool, rows: &Bits) -> (Nearness, Reason) {
+    /// Whether types would do if the volumes were elsewhere.
+    fn volumes_elsewhere(&mut self, class: usize, template: usize) -> Option<Refused> {
         let class = &self.classes.all[class];
-        let Some(template) = self.templates.iter().find(|template| template.pool.name == pool.name) else {
-            return ((6, 0), Reason::new(ReasonId::ShapeTooSmall, "no instance type has enough resources"));
-        };
+        let wanted = class.variants.last()?.wanted.strict;
+        let alternatives = class.volume_alternatives.clone();
+        let without = self.labels.join(self.templates[template].requirements, wanted)?;
+        let offered = !self.templates[template].meeting(without, &self.labels).is_empty();
+        (offered && alternatives != [ReqId::ANY]).then(|| self.zone_volume(template, &alternatives))
+    }
+
+    fn zone_volume(&self, template: usize, alternatives: &[ReqId]) -> Refused {
+        let wanted: Vec<String> =
+            alternatives.iter().map(|volumes| self.labels.decode(*volumes).to_string()).collect();
+        let wanted = wanted.join(" or ");
+        let message = format!(
+            "incompatible volume requirements: the pod's volumes need {wanted}, where pool {:?} has no machines",
+            self.templates[template].pool.name
+        );
+        ((5, 0), Reason::new(ReasonId::ZoneVolume, message).with("volumes", wanted))
+    }
+
+    /// Says of which resource the largest type has too little, and by how much.
+    fn too_small(&self, class: usize, template: usize, rows: &Bits) -> Refused {
+        let class = &self.classes.all[class];
+        let template = &self.templates[template];
+        let pool = &template.pool.name;
         let largest = |column: usize| rows.iter().map(|row| template.room_of_row(row)[column]).max().unwrap_or(0);
-        let short: Vec<(usize, i64, i64)> = (0..self.columns.len())
+        let lacking = |(column, need, room): (usize, i64, i64)| {
+            let share = i128::from(need - room) * 1000 / i128::from(need.max(1));
+            (i64::try_from(share).unwrap_or(i64::MAX), column, room)
+        };
+        // Of several resources the one that is furthest from enough is named.
+        let worst = (0..self.columns.len())
             .map(|column| (column, class.requests[column], largest(column)))
             .filter(|(_, need, room)| need > room)
-            .collect();
-        let Some((column, need, room)) = short.first().copied() else {
+            .map(lacking)
+            .max_by_key(|(share, column, _)| (*share, std::cmp::Reverse(self.columns.name(*column))));
+        let Some((share, column, room)) = worst else {
             let message = format!(
-                "no instance type of pool {:?} has enough resources: each of {} is there, but no single type has all \
-                 of it",
-                pool.name, class.example.spec.requests
+                "no instance type of pool {pool:?} has enough resources: each of {} is there, but no single type has \
+                 all of it",
+                class.example.spec.requests
             );
             return ((6, -1), Reason::new(ReasonId::ShapeTooSmall, message));
         };
         let name = self.columns.name(column);
-        let need_shown = class.example.spec.requests.get(name);
-        let room_shown = self.columns.quantity(column, room.max(0), need_shown);
-        let missing = need_shown - room_shown;
+        let need = class.example.spec.requests.get(name);
+        let left = self.columns.quantity(column, room.max(0), need);
+        let missing = need - left;
         let id = if name == PODS { ReasonId::ShapePodsMax } else { ReasonId::ShapeTooSmall };
-        let message = if room <= 0 {
-            format!("no instance type of pool {:?} has enough resources: none has {name}, the pod needs {need_shown}", pool.name)
-        } else {
-            let typo = if name == joiner_core::resources::CPU && need_shown.as_f64() >= 1e6 {
+        let anywhere = template.types_of(rows).iter().any(|t| template.types[*t].capacity[column] > 0);
+        let message = if anywhere {
+            let typo = if name == CPU && need.as_f64() >= 1e6 {
                 " (CPU request >= 1 Million, m vs M typo?)"
             } else {
                 ""
             };
             format!(
-                "no instance type of pool {:?} has enough resources: the largest leaves {name} {room_shown} besides \
-                 daemons, the pod needs {need_shown}, {missing} more{typo}",
-                pool.name
+                "no instance type of pool {pool:?} has enough resources: the largest leaves {name} {left} besides \
+                 daemons, the pod needs {need}, {missing} more{typo}"
             )
+        } else {
+            format!("no instance type of pool {pool:?} has enough resources: none has {name}, the pod needs {need}")
         };
-        let nearness = -(i128::from(need - room) * 1000 / i128::from(need.max(1))) as i64;
         let reason = Reason::new(id, message)
             .with("resource", name)
-            .with("requested", need_shown)
-            .with("largest", room_shown)
+            .with("requested", need)
+            .with("largest", left)
             .with("missing", missing);
-        ((6, nearness), reason)
+        ((6, -share), reason)
     }
 
-    fn ports(&mut self, spec: &PodSpec, template: usize) -> Result<(), (Nearness, Reason)> {
+    fn with_ports(&mut self, spec: &PodSpec, template: usize, rows: Bits) -> Result<Bits, Refused> {
         let template = &mut self.templates[template];
-        let rows = template.rows_with_ports(RowSetId::ALL, spec);
-        if !template.row_set(rows).is_empty() {
-            return Ok(());
+        let free = template.rows_with_ports(RowSetId::ALL, spec);
+        let left = rows.and(template.row_set(free));
+        if !left.is_empty() {
+            return Ok(left);
         }
         let ports: Vec<String> = spec.host_ports.iter().map(ToString::to_string).collect();
         let message = format!(
-            "a daemon has taken a host port on every machine of pool {:?}: the pod wants {}",
+            "a daemon has taken a host port on every machine of pool {:?} that would fit: the pod wants {}",
             template.pool.name,
             ports.join(", ")
         );
         Err(((7, 0), Reason::new(ReasonId::HostPortTaken, message).with("ports", ports.join(","))))
     }
 
-    fn volumes(&self, class: usize, template: usize, rows: &Bits) -> Result<(), (Nearness, Reason)> {
-        let attached = super::count_by_driver(self.classes.all[class].example);
+    fn with_volumes(&self, pod: &Pod, template: usize, rows: &Bits) -> Result<Bits, Refused> {
+        let attached = super::count_by_driver(pod);
         let template = &self.templates[template];
-        let count = attached.iter().map(|(driver, count)| (*driver, *count));
-        if !template.with_volumes(rows, count).is_empty() {
-            return Ok(());
+        let left = template.with_volumes(rows, attached.iter().map(|(driver, count)| (*driver, *count)));
+        if !left.is_empty() {
+            return Ok(left);
         }
         let wanted: Vec<String> = attached.iter().map(|(driver, n)| format!("{n} of {driver}")).collect();
         let message = format!(
-            "no instance type of pool {:?} can attach the pod's volumes besides those of daemons: {}",
+            "no instance type of pool {:?} that would fit can attach the pod's volumes besides those of daemons: {}",
             template.pool.name,
             wanted.join(", ")
         );
         Err(((7, 0), Reason::new(ReasonId::VolumeLimit, message).with("volumes", wanted.join(","))))
     }
 
-    fn min_values(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Result<(), (Nearness, Reason)> {
-        if self.settings.min_values == joiner_core::settings::MinValuesPolicy::BestEffort {
+    fn min_values(&mut self, template: usize, joined: &[ReqId], rows: &Bits) -> Result<(), Refused> {
+        if self.settings.min_values == MinValuesPolicy::BestEffort {
             return Ok(());
         }
-        let requests = self.classes.all[class].requests.clone();
-        let mut last = None;
+        let mut refused = None;
         for option in joined {
-            let template = &mut self.templates[template];
-            let rows = template.remaining(*option, RowSetId::ALL, &requests, &self.labels);
-            let short = template.short_of_min_values(*option, &template.types_of(&rows), &self.labels);
-            let Some((key, achieved)) = short.first().copied() else { return Ok(()) };
-            last = Some((key, achieved, *option));
+            let left = self.templates[template].meeting(*option, &self.labels).and(rows);
+            let types = self.templates[template].types_of(&left);
+            let short = self.templates[template].short_of_min_values(*option, &types, &self.labels);
+            let Some((key, achieved)) = short.first() else { return Ok(()) };
+            refused = Some(self.short_of_min_values(template, *option, *key, *achieved));
         }
-        let Some((key, achieved, option)) = last else { return Ok(()) };
+        refused.map_or(Ok(()), Err)
+    }
+
+    fn short_of_min_values(&self, template: usize, requirements: ReqId, key: Key, achieved: u32) -> Refused {
         let name = self.labels.key_name(key);
-        let min = self.labels.get(option, key).and_then(super::labels::Req::min_values).unwrap_or(0);
+        let min = self.labels.get(requirements, key).and_then(super::labels::Req::min_values).unwrap_or(0);
         let message = format!(
-            "minValues requirement is not met for label {name:?}: pool {:?} wants {min} values, the types that fit the \
-             pod have {achieved}",
+            "minValues requirement is not met for label {name:?}: pool {:?} wants {min} values, the types that would \
+             fit have {achieved}",
             self.templates[template].pool.name
         );
         let reason = Reason::new(ReasonId::MinValuesUnmet, message)
             .with("key", name)
             .with("minValues", min)
             .with("achieved", achieved);
-        Err(((8, 0), reason))
+        ((8, 0), reason)
     }
 
     /// The ways in which the machine could settle for domains.
@@ -342,7 +402,7 @@ impl<'s> Solver<'s> {
         variant: usize,
         template: usize,
         joined: &[ReqId],
-    ) -> Result<Vec<ReqId>, (Nearness, Reason)> {
+    ) -> Result<Vec<ReqId>, Refused> {
         let variant: &Variant = &self.classes.all[class].variants[variant];
         for used in &variant.host_uses {
             if !self.topology.group(used.group).allows_new_host(used.selects_self) {
@@ -351,7 +411,13 @@ impl<'s> Solver<'s> {
         }
         let mut options = Vec::new();
         for requirements in joined {
-            options.extend(settle_domains(variant, *requirements, &self.topology, &mut self.labels));
+            options.extend(settle_domains(
+                variant,
+                *requirements,
+                self.choices,
+                &self.topology,
+                &mut self.labels,
+            ));
         }
         if !options.is_empty() {
             return Ok(options);
@@ -421,13 +487,9 @@ impl<'s> Solver<'s> {
     }
 
     /// Whether a type that fits is offered in one of the domains the machine could settle for.
-    fn settled(&mut self, class: usize, template: usize, options: &[ReqId]) -> Result<(), (Nearness, Reason)> {
-        let requests = self.classes.all[class].requests.clone();
-        let fits = options.iter().any(|option| {
-            let rows = self.templates[template].remaining(*option, RowSetId::ALL, &requests, &self.labels);
-            !rows.is_empty()
-        });
-        if fits {
+    fn settled(&mut self, class: usize, template: usize, options: &[ReqId], rows: &Bits) -> Result<(), Refused> {
+        let offered = |option: &ReqId| self.templates[template].meeting(*option, &self.labels).intersects(rows);
+        if options.iter().any(offered) {
             return Ok(());
         }
         let last = self.classes.all[class].variants.last();
@@ -438,42 +500,26 @@ impl<'s> Solver<'s> {
                 let message = format!("{}; where the pod may go, no type that fits is offered", reason.message);
                 ((9, 0), Reason { message, ..reason })
             }
-            None => self.no_type_meets(template, options),
+            None => self.no_type_meets(class, template, options),
         })
     }
 
-    fn limits(
-        &mut self,
-        class: usize,
-        template: usize,
-        options: &[ReqId],
-        rows: &Bits,
-    ) -> Result<(), (Nearness, Reason)> {
+    fn limits(&mut self, template: usize, options: &[ReqId], rows: &Bits) -> Result<(), Refused> {
         let pool = self.templates[template].pool;
-        let remaining = &mut self.remaining[template];
-        if remaining.out_of_nodes() {
-            let message = format!(
-                "node limits have been exhausted for pool {:?}: it may have {} machines",
-                pool.name,
-                pool.limits.get(joiner_core::resources::NODES)
-            );
-            let reason = Reason::new(ReasonId::PoolLimitReached, message)
-                .with("resource", joiner_core::resources::NODES)
-                .with("limit", pool.limits.get(joiner_core::resources::NODES));
-            return Err(((10, 0), reason));
-        }
-        let within = remaining.rows(&mut self.templates[template]).unwrap_or(RowSetId::ALL);
-        let requests = self.classes.all[class].requests.clone();
-        let fits = |solver: &mut Self, base| {
-            options.iter().any(|option| {
-                !solver.templates[template].remaining(*option, base, &requests, &solver.labels).is_empty()
-            })
+        let Some(within) = self.remaining[template].rows(&mut self.templates[template]) else {
+            let limit = pool.limits.get(NODES);
+            let message =
+                format!("node limits have been exhausted for pool {:?}: it may have {limit} machines", pool.name);
+            let reason = Reason::new(ReasonId::PoolLimitReached, message);
+            return Err(((10, 0), reason.with("resource", NODES).with("limit", limit)));
         };
-        if fits(self, within) {
+        let within = rows.and(self.templates[template].row_set(within));
+        let offered = |option: &ReqId| self.templates[template].meeting(*option, &self.labels).intersects(&within);
+        if options.iter().any(offered) {
             return Ok(());
         }
-        let types = self.templates[template].types_of(rows);
-        let infos = types.iter().map(|t| &self.templates[template].types[*t]);
+        let template_types = &self.templates[template];
+        let infos = template_types.types_of(rows).into_iter().map(|t| &template_types.types[t]);
         let exceeded = infos.filter_map(|info| self.remaining[template].exceeded_by(info)).next();
         let mut reason = Reason::new(
             ReasonId::PoolLimitReached,
@@ -488,4 +534,12 @@ impl<'s> Solver<'s> {
         }
         Err(((10, 0), reason))
     }
+}
+
+fn waiting_for_reservation() -> Reason {
+    Reason::new(
+        ReasonId::WaitingReservation,
+        "one or more instance types with compatible reserved offerings are available, but could not be reserved; the \
+         pod waits until one is free",
+    )
 }

@@ -33,8 +33,8 @@ struct Shape {
     annotations: [Arc<Labels>; 2],
     daemon_overhead: Resources,
     price: f64,
-    /// Keys whose `minValues` the types, cut to the maximum, no longer reach.
-    short_of_min_values: Vec<String>,
+    /// Keys whose `minValues` the types, cut to the maximum, no longer reach, and how many values they have.
+    short_of_min_values: Vec<(String, u32)>,
 }
 
 /// Finishes claims, sharing what they have in common.
@@ -57,18 +57,7 @@ impl<'s> Solver<'s> {
                 plan.claims.push(claim);
                 continue;
             }
-            let reason = Reason::new(
-                ReasonId::MinValuesUnmet,
-                format!(
-                    "pod didn't schedule because pool {:?} couldn't meet minValues requirements: the {} cheapest \
-                     types have too few values of {}",
-                    claim.node_pool,
-                    self.settings.instance_types_max,
-                    short.join(", ")
-                ),
-            )
-            .in_pool(&claim.node_pool)
-            .with("keys", short.join(","));
+            let reason = self.cut_short(&claim.node_pool, &short[0]);
             plan.unschedulable.extend(claim.pods.into_iter().map(|pod| unplaced(pod, vec![reason.clone()])));
         }
         for candidate in self.nodes.active().filter(|candidate| !candidate.pods.is_empty()) {
@@ -78,23 +67,45 @@ impl<'s> Solver<'s> {
                 pods: candidate.pods.iter().map(|pod| self.pod(*pod).key()).collect(),
             });
         }
-        let mut reasons: FxHashMap<(u32, bool), Vec<Reason>> = FxHashMap::default();
+        let mut known: FxHashMap<(u32, bool), Vec<Reason>> = FxHashMap::default();
         for (pod, refusal) in refused {
             let class = self.classes.of_pod[*pod as usize];
             let waits = *refusal == Refusal::Reserved;
-            let reasons =
-                reasons.entry((class, waits)).or_insert_with(|| self.reasons(class as usize, *refusal)).clone();
+            // What is true of one pod of a class is true of all, but for the volumes each attaches.
+            let reasons = if self.pod(*pod).volumes.attached.is_empty() {
+                known.entry((class, waits)).or_insert_with(|| self.reasons(*pod, *refusal)).clone()
+            } else {
+                self.reasons(*pod, *refusal)
+            };
             let unplaced = unplaced(self.pod(*pod).key(), reasons);
             if waits { plan.deferred.push(unplaced) } else { plan.unschedulable.push(unplaced) }
         }
         plan
     }
 
+    fn cut_short(&self, pool: &str, (key, achieved): &(String, u32)) -> Reason {
+        let template = self.templates.iter().find(|template| template.pool.name == pool);
+        let min = template
+            .and_then(|template| self.labels.get(template.requirements, self.labels.known_key(key)?))
+            .and_then(super::labels::Req::min_values)
+            .unwrap_or_default();
+        let message = format!(
+            "pod didn't schedule because pool {pool:?} couldn't meet minValues requirements: the {} cheapest types have \
+             {achieved} values of {key}, {min} are wanted",
+            self.settings.instance_types_max
+        );
+        Reason::new(ReasonId::MinValuesUnmet, message)
+            .in_pool(pool)
+            .with("key", key)
+            .with("minValues", min)
+            .with("achieved", achieved)
+    }
+
     fn pod(&self, index: u32) -> &'s Pod {
         &self.snapshot.pods[index as usize]
     }
 
-    fn finish_claim(&mut self, index: usize, shapes: &mut Shapes) -> (PlannedClaim, Vec<String>) {
+    fn finish_claim(&mut self, index: usize, shapes: &mut Shapes) -> (PlannedClaim, Vec<(String, u32)>) {
         let claim = self.claims.get(index);
         let (template_index, requirements) = (claim.template, claim.requirements);
         let template = &mut self.templates[template_index];
@@ -181,7 +192,7 @@ impl<'s> Solver<'s> {
             short_of_min_values: template
                 .short_of_min_values(requirements, &types, &self.labels)
                 .into_iter()
-                .map(|(key, _)| self.labels.key_name(key).to_owned())
+                .map(|(key, achieved)| (self.labels.key_name(key).to_owned(), achieved))
                 .collect(),
             requirements: all.to_specs().into(),
             instance_types,

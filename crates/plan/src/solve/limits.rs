@@ -12,6 +12,7 @@ use super::{
 pub(crate) struct Remaining {
     /// (column, amount), `nodes` apart.
     amounts: Vec<(usize, i64)>,
+    /// Whole machines.
     nodes: Option<i64>,
     /// Rows within the limits; worked out anew when the amounts have changed.
     rows: Option<RowSetId>,
@@ -29,12 +30,10 @@ impl Remaining {
         }
         let mut left = Self::default();
         for (name, quantity) in remaining.iter() {
-            let Some(column) = columns.column(name) else { continue };
-            let amount = columns.amount(column, quantity);
             if name == NODES {
-                left.nodes = Some(amount);
-            } else {
-                left.amounts.push((column, amount));
+                left.nodes = Some(quantity.floor());
+            } else if let Some(column) = columns.column(name) {
+                left.amounts.push((column, columns.amount(column, quantity)));
             }
         }
         left
@@ -73,11 +72,6 @@ impl Remaining {
     /// The first limited resource of which a machine of this type would take too much: (column, left).
     pub(crate) fn exceeded_by(&self, info: &TypeInfo<'_>) -> Option<(usize, i64)> {
         self.amounts.iter().copied().find(|(column, left)| info.capacity[*column] > *left)
-    }
-
-    /// Whether the number of machines is what is used up.
-    pub(crate) fn out_of_nodes(&self) -> bool {
-        self.nodes.is_some_and(|nodes| nodes <= 0)
     }
 
     /// Takes what a new claim may come to use: of each resource the most that any of its types has.

@@ -1,7 +1,7 @@
 //! Reserved capacity: which claim holds how much of which reservation.
 
 use joiner_core::snapshot::Snapshot;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::labels::{Key, LabelSpace, ReqId};
 
@@ -10,6 +10,8 @@ use super::labels::{Key, LabelSpace, ReqId};
 pub(crate) struct Reservations {
     key: Option<Key>,
     left: FxHashMap<usize, u32>,
+    /// Reservations that had nothing left before the pass; nobody of the pass will give any of them back.
+    empty: FxHashSet<usize>,
 }
 
 impl Reservations {
@@ -28,7 +30,8 @@ impl Reservations {
                 }
             }
         }
-        Self { key: Some(key), left }
+        let empty = left.iter().filter(|(_, left)| **left == 0).map(|(id, _)| *id).collect();
+        Self { key: Some(key), left, empty }
     }
 
     pub(crate) fn key(&self) -> Option<Key> {
@@ -38,6 +41,13 @@ impl Reservations {
     /// The reservation that an offering with these requirements draws from.
     pub(crate) fn id_of(&self, offering: ReqId, labels: &LabelSpace) -> Option<usize> {
         labels.get(offering, self.key?)?.single()
+    }
+
+    /// Whether waiting for one of `id` makes sense.
+    ///
+    /// COMPAT: upstream lets pods wait for a reservation that is used up by machines that exist.
+    pub(crate) fn may_be_free_again(&self, id: usize) -> bool {
+        self.left.contains_key(&id) && !self.empty.contains(&id)
     }
 
     /// Whether one of `id` is left, or already held.

@@ -421,12 +421,19 @@ impl Group {
         self.counts.get(domain).copied().unwrap_or(0)
     }
 
-    fn add(&mut self, domain: usize) {
+    /// Counts a pod in a domain. Where pods are, there is a domain, also if no pool reaches it.
+    fn add(&mut self, domain: usize, labels: &LabelSpace) {
         if self.counts.len() <= domain {
             self.counts.resize(domain + 1, 0);
         }
         self.counts[domain] += 1;
         self.occupied.insert(domain);
+        if !self.registered.contains(domain) {
+            self.registered.insert(domain);
+            let name = |domain| labels.value_name(self.definition.key, domain);
+            let at = self.by_name.partition_point(|known| name(*known) < name(domain));
+            self.by_name.insert(at, domain);
+        }
     }
 
     fn count_on_node(&mut self, requirements: ReqId, position: Option<usize>, labels: &LabelSpace) {
@@ -437,7 +444,7 @@ impl Group {
                 None => self.hosts.occupied += 1,
             }
         } else if let Some(domain) = labels.get(requirements, self.definition.key).and_then(|req| req.single()) {
-            self.add(domain);
+            self.add(domain, labels);
         }
     }
 
@@ -477,12 +484,12 @@ impl Group {
             // The pod may come to be in any of them.
             Kind::AntiAffinity | Kind::KeptAway => {
                 for domain in req.listed().into_iter().flat_map(Bits::iter) {
-                    self.add(domain);
+                    self.add(domain, labels);
                 }
             }
             Kind::Spread { .. } | Kind::Affinity => {
                 if let Some(domain) = req.single() {
-                    self.add(domain);
+                    self.add(domain, labels);
                 }
             }
         }

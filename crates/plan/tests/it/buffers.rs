@@ -1,9 +1,9 @@
 //! Spare capacity: pods that stand for room, and go after all others.
 
 use expect_test::expect;
-use joiner_core::testing::{node, pod, pool};
+use joiner_core::testing::{instance_type, node, pod, pool, snapshot};
 
-use crate::support::{check, cluster, cluster_of};
+use crate::support::{check, cluster};
 
 #[test]
 fn real_pods_go_first_whatever_their_size() {
@@ -13,25 +13,38 @@ fn real_pods_go_first_whatever_their_size() {
             .node(node("n").cpu("2"))
             .pod(pod("spare").cpu("2").buffer())
             .pod(pod("real").cpu("500m")),
-        expect![[]],
+        expect![[r#"
+            claim default: spare | default-instance-type +4
+            node n: real
+        "#]],
     );
 }
 
 #[test]
-fn spare_capacity_gets_machines_of_its_own() {
+fn spare_capacity_gets_machines_too() {
     check(
-        cluster().pod(pod("real").cpu("3")).pods(pod("spare").cpu("3").buffer().replicas(2)),
-        expect![[]],
+        snapshot()
+            .pool(pool("default"), [instance_type("t").cpu("4")])
+            .pod(pod("real").cpu("3"))
+            .pods(pod("spare").cpu("1").buffer().replicas(2)),
+        expect![[r#"
+            claim default: real spare-0 | t
+            claim default: spare-1 | t
+        "#]],
     );
 }
 
 #[test]
 fn real_pods_take_what_a_limit_leaves() {
     check(
-        cluster_of(pool("default").limit("nodes", "1"))
-            .pod(pod("spare").cpu("15").buffer())
-            .pod(pod("real").cpu("100m")),
-        expect![[]],
+        snapshot()
+            .pool(pool("default").limit("nodes", "1"), [instance_type("t").cpu("4")])
+            .pod(pod("spare").cpu("4").buffer())
+            .pod(pod("real").cpu("3")),
+        expect![[r#"
+            claim default: real | t
+            unschedulable spare: pool.limit.reached
+        "#]],
     );
 }
 
@@ -42,6 +55,8 @@ fn spare_pods_are_ordered_among_themselves_like_others() {
             .pod(pod("small").cpu("100m").buffer())
             .pod(pod("large").cpu("1").buffer())
             .pod(pod("real").cpu("10m")),
-        expect![[]],
+        expect![[r#"
+            claim default: real large small | small-instance-type +4
+        "#]],
     );
 }

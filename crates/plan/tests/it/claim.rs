@@ -67,7 +67,29 @@ fn a_claim_carries_what_its_pool_says_and_what_its_pods_need() {
             .pool(general, fake_instance_types(2))
             .pod(pod("a").cpu("500m").mem("64Mi").tolerate("own").on_node_selector(ARCH, "amd64"))
             .pod(pod("b").cpu("100m").tolerate("own").on_node_selector(ZONE, "test-zone-3")),
-        expect![[]],
+        expect![[r#"
+            types: fake-it-0 fake-it-1
+            requires example.com/rack In ["r1", "r2"]
+            requires karpenter.sh/capacity-type In ["on-demand"]
+            requires karpenter.sh/nodepool In ["general"]
+            requires karpenter.test.sh/testnodeclass In ["default"]
+            requires kubernetes.io/arch In ["amd64"]
+            requires node.kubernetes.io/instance-type In ["fake-it-0", "fake-it-1"]
+            requires team In ["a"]
+            requires topology.kubernetes.io/zone In ["test-zone-3"]
+            requests: cpu 600m, memory 64Mi, pods 2
+            label example.com/rack: r1
+            label karpenter.sh/nodepool: general
+            label karpenter.test.sh/testnodeclass: default
+            label team: a
+            annotation karpenter.sh/nodeclaim-min-values-relaxed: false
+            annotation karpenter.sh/nodepool-hash: general-hash
+            annotation karpenter.sh/nodepool-hash-version: v3
+            annotation note: kept
+            taint own=yes:NoSchedule
+            startup taint starting:NoExecute
+            price: 0.3147
+        "#]],
     );
 }
 
@@ -98,11 +120,29 @@ fn labels_that_the_provider_fills_in_are_left_to_it() {
 fn a_label_that_only_a_pod_excludes_gets_another_value() {
     let claim = only_claim(
         &PlanSettings::default(),
-        cluster_of(pool("default"))
+        snapshot()
+            .pool(pool("default"), [instance_type("t")])
             .pod(pod("a").require("team", NotIn, ["0"]))
             .pod(pod("b").require("gone", DoesNotExist, [])),
     );
-    expect![[]].assert_eq(&told(&claim));
+    expect![[r#"
+        types: t
+        requires gone DoesNotExist []
+        requires karpenter.sh/capacity-type In ["on-demand"]
+        requires karpenter.sh/nodepool In ["default"]
+        requires karpenter.test.sh/testnodeclass In ["default"]
+        requires node.kubernetes.io/instance-type In ["t"]
+        requires team NotIn ["0"]
+        requests: pods 2
+        label karpenter.sh/nodepool: default
+        label karpenter.test.sh/testnodeclass: default
+        label team: 1
+        annotation karpenter.sh/nodeclaim-min-values-relaxed: false
+        annotation karpenter.sh/nodepool-hash: default-hash
+        annotation karpenter.sh/nodepool-hash-version: v3
+        price: 1.0000
+    "#]]
+    .assert_eq(&told(&claim));
 }
 
 #[test]
@@ -148,10 +188,8 @@ fn a_claim_lists_only_so_many_types_the_cheapest_ones() {
 #[test]
 fn six_hundred_types_are_listed_at_most() {
     let types = (0..650).map(|n| instance_type(&format!("t{n:03}")).price(f64::from(n)));
-    let claim = only_claim(
-        &PlanSettings::default(),
-        snapshot().pool(pool("default"), types).pod(pod("p")),
-    );
+    let claim =
+        only_claim(&PlanSettings::default(), snapshot().pool(pool("default"), types).pod(pod("p")));
     assert_eq!(claim.instance_types.len(), 600);
     assert_eq!(claim.instance_types.last().map(String::as_str), Some("t599"));
 }
@@ -185,8 +223,9 @@ fn overlays_leave_a_mark_on_claims_that_could_use_what_they_changed() {
         let marks = claim.annotations.iter().filter(|(key, _)| key.contains("overlay"));
         marks.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
     };
-    expect![[]].assert_eq(&annotations("1"));
-    expect![[]].assert_eq(&annotations("6"));
+    expect!["karpenter.sh/capacity-overlay-applied=true karpenter.sh/price-overlay-applied=true"]
+        .assert_eq(&annotations("1"));
+    expect!["karpenter.sh/capacity-overlay-applied=true"].assert_eq(&annotations("6"));
 }
 
 #[test]

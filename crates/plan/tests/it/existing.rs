@@ -15,7 +15,10 @@ use crate::support::{Cluster, check, check_each, cluster, cluster_of};
 fn a_node_with_room_is_used_before_anything_is_made() {
     check(
         cluster().node(node("n").cpu("1")).pod(pod("fits").cpu("1")).pod(pod("not").cpu("1")),
-        expect![[]],
+        expect![[r#"
+            claim default: not | small-instance-type +5
+            node n: fits
+        "#]],
     );
 }
 
@@ -23,17 +26,28 @@ fn a_node_with_room_is_used_before_anything_is_made() {
 fn a_machine_on_its_way_is_as_good_as_a_node() {
     check(
         cluster().node(node("n").pool("default").in_flight()).pod(pod("a").cpu("1")),
-        expect![[]],
+        expect![[r#"
+            node n: a
+        "#]],
     );
 }
 
 #[test]
 fn the_next_pod_goes_to_the_machine_of_the_last_pass() {
     let mut cluster = Cluster::new(cluster());
-    expect![[]].assert_eq(&cluster.pass([pod("a").cpu("100m")]));
-    expect![[]].assert_eq(&cluster.pass([pod("b").cpu("100m")]));
+    expect![[r#"
+        claim default: a | small-instance-type +5
+    "#]]
+    .assert_eq(&cluster.pass([pod("a").cpu("100m")]));
+    expect![[r#"
+        node m1: b
+    "#]]
+    .assert_eq(&cluster.pass([pod("b").cpu("100m")]));
     // The machine is the smallest that "a" needed.
-    expect![[]].assert_eq(&cluster.pass([pod("c").cpu("3")]));
+    expect![[r#"
+        claim default: c | default-instance-type +4
+    "#]]
+    .assert_eq(&cluster.pass([pod("c").cpu("3")]));
 }
 
 #[test]
@@ -44,7 +58,11 @@ fn initialized_nodes_come_first_then_names() {
             .node(node("c").cpu("1"))
             .node(node("b").cpu("1"))
             .pods(pod("p").cpu("1").replicas(3)),
-        expect![[]],
+        expect![[r#"
+            node b: p-0
+            node c: p-1
+            node a: p-2
+        "#]],
     );
 }
 
@@ -52,7 +70,9 @@ fn initialized_nodes_come_first_then_names() {
 fn a_node_that_leaves_takes_no_pods_and_its_pods_move() {
     check(
         cluster().node(node("n").leaving()).pod(pod("new")).pod(pod("moves").role(Role::Moving)),
-        expect![[]],
+        expect![[r#"
+            claim default: moves new | small-instance-type +4
+        "#]],
     );
 }
 
@@ -66,13 +86,18 @@ fn a_pod_that_moves_has_been_accepted_once() {
             .pod(pod("new").on_node_selector(selector, "n"))
             .pod(pod("moves").on_node_selector(selector, "n").role(Role::Moving))
             .pod(pod("lost").on_node_selector(selector, "gone").role(Role::Moving)),
-        expect![[]],
+        expect![[r#"
+            node n: moves
+            unschedulable lost: pool.requirement.conflict
+            unschedulable new: pod.selector.restricted
+        "#]],
     );
 }
 
 #[test]
 fn all_taints_of_a_node_must_be_tolerated() {
-    let tainted = || cluster().node(node("n").taint("x", "1", NoSchedule).taint("y", "", NoExecute));
+    let tainted =
+        || cluster().node(node("n").taint("x", "1", NoSchedule).taint("y", "", NoExecute));
     check_each(
         [
             ("none", tainted().pod(pod("a"))),
@@ -80,7 +105,12 @@ fn all_taints_of_a_node_must_be_tolerated() {
             ("both", tainted().pod(pod("a").tolerate("x").tolerate("y"))),
             ("any", tainted().pod(pod("a").tolerate(""))),
         ],
-        expect![[]],
+        expect![[r#"
+            none: claim default: a | small-instance-type +5
+            one: claim default: a | small-instance-type +5
+            both: node n: a
+            any: node n: a
+        "#]],
     );
 }
 
@@ -92,13 +122,18 @@ fn only_the_taints_that_will_stay_count() {
     let mut snapshot = cluster().pod(pod("a")).build();
     snapshot.nodes.push(starting);
     let planned = crate::support::plan(&snapshot, &joiner_core::settings::PlanSettings::default());
-    expect![[]].assert_eq(&crate::support::tell(&snapshot, &planned));
+    expect![[r#"
+        node n: a
+    "#]]
+    .assert_eq(&crate::support::tell(&snapshot, &planned));
     // An initialized node that is not ready is not usable.
     check(
         cluster()
             .node(node("n").pool("default").taint("node.kubernetes.io/not-ready", "", NoExecute))
             .pod(pod("a")),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5
+        "#]],
     );
 }
 
@@ -118,7 +153,13 @@ fn nothing_is_assumed_of_a_node_that_exists() {
             ("DoesNotExist", on(pod("a").require(ZONE, DoesNotExist, []))),
             ("custom", on(pod("a").require("team", In, ["a"]))),
         ],
-        expect![[]],
+        expect![[r#"
+            In: unschedulable a: pool.limit.reached
+            Exists: unschedulable a: pool.limit.reached
+            NotIn: node n: a
+            DoesNotExist: node n: a
+            custom: unschedulable a: pool.label.unknown
+        "#]],
     );
 }
 
@@ -129,7 +170,9 @@ fn a_pod_can_insist_on_a_pool_that_is_full() {
             .node(node("own").pool("default"))
             .node(node("any"))
             .pod(pod("a").on_node_selector(NODE_POOL, "default")),
-        expect![[]],
+        expect![[r#"
+            node own: a
+        "#]],
     );
 }
 
@@ -142,7 +185,13 @@ fn every_resource_of_a_node_is_looked_at() {
             ("pods", some().pods(pod("a").replicas(3))),
             ("unknown", some().pod(pod("a").request("example.com/unknown", "0"))),
         ],
-        expect![[]],
+        expect![[r#"
+            device: claim default: a-1 | gpu-vendor-instance-type
+            device: node n: a-0
+            pods: claim default: a-2 | small-instance-type +5
+            pods: node n: a-0 a-1
+            unknown: node n: a
+        "#]],
     );
 }
 
@@ -151,7 +200,9 @@ fn a_node_that_has_promised_more_than_it_has_takes_nothing() {
     // More memory is used than there is, so the pod is refused although it asks for none.
     check(
         cluster().node(node("n").mem("1Gi").pod(pod("fat").mem("2Gi"))).pod(pod("a").cpu("1")),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5
+        "#]],
     );
 }
 
@@ -159,7 +210,9 @@ fn a_node_that_has_promised_more_than_it_has_takes_nothing() {
 fn pods_that_end_still_use_their_room() {
     check(
         cluster().node(node("n").pod(pod("ends").cpu("3").terminating())).pod(pod("a").cpu("2")),
-        expect![[]],
+        expect![[r#"
+            claim default: a | default-instance-type +4
+        "#]],
     );
 }
 
@@ -170,6 +223,8 @@ fn machines_of_a_pool_that_makes_none_are_used() {
             .pool(pool("fixed").fixed(), joiner_core::testing::fake_default_instance_types())
             .node(node("n").pool("fixed"))
             .pod(pod("a")),
-        expect![[]],
+        expect![[r#"
+            node n: a
+        "#]],
     );
 }

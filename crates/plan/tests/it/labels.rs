@@ -19,7 +19,13 @@ fn a_label_that_the_pool_does_not_define_cannot_be_asked_for() {
             ("Gt", cluster().pod(pod("a").require("team", Gt, ["1"]))),
             ("Lt", cluster().pod(pod("a").require("team", Lt, ["1"]))),
         ],
-        expect![[]],
+        expect![[r#"
+            selector: unschedulable a: pool.label.unknown
+            In: unschedulable a: pool.label.unknown
+            Exists: unschedulable a: pool.label.unknown
+            Gt: unschedulable a: pool.label.unknown
+            Lt: unschedulable a: pool.label.unknown
+        "#]],
     );
 }
 
@@ -30,7 +36,10 @@ fn a_label_that_the_pool_does_not_define_can_be_excluded() {
             ("NotIn", cluster().pod(pod("a").require("team", NotIn, ["x"]))),
             ("DoesNotExist", cluster().pod(pod("a").require("team", DoesNotExist, []))),
         ],
-        expect![[]],
+        expect![[r#"
+            NotIn: claim default: a | small-instance-type +5 | team!=x
+            DoesNotExist: claim default: a | small-instance-type +5 | !team
+        "#]],
     );
 }
 
@@ -46,7 +55,14 @@ fn a_label_that_the_pool_defines_can_be_asked_for() {
             ("Exists", team().pod(pod("a").require("team", Exists, []))),
             ("DoesNotExist", team().pod(pod("a").require("team", DoesNotExist, []))),
         ],
-        expect![[]],
+        expect![[r#"
+            In: claim default: a | small-instance-type +5 | team=x
+            In another: unschedulable a: pool.requirement.conflict
+            NotIn: unschedulable a: pool.requirement.conflict
+            NotIn another: claim default: a | small-instance-type +5 | team=x
+            Exists: claim default: a | small-instance-type +5 | team=x
+            DoesNotExist: unschedulable a: pool.requirement.conflict
+        "#]],
     );
 }
 
@@ -58,7 +74,10 @@ fn a_label_of_the_template_is_a_requirement_with_one_value() {
             ("same", team().pod(pod("a").on_node_selector("team", "x"))),
             ("other", team().pod(pod("a").on_node_selector("team", "y"))),
         ],
-        expect![[]],
+        expect![[r#"
+            same: claim default: a | small-instance-type +5 | team=x
+            other: unschedulable a: pool.requirement.conflict
+        "#]],
     );
 }
 
@@ -75,7 +94,15 @@ fn well_known_labels_need_not_be_defined() {
             ("region", cluster().pod(pod("a").on_node_selector(REGION, "anywhere"))),
             ("build", cluster().pod(pod("a").on_node_selector(WINDOWS_BUILD, "10.0.1"))),
         ],
-        expect![[]],
+        expect![[r#"
+            zone: claim default: a | small-instance-type +5 | zone=test-zone-2
+            type: claim default: a | arm-instance-type
+            arch: claim default: a | arm-instance-type | arch=arm64
+            os: claim default: a | arm-instance-type | os=ios
+            pool: claim default: a | small-instance-type +5
+            region: claim default: a | small-instance-type +5 | region=anywhere
+            build: claim default: a | small-instance-type +5 | windows-build=10.0.1
+        "#]],
     );
 }
 
@@ -96,7 +123,13 @@ fn values_that_no_type_has_are_refused() {
                 )),
             ),
         ],
-        expect![[]],
+        expect![[r#"
+            zone: unschedulable a: pool.requirement.conflict
+            arch: unschedulable a: pool.requirement.conflict
+            pool: unschedulable a: pool.requirement.conflict
+            no zone: unschedulable a: pool.requirement.conflict
+            no zone left: unschedulable a: pool.requirement.conflict
+        "#]],
     );
 }
 
@@ -104,7 +137,9 @@ fn values_that_no_type_has_are_refused() {
 fn exists_never_widens_what_is_required_elsewhere() {
     check(
         cluster().pod(pod("a").require(ZONE, In, ["non-existent-zone"]).require(ZONE, Exists, [])),
-        expect![[]],
+        expect![[r#"
+            unschedulable a: pool.requirement.conflict
+        "#]],
     );
 }
 
@@ -114,7 +149,10 @@ fn pods_that_want_different_values_get_different_machines() {
         cluster_of(pool("default").require("team", In, ["a", "b"]))
             .pod(pod("1").on_node_selector("team", "a"))
             .pod(pod("2").on_node_selector("team", "b")),
-        expect![[]],
+        expect![[r#"
+            claim default: 1 | small-instance-type +5 | team=a
+            claim default: 2 | small-instance-type +5 | team=b
+        "#]],
     );
 }
 
@@ -125,7 +163,9 @@ fn pods_whose_requirements_meet_share_a_machine() {
             .pod(pod("1").require(ZONE, In, ["test-zone-1", "test-zone-2"]))
             .pod(pod("2").require(ZONE, NotIn, ["test-zone-1"]))
             .pod(pod("3").require(ARCH, In, ["amd64"])),
-        expect![[]],
+        expect![[r#"
+            claim default: 1 2 3 | small-instance-type +3 | arch=amd64 zone=test-zone-2
+        "#]],
     );
 }
 
@@ -139,7 +179,12 @@ fn types_may_lack_a_label_altogether() {
             ("NotIn", cluster().pod(pod("a").require("special", NotIn, ["optional"]))),
             ("DoesNotExist", cluster().pod(pod("a").require("special", DoesNotExist, []))),
         ],
-        expect![[]],
+        expect![[r#"
+            Exists: claim default: a | arm-instance-type | special=*
+            In: claim default: a | arm-instance-type | special=optional
+            NotIn: claim default: a | small-instance-type +4 | special!=optional
+            DoesNotExist: claim default: a | small-instance-type +4 | !special
+        "#]],
     );
 }
 
@@ -159,7 +204,17 @@ fn numbers_are_compared_as_numbers() {
             ("pod Gt 8", cluster().pod(pod("a").require("integer", Gt, ["8"]))),
             ("pod Lt 4", cluster().pod(pod("a").require("integer", Lt, ["4"]))),
         ],
-        expect![[]],
+        expect![[r#"
+            Gt 8: claim default: a | arm-instance-type | integer>=9
+            Lt 8: claim default: a | small-instance-type +4 | integer<=7
+            Lt 4: claim default: a | small-instance-type | integer<=3
+            Gte 16: claim default: a | arm-instance-type | integer>=16
+            Gte 17: unschedulable a: pool.noTypes
+            Gte 17: pool default: pool.noTypes
+            Lte 2: claim default: a | small-instance-type | integer<=2
+            pod Gt 8: claim default: a | arm-instance-type | integer>=9
+            pod Lt 4: claim default: a | small-instance-type | integer<=3
+        "#]],
     );
 }
 
@@ -186,7 +241,12 @@ fn beta_labels_are_those_in_use() {
                 .pod(pod("b").on_node_selector(ZONE, "test-zone-2")),
             ),
         ],
-        expect![[]],
+        expect![[r#"
+            zone: claim default: a | small-instance-type +5 | zone=test-zone-2
+            arch: claim default: a | arm-instance-type | arch=arm64
+            pool: claim default: a | small-instance-type +5 | zone=test-zone-1
+            pool: unschedulable b: pool.requirement.conflict
+        "#]],
     );
 }
 
@@ -203,15 +263,18 @@ fn labels_of_kubernetes_domains_may_be_defined_by_a_pool() {
                 .on_node_selector("node.kubernetes.io/custom", "v")
                 .on_node_selector("custom.k8s.io/custom", "v"),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | custom=v custom=v custom=v
+        "#]],
     );
 }
 
 #[test]
 fn labels_that_belong_to_karpenter_or_the_node_cannot_be_asked_for() {
     // Not even where a node has them.
-    let nodes =
-        || cluster().node(node("n").label(label::INITIALIZED, "true").label("x.karpenter.sh/y", "z"));
+    let nodes = || {
+        cluster().node(node("n").label(label::INITIALIZED, "true").label("x.karpenter.sh/y", "z"))
+    };
     check_each(
         [
             ("hostname", nodes().pod(pod("a").on_node_selector(label::HOSTNAME, "n"))),
@@ -230,7 +293,14 @@ fn labels_that_belong_to_karpenter_or_the_node_cannot_be_asked_for() {
             // Preferences are not.
             ("preferred", nodes().pod(pod("a").prefer(1, label::HOSTNAME, In, ["n"]))),
         ],
-        expect![[]],
+        expect![[r#"
+            hostname: unschedulable a: pod.selector.restricted
+            initialized: unschedulable a: pod.selector.restricted
+            sub-domain: unschedulable a: pod.selector.restricted
+            other domain: node n: a
+            alternative: unschedulable a: pod.selector.restricted
+            preferred: node n: a
+        "#]],
     );
 }
 
@@ -244,18 +314,29 @@ fn a_pod_may_stay_away_from_all_pools() {
             // Only the heaviest preference counts; of equals the first.
             (
                 "not the heaviest",
-                with_node().pod(
-                    pod("a").prefer(1, NODE_POOL, DoesNotExist, []).prefer(2, ZONE, In, ["a"]),
-                ),
+                with_node().pod(pod("a").prefer(1, NODE_POOL, DoesNotExist, []).prefer(
+                    2,
+                    ZONE,
+                    In,
+                    ["a"],
+                )),
             ),
             (
                 "not the first",
-                with_node().pod(
-                    pod("a").prefer(2, ZONE, In, ["a"]).prefer(2, NODE_POOL, DoesNotExist, []),
-                ),
+                with_node().pod(pod("a").prefer(2, ZONE, In, ["a"]).prefer(
+                    2,
+                    NODE_POOL,
+                    DoesNotExist,
+                    [],
+                )),
             ),
         ],
-        expect![[]],
+        expect![[r#"
+            required: unschedulable a: pod.optedOut
+            preferred: unschedulable a: pod.optedOut
+            not the heaviest: node n: a
+            not the first: node n: a
+        "#]],
     );
 }
 
@@ -270,7 +351,14 @@ fn selectors_that_kubernetes_would_refuse_are_refused() {
             ("value", cluster().pod(pod("a").on_node_selector(ZONE, "a b"))),
             ("capacity type", cluster().pod(pod("a").on_node_selector(label::CAPACITY_TYPE, "x"))),
         ],
-        expect![[]],
+        expect![[r#"
+            In nothing: unschedulable a: pod.selector.invalid
+            not a number: unschedulable a: pod.selector.invalid
+            two bounds: unschedulable a: pod.selector.invalid
+            key: unschedulable a: pod.selector.invalid
+            value: unschedulable a: pod.selector.invalid
+            capacity type: unschedulable a: pod.selector.invalid
+        "#]],
     );
 }
 
@@ -283,7 +371,9 @@ fn an_offering_must_match_as_a_whole() {
                 .on_node_selector(label::CAPACITY_TYPE, "spot")
                 .on_node_selector(ZONE, "test-zone-3"),
         ),
-        expect![[]],
+        expect![[r#"
+            unschedulable a: offering.none
+        "#]],
     );
 }
 
@@ -296,6 +386,10 @@ fn a_claim_narrows_with_each_pod_until_no_type_is_left() {
             .pod(pod("1").on_node_selector(ZONE, "a"))
             .pod(pod("2").on_node_selector(ARCH, "arm64"))
             .pod(pod("3").on_node_selector(ZONE, "a").on_node_selector(ARCH, "arm64")),
-        expect![[]],
+        expect![[r#"
+            claim default: 1 | x | zone=a
+            claim default: 2 | y | arch=arm64
+            unschedulable 3: pool.requirement.conflict
+        "#]],
     );
 }

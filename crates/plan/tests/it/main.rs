@@ -13,6 +13,7 @@ mod defects;
 mod existing;
 mod explain;
 mod fixed_point;
+mod hostile;
 mod labels;
 mod limits;
 mod min_values;

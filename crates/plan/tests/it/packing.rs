@@ -9,16 +9,26 @@ use joiner_core::{
     },
 };
 
-use crate::support::{check, check_each, cluster};
+use crate::support::{check, check_counts, check_each, cluster};
 
 #[test]
 fn a_small_pod_gets_a_small_machine() {
-    check(cluster().pod(pod("a").mem("100M")), expect![[]]);
+    check(
+        cluster().pod(pod("a").mem("100M")),
+        expect![[r#"
+            claim default: a | small-instance-type +5
+        "#]],
+    );
 }
 
 #[test]
 fn small_pods_share_a_machine() {
-    check(cluster().pods(pod("a").mem("10M").replicas(5)), expect![[]]);
+    check(
+        cluster().pods(pod("a").mem("10M").replicas(5)),
+        expect![[r#"
+            claim default: a-0 a-1 a-2 a-3 a-4 | small-instance-type +4
+        "#]],
+    );
 }
 
 #[test]
@@ -33,7 +43,14 @@ fn machines_are_as_large_as_the_pod_needs() {
             ("something of it", cluster().pod(pod("a").request("example.com/unknown", "1"))),
             ("2Ti", cluster().pod(pod("a").mem("2Ti"))),
         ],
-        expect![[]],
+        expect![[r#"
+            3 cpu: claim default: a | default-instance-type +4
+            4 cpu: claim default: a | arm-instance-type
+            16 cpu: unschedulable a: shape.tooSmall
+            nothing of it: claim default: a | small-instance-type +5
+            something of it: unschedulable a: shape.tooSmall
+            2Ti: unschedulable a: shape.tooSmall
+        "#]],
     );
 }
 
@@ -41,13 +58,28 @@ fn machines_are_as_large_as_the_pod_needs() {
 fn large_pods_are_packed_two_by_two_and_small_ones_fill_the_gaps() {
     let large = || pod("large").mem("1.8G").on_node_selector(ARCH, "amd64").replicas(40);
     let small = || pod("small").mem("400M").on_node_selector(ARCH, "amd64").replicas(20);
-    check(cluster().pods(large()), expect![[]]);
-    check(cluster().pods(large()).pods(small()), expect![[]]);
+    check_counts(
+        cluster().pods(large()),
+        expect![[r#"
+            20 x claim default: 2 pods | default-instance-type +2 | arch=amd64
+        "#]],
+    );
+    check_counts(
+        cluster().pods(large()).pods(small()),
+        expect![[r#"
+            20 x claim default: 3 pods | default-instance-type +2 | arch=amd64
+        "#]],
+    );
 }
 
 #[test]
 fn a_machine_takes_only_so_many_pods() {
-    check(cluster().pods(pod("a").mem("1M").cpu("1m").replicas(25)), expect![[]]);
+    check_counts(
+        cluster().pods(pod("a").mem("1M").cpu("1m").replicas(25)),
+        expect![[r#"
+            5 x claim default: 5 pods | small-instance-type +4
+        "#]],
+    );
 }
 
 #[test]
@@ -57,7 +89,10 @@ fn pods_that_do_not_fit_together_get_machines_of_different_types() {
             .pool(pool("default"), fake_instance_types(5))
             .pod(pod("a").cpu("4500m"))
             .pod(pod("b").cpu("1")),
-        expect![[]],
+        expect![[r#"
+            claim default: a | fake-it-4
+            claim default: b | fake-it-1 +3
+        "#]],
     );
 }
 
@@ -79,7 +114,13 @@ fn devices_narrow_the_types() {
                     .pod(pod("c").request(GPU_VENDOR_A, "1")),
             ),
         ],
-        expect![[]],
+        expect![[r#"
+            one: claim default: a | gpu-vendor-instance-type
+            too many: unschedulable a: shape.tooSmall
+            each somewhere, but nowhere both: unschedulable a: shape.tooSmall
+            two machines: claim default: a c | gpu-vendor-instance-type
+            two machines: claim default: b | gpu-vendor-b-instance-type
+        "#]],
     );
 }
 
@@ -100,7 +141,11 @@ fn a_machine_keeps_some_of_its_size_for_itself() {
             ("pod level", machines().pod(pod("a").cpu("9900m").mem("3993Mi"))),
             ("one more", machines().pod(pod("a").cpu("10901m").mem("3993Mi"))),
         ],
-        expect![[]],
+        expect![[r#"
+            init: claim default: a | 11/5Gi +1
+            pod level: claim default: a | 10/4Gi +2
+            one more: claim default: a | 12/6Gi
+        "#]],
     );
 }
 
@@ -115,7 +160,9 @@ fn pods_are_placed_by_cpu_then_memory_then_age_then_uid() {
             .pod(pod("memory").cpu("1").mem("2Gi").created(9))
             .pod(pod("cpu").cpu("2").created(9))
             .pod(pod("nothing").created(0)),
-        expect![[]],
+        expect![[r#"
+            claim default: cpu memory old uid-a uid-b nothing | huge
+        "#]],
     );
 }
 
@@ -130,7 +177,10 @@ fn a_pod_joins_the_claim_with_the_fewest_pods() {
             .pod(pod("3").cpu("300m"))
             .pod(pod("4").cpu("200m"))
             .pod(pod("5").cpu("100m")),
-        expect![[]],
+        expect![[r#"
+            claim default: 1 3 5 | only
+            claim default: 2 4 | only
+        "#]],
     );
 }
 
@@ -146,7 +196,9 @@ fn a_claim_takes_pods_as_long_as_any_type_holds_them_whatever_it_costs() {
                 ],
             )
             .pods(pod("a").cpu("2").replicas(2)),
-        expect![[]],
+        expect![[r#"
+            claim default: a-0 a-1 | dear
+        "#]],
     );
 }
 
@@ -165,7 +217,10 @@ fn types_come_cheapest_offering_first() {
             ("anywhere", priced().pod(pod("p"))),
             ("zone 1", priced().pod(pod("p").on_node_selector(ZONE, "1"))),
         ],
-        expect![[]],
+        expect![[r#"
+            anywhere: claim default: p | b +1
+            zone 1: claim default: p | a +1 | capacity-type=on-demand zone=1
+        "#]],
     );
 }
 
@@ -183,7 +238,10 @@ fn what_cannot_be_had_now_does_not_count() {
             ("anywhere", some().pod(pod("p"))),
             ("zone a", some().pod(pod("p").on_node_selector(ZONE, "a"))),
         ],
-        expect![[]],
+        expect![[r#"
+            anywhere: claim default: p | partly +1
+            zone a: claim default: p | left | zone=a
+        "#]],
     );
 }
 
@@ -199,10 +257,17 @@ fn an_offering_may_change_the_size_of_its_machine() {
         [
             ("8Gi", sized().pod(pod("p").mem("8Gi"))),
             ("14Gi", sized().pod(pod("p").mem("14Gi").on_node_selector(ZONE, "b"))),
+            ("14Gi anywhere", sized().pod(pod("p").mem("14Gi"))),
             ("14Gi in a", sized().pod(pod("p").mem("14Gi").on_node_selector(ZONE, "a"))),
             ("15Gi", sized().pod(pod("p").mem("15Gi"))),
         ],
-        expect![[]],
+        expect![[r#"
+            8Gi: claim default: p | t
+            14Gi: claim default: p | t | capacity-type=spot zone=b
+            14Gi anywhere: claim default: p | t
+            14Gi in a: unschedulable p: shape.tooSmall
+            15Gi: unschedulable p: shape.tooSmall
+        "#]],
     );
 }
 
@@ -215,6 +280,9 @@ fn huge_pages_come_out_of_memory() {
             ("6Gi", pages().pod(pod("p").mem("6Gi").request("hugepages-2Mi", "2Gi"))),
             ("7Gi", pages().pod(pod("p").mem("7Gi"))),
         ],
-        expect![[]],
+        expect![[r#"
+            6Gi: claim default: p | t
+            7Gi: unschedulable p: shape.tooSmall
+        "#]],
     );
 }

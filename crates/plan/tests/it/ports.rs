@@ -11,7 +11,13 @@ use crate::support::{check, check_each, cluster};
 
 #[test]
 fn pods_with_the_same_host_port_get_different_machines() {
-    check(cluster().pods(pod("a").host_port(80).replicas(2)), expect![[]]);
+    check(
+        cluster().pods(pod("a").host_port(80).replicas(2)),
+        expect![[r#"
+            claim default: a-0 | small-instance-type +5
+            claim default: a-1 | small-instance-type +5
+        "#]],
+    );
 }
 
 #[test]
@@ -33,7 +39,17 @@ fn other_ports_addresses_and_protocols_do_not_conflict() {
             ("every address", first().pod(listening("b", "0.0.0.0", 80, "TCP"))),
             ("every address, IPv6", first().pod(listening("b", "::", 80, "TCP"))),
         ],
-        expect![[]],
+        expect![[r#"
+            port: claim default: a b | small-instance-type +4
+            protocol: claim default: a b | small-instance-type +4
+            address: claim default: a b | small-instance-type +4
+            same: claim default: a | small-instance-type +5
+            same: claim default: b | small-instance-type +5
+            every address: claim default: a | small-instance-type +5
+            every address: claim default: b | small-instance-type +5
+            every address, IPv6: claim default: a | small-instance-type +5
+            every address, IPv6: claim default: b | small-instance-type +5
+        "#]],
     );
 }
 
@@ -44,7 +60,10 @@ fn a_port_of_a_node_may_be_taken() {
             .node(node("n").pod(pod("x").host_port(80)))
             .pod(pod("same").host_port(80))
             .pod(pod("other").host_port(81)),
-        expect![[]],
+        expect![[r#"
+            claim default: same | small-instance-type +5
+            node n: other
+        "#]],
     );
 }
 
@@ -54,7 +73,9 @@ fn a_daemon_takes_its_port_only_on_types_it_runs_on() {
         cluster()
             .daemon(pod("agent").host_port(8080).on_node_selector("size", "large"))
             .pod(pod("a").host_port(8080)),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +4
+        "#]],
     );
 }
 
@@ -68,6 +89,9 @@ fn a_claim_keeps_off_types_whose_daemon_has_the_port_of_any_of_its_pods() {
             .pod(pod("a").cpu("1").host_port(8080))
             .pod(pod("b").cpu("1"))
             .pod(pod("c").cpu("1")),
-        expect![[]],
+        expect![[r#"
+            claim default: a b | small
+            claim default: c | large +1
+        "#]],
     );
 }

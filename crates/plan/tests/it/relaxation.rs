@@ -21,13 +21,20 @@ fn alternatives_of_a_required_affinity_are_tried_in_order() {
                 .or_require(ZONE, In, ["test-zone-1"])
                 .or_require(ZONE, In, ["test-zone-2"]),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-1
+        "#]],
     );
 }
 
 #[test]
 fn the_last_required_alternative_is_kept() {
-    check(cluster().pod(pod("a").require(ZONE, In, ["invalid"])), expect![[]]);
+    check(
+        cluster().pod(pod("a").require(ZONE, In, ["invalid"])),
+        expect![[r#"
+            unschedulable a: pool.requirement.conflict
+        "#]],
+    );
 }
 
 #[test]
@@ -39,7 +46,9 @@ fn the_heaviest_preference_that_can_be_met_is_met() {
                 .prefer(50, ZONE, In, ["test-zone-2"])
                 .prefer(100, INSTANCE_TYPE, In, ["test-zone-3"]),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -47,31 +56,45 @@ fn the_heaviest_preference_that_can_be_met_is_met() {
 fn only_one_preference_is_active_at_a_time() {
     // Both could be met; the lighter one is looked at only once the heavier one is given up.
     check(
-        cluster().pod(
-            pod("a").prefer(2, ZONE, In, ["test-zone-2"]).prefer(1, INSTANCE_TYPE, In, [
-                "default-instance-type",
-            ]),
-        ),
-        expect![[]],
+        cluster().pod(pod("a").prefer(2, ZONE, In, ["test-zone-2"]).prefer(
+            1,
+            INSTANCE_TYPE,
+            In,
+            ["default-instance-type"],
+        )),
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
 #[test]
 fn of_equal_preferences_the_first_counts() {
     check(
-        cluster().pod(
-            pod("a").prefer(1, ZONE, In, ["test-zone-2"]).prefer(1, ZONE, In, ["test-zone-1"]),
-        ),
-        expect![[]],
+        cluster().pod(pod("a").prefer(1, ZONE, In, ["test-zone-2"]).prefer(
+            1,
+            ZONE,
+            In,
+            ["test-zone-1"],
+        )),
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
 #[test]
 fn a_preference_yields_to_a_requirement() {
     check(
-        cluster()
-            .pod(pod("a").require(ZONE, In, ["test-zone-3"]).prefer(1, ZONE, In, ["test-zone-1"])),
-        expect![[]],
+        cluster().pod(pod("a").require(ZONE, In, ["test-zone-3"]).prefer(
+            1,
+            ZONE,
+            In,
+            ["test-zone-1"],
+        )),
+        expect![[r#"
+            claim default: a | small-instance-type +5 | capacity-type=on-demand zone=test-zone-3
+        "#]],
     );
 }
 
@@ -85,7 +108,9 @@ fn required_alternatives_are_used_up_before_any_preference_is_given_up() {
                 .or_require(ZONE, In, ["test-zone-2"])
                 .prefer(1, ZONE, In, ["test-zone-2"]),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
     // No alternative does with the preference: the last alternative is all that is left.
     check(
@@ -95,7 +120,9 @@ fn required_alternatives_are_used_up_before_any_preference_is_given_up() {
                 .or_require(ZONE, In, ["test-zone-2"])
                 .prefer(1, ZONE, In, ["test-zone-3"]),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: b | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -107,19 +134,25 @@ fn a_preference_may_cost_a_machine() {
             .node(node("n").zone("test-zone-1"))
             .pod(pod("a").prefer(1, ZONE, In, ["test-zone-2"]))
             .pod(pod("b")),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+            node n: b
+        "#]],
     );
 }
 
 #[test]
 fn preferred_affinity_is_given_up_before_preferred_node_affinity() {
     check(
-        cluster().pod(
-            pod("a")
-                .prefer_affinity(1, ZONE, selector([("app", "nowhere")]))
-                .prefer(1, ZONE, In, ["test-zone-2"]),
-        ),
-        expect![[]],
+        cluster().pod(pod("a").prefer_affinity(1, ZONE, selector([("app", "nowhere")])).prefer(
+            1,
+            ZONE,
+            In,
+            ["test-zone-2"],
+        )),
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -137,7 +170,9 @@ fn preferred_anti_affinity_is_given_up_before_preferred_node_affinity() {
                 In,
                 ["test-zone-2"],
             )),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -159,7 +194,9 @@ fn preferred_affinity_is_given_up_before_preferred_anti_affinity() {
                     .prefer_affinity(100, ZONE, selector([("app", "db")]))
                     .prefer_anti_affinity(1, ZONE, selector([("app", "web")])),
             ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2,test-zone-3
+        "#]],
     );
 }
 
@@ -173,7 +210,10 @@ fn preferred_node_affinity_is_given_up_before_soft_spread() {
                 .prefer(1, INSTANCE_TYPE, In, ["none"])
                 .replicas(2),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: a-0 | small-instance-type +5 | zone=test-zone-1
+            claim default: a-1 | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -188,7 +228,9 @@ fn the_heaviest_of_several_preferred_terms_goes_first() {
                     .prefer_affinity(1, ZONE, selector([("app", "db")]))
                     .prefer_affinity(100, ZONE, selector([("app", "nowhere")])),
             ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -202,59 +244,74 @@ fn a_pool_that_prefers_not_to_be_used_is_used_when_nothing_else_is_left() {
                 .prefer(2, INSTANCE_TYPE, In, ["invalid"])
                 .prefer_affinity(1, HOSTNAME, selector([("app", "nowhere")])),
         ),
-        expect![[]],
+        expect![[r#"
+            claim default: a | small-instance-type +5
+        "#]],
     );
     // Another pool goes first, whatever the weights.
     check(
         cluster_of(shy().weight(100))
             .pool(pool("other"), fake_default_instance_types())
             .pod(pod("a")),
-        expect![[]],
+        expect![[r#"
+            claim other: a | small-instance-type +5
+        "#]],
     );
     // A pod gives up what it prefers before it goes to such a pool.
     check(
         cluster_of(shy().label("team", "x"))
             .pool(pool("other"), fake_default_instance_types())
             .pod(pod("a").prefer(1, "team", In, ["x"])),
-        expect![[]],
+        expect![[r#"
+            claim other: a | small-instance-type +5
+        "#]],
     );
 }
 
 #[test]
 fn a_hard_taint_is_never_relaxed() {
     check(
-        cluster_of(
-            pool("default").taint("shy", "", PreferNoSchedule).taint("own", "", NoSchedule),
-        )
-        .pod(pod("a")),
-        expect![[]],
+        cluster_of(pool("default").taint("shy", "", PreferNoSchedule).taint("own", "", NoSchedule))
+            .pod(pod("a")),
+        expect![[r#"
+            unschedulable a: pool.taint.untolerated
+        "#]],
     );
 }
 
 #[test]
 fn a_node_that_prefers_not_to_be_used_is_used_only_if_some_pool_prefers_it_too() {
     let shy = || node("n").taint("shy", "", PreferNoSchedule);
-    check(cluster().node(shy()).pod(pod("a")), expect![[]]);
+    check(
+        cluster().node(shy()).pod(pod("a")),
+        expect![[r#"
+            claim default: a | small-instance-type +5
+        "#]],
+    );
     check(
         cluster_of(pool("default").taint("shy", "", PreferNoSchedule)).node(shy()).pod(pod("a")),
-        expect![[]],
+        expect![[r#"
+            node n: a
+        "#]],
     );
 }
 
 #[test]
 fn a_pod_that_is_tried_again_wants_everything_again() {
-    // "a" cannot be near "db" at first, whatever it gives up, since its own pool is missing a
-    // place for it; once "db" is there, it still prefers the second zone.
+    // At first there is nobody to be near, whatever "a" gives up. Once "db" has a place, "a" still
+    // gets the type that it prefers.
     check(
         cluster()
-            .pod(
-                pod("a")
-                    .cpu("1500m")
-                    .affinity(ZONE, selector([("app", "db")]))
-                    .prefer(1, INSTANCE_TYPE, In, ["default-instance-type"]),
-            )
+            .pod(pod("a").cpu("1500m").affinity(ZONE, selector([("app", "db")])).prefer(
+                1,
+                INSTANCE_TYPE,
+                In,
+                ["default-instance-type"],
+            ))
             .pod(pod("db").cpu("1").label("app", "db").on_node_selector(ZONE, "test-zone-2")),
-        expect![[]],
+        expect![[r#"
+            claim default: db a | default-instance-type | zone=test-zone-2
+        "#]],
     );
 }
 
@@ -267,17 +324,25 @@ fn preferences_can_be_ignored() {
         &settings,
         cluster()
             .pods(pod("node").prefer(1, ZONE, In, ["test-zone-2"]).replicas(1))
-            .pods(pod("away").label("app", "web").prefer_anti_affinity(1, HOSTNAME, web()).replicas(2))
+            .pods(
+                pod("away")
+                    .label("app", "web")
+                    .prefer_anti_affinity(1, HOSTNAME, web())
+                    .replicas(2),
+            )
             .pods(pod("near").prefer_affinity(1, ZONE, selector([("app", "none")])).replicas(1))
             .pods(pod("spread").label("app", "web").spread_anyway(HOSTNAME, 1, web()).replicas(1)),
-        expect![[]],
+        expect![[r#"
+            claim default: away-0 away-1 near-0 node-0 spread-0 | small-instance-type +4
+        "#]],
     );
     // Alternatives of what is required, and pools that prefer not to be used, are no preferences.
     check_with(
         &settings,
-        cluster_of(pool("default").taint("shy", "", PreferNoSchedule)).pod(
-            pod("a").require(ZONE, In, ["invalid"]).or_require(ZONE, In, ["test-zone-2"]),
-        ),
-        expect![[]],
+        cluster_of(pool("default").taint("shy", "", PreferNoSchedule))
+            .pod(pod("a").require(ZONE, In, ["invalid"]).or_require(ZONE, In, ["test-zone-2"])),
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
+        "#]],
     );
 }

@@ -3,19 +3,20 @@
 mod cluster;
 mod text;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use expect_test::Expect;
+use joiner_check::check as check_plan;
 use joiner_core::{
     settings::PlanSettings,
     snapshot::Snapshot,
     testing::{PoolBuilder, SnapshotBuilder, fake_default_instance_types, pool, snapshot},
 };
-use joiner_plan::{Planned, provision};
+use joiner_plan::{Planned, explain, provision};
 
 pub(crate) use self::{
     cluster::{Cluster, check_fixed_point},
-    text::{reasons, tell},
+    text::{reasons, tell, tell_counts},
 };
 
 /// A cluster without nodes and with one pool, that can have all types of Karpenter's own tests.
@@ -39,6 +40,12 @@ pub(crate) fn check_with(settings: &PlanSettings, snapshot: SnapshotBuilder, exp
     expected.assert_eq(&tell(&snapshot, &plan(&snapshot, settings)));
 }
 
+/// As [`check`], for plans with many claims that look alike.
+pub(crate) fn check_counts(snapshot: SnapshotBuilder, expected: Expect) {
+    let snapshot = snapshot.build();
+    expected.assert_eq(&tell_counts(&snapshot, &plan(&snapshot, &PlanSettings::default())));
+}
+
 /// Plans several clusters and compares all of them at once, each behind its name.
 pub(crate) fn check_each<const N: usize>(cases: [(&str, SnapshotBuilder); N], expected: Expect) {
     let mut all = String::new();
@@ -55,15 +62,23 @@ pub(crate) fn check_each<const N: usize>(cases: [(&str, SnapshotBuilder); N], ex
 /// Plans and compares the reasons of pods without a place in full.
 pub(crate) fn check_reasons(snapshot: SnapshotBuilder, expected: Expect) {
     let snapshot = snapshot.build();
-    expected.assert_eq(&reasons(&plan(&snapshot, &PlanSettings::default()).plan));
+    let plan = plan(&snapshot, &PlanSettings::default()).plan;
+    expected.assert_eq(&reasons(&plan));
+    let unplaced = plan.unschedulable.iter().chain(&plan.deferred);
+    for remedy in unplaced.flat_map(|unplaced| &unplaced.reasons).map(explain::remedy) {
+        assert!(!remedy.contains("  "), "a fact is missing from {remedy:?}");
+    }
 }
 
-/// Plans, and makes sure of what holds for every plan: each pod is in it once, and the order of
-/// things in the snapshot does not matter.
+/// Plans, and makes sure of what holds for every plan: it breaks no rule, each pod is in it once, and
+/// the order of things in the snapshot does not matter.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
     let planned = provision(snapshot, settings);
     each_pod_once(snapshot, &planned);
     order_does_not_matter(snapshot, settings, &planned);
+    let findings = check_plan(snapshot, settings, &planned.plan);
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(findings.is_empty(), "the plan breaks rules:\n{}", findings.join("\n"));
     planned
 }
 
@@ -81,16 +96,22 @@ fn each_pod_once(snapshot: &Snapshot, planned: &Planned) {
 
 fn order_does_not_matter(snapshot: &Snapshot, settings: &PlanSettings, planned: &Planned) {
     let again = provision(&reversed(snapshot), settings);
-    assert_eq!(planned.plan, again.plan, "the plan depends on the order of things in the snapshot");
-    assert_eq!(
-        planned.report.pools, again.report.pools,
-        "the report depends on the order of things in the snapshot"
-    );
+    // What people see first, since it is easier to read.
+    assert_eq!(tell(snapshot, planned), tell(snapshot, &again), "the order matters");
+    assert_eq!(reasons(&planned.plan), reasons(&again.plan), "the order matters to reasons");
+    assert!(planned.plan == again.plan, "the order matters: {planned:#?} {again:#?}");
+    assert_eq!(planned.report.pools, again.report.pools, "the order matters to the report");
 }
 
-/// The same snapshot with every list back to front.
-pub(crate) fn reversed(snapshot: &Snapshot) -> Snapshot {
+/// The same snapshot with every list back to front, and with nothing shared among its pods.
+fn reversed(snapshot: &Snapshot) -> Snapshot {
     let mut reversed = snapshot.clone();
+    for pod in reversed.nodes.iter_mut().flat_map(|node| &mut node.pods).chain(&mut reversed.pods) {
+        pod.namespace = (*pod.namespace).into();
+        pod.labels = Arc::new((*pod.labels).clone());
+        pod.spec = Arc::new((*pod.spec).clone());
+        pod.volumes = Arc::new((*pod.volumes).clone());
+    }
     reversed.pods.reverse();
     reversed.pools.reverse();
     reversed.daemons.reverse();

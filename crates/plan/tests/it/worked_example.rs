@@ -24,12 +24,11 @@ fn example() -> Snapshot {
         .label("team", "a")
         .taint("dedicated", "x", PreferNoSchedule);
     let spread = |name: &str, created| {
-        pod(name)
-            .cpu("1500m")
-            .mem("512Mi")
-            .created(created)
-            .label("app", "b")
-            .spread(ZONE, 1, selector([("app", "b")]))
+        pod(name).cpu("1500m").mem("512Mi").created(created).label("app", "b").spread(
+            ZONE,
+            1,
+            selector([("app", "b")]),
+        )
     };
     snapshot()
         .pool(gp, fake_instance_types(5))
@@ -49,7 +48,7 @@ fn three_claims() {
     expect![[r#"
         claim alt: a b | fake-it-3 +1 | zone=test-zone-1
         claim alt: c | fake-it-1 +3 | zone=test-zone-2
-        claim gp: d | fake-it-0 +4 | team=a capacity-type=on-demand
+        claim gp: d | fake-it-0 +4 | capacity-type=on-demand team=a
     "#]]
     .assert_eq(&tell(&snapshot, &planned));
     let requests: Vec<String> =

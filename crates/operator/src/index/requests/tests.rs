@@ -48,9 +48,7 @@ fn an_init_container_before_a_sidecar_runs_without_it() {
 
 #[test]
 fn an_init_container_after_a_sidecar_runs_beside_it() {
-    let after = |init: Value, main: Value, sidecar_memory: &str| {
-        json!({"spec": {"containers": [main], "initContainers": [sidecar("4", sidecar_memory), init]}})
-    };
+    let after = |init: Value, main: Value, sidecar_memory: &str| json!({"spec": {"containers": [main], "initContainers": [sidecar("4", sidecar_memory), init]}});
     check(after(container("10", "2Gi"), container("2", "1Gi"), "2Gi"), "cpu 14, memory 4Gi");
     check(after(container("1", "1Gi"), container("2", "2Gi"), "2Gi"), "cpu 6, memory 4Gi");
 }
@@ -74,7 +72,10 @@ fn amounts_for_the_whole_pod_replace_those_of_containers() {
 
 #[test]
 fn limits_are_no_requests() {
-    check(json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "1"}}}]}}), "");
+    check(
+        json!({"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "1"}}}]}}),
+        "",
+    );
 }
 
 #[test]

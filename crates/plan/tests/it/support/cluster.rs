@@ -62,6 +62,11 @@ impl Cluster {
         told
     }
 
+    /// Plans for the pods that still wait, as in [`Cluster::pass`].
+    pub(crate) fn pass_again(&mut self) -> String {
+        self.pass([] as [Pod; 0])
+    }
+
     /// How many pods, daemons aside, run in each domain, and how many wait.
     pub(crate) fn skew(&self, key: &str) -> String {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
@@ -152,9 +157,8 @@ fn suitable<'t>(
 ) -> &'t Offering {
     let mut offerings: Vec<&Offering> =
         made.compatible_offerings(requirements, &catalog.well_known).collect();
-    offerings.sort_by(|a, b| {
-        b.is_reserved().cmp(&a.is_reserved()).then(a.price.total_cmp(&b.price))
-    });
+    offerings
+        .sort_by(|a, b| b.is_reserved().cmp(&a.is_reserved()).then(a.price.total_cmp(&b.price)));
     offerings.first().expect("the cheapest type of a claim is offered")
 }
 

@@ -13,7 +13,7 @@ use joiner_plan::Planned;
 /// From this many pods on, a line gives their number rather than their names.
 const NAMED_MAX: usize = 6;
 
-/// A plan in lines, equal neighbours as one:
+/// A plan in lines:
 ///
 /// ```text
 /// claim <pool>: <pods> | <cheapest type> +<other types> | <what is left of the requirements>
@@ -23,37 +23,43 @@ const NAMED_MAX: usize = 6;
 /// pool <name>: <what was noticed>
 /// ```
 pub(crate) fn tell(snapshot: &Snapshot, planned: &Planned) -> String {
-    let Planned { plan, report } = planned;
-    let mut lines: Vec<String> = plan.claims.iter().map(|claim| told(snapshot, claim)).collect();
-    for existing in &plan.existing {
-        let name = if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
-        lines.push(format!("node {name}: {}", pods(&existing.pods)));
-    }
-    lines.extend(unplaced("unschedulable", &plan.unschedulable));
-    lines.extend(unplaced("deferred", &plan.deferred));
-    for reason in &report.pools {
-        let pool = reason.node_pool.as_deref().unwrap_or_default();
-        lines.push(format!("pool {pool}: {}", reason.id.as_str()));
-    }
-    in_one(lines)
+    tell_naming(snapshot, planned, NAMED_MAX)
 }
 
-/// Equal neighbours as one line, with their number.
-fn in_one(lines: Vec<String>) -> String {
-    let mut counted: Vec<(usize, String)> = Vec::new();
-    for line in lines {
+/// As [`tell`], with the numbers of pods in place of their names and equal neighbours as one line.
+pub(crate) fn tell_counts(snapshot: &Snapshot, planned: &Planned) -> String {
+    let mut counted: Vec<(usize, &str)> = Vec::new();
+    let told = tell_naming(snapshot, planned, 0);
+    for line in told.lines() {
         match counted.last_mut() {
             Some((count, last)) if *last == line => *count += 1,
             _ => counted.push((1, line)),
         }
     }
-    counted
-        .into_iter()
-        .map(|(count, line)| if count == 1 { line + "\n" } else { format!("{count} x {line}\n") })
-        .collect()
+    counted.into_iter().map(|(count, line)| format!("{count} x {line}\n")).collect()
 }
 
-fn told(snapshot: &Snapshot, claim: &PlannedClaim) -> String {
+fn tell_naming(snapshot: &Snapshot, planned: &Planned, named_max: usize) -> String {
+    let Planned { plan, report } = planned;
+    let pods = |keys: &[String]| pods(keys, named_max);
+    let told = |claim: &PlannedClaim| told(snapshot, claim, &pods(&claim.pods));
+    let mut lines: Vec<String> = plan.claims.iter().map(told).collect();
+    for existing in &plan.existing {
+        let name = if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
+        lines.push(format!("node {name}: {}", pods(&existing.pods)));
+    }
+    for (what, list) in [("unschedulable", &plan.unschedulable), ("deferred", &plan.deferred)] {
+        let together = by_reasons(list).into_iter();
+        lines.extend(together.map(|(ids, keys)| format!("{what} {}: {ids}", pods(&keys))));
+    }
+    for reason in &report.pools {
+        let pool = reason.node_pool.as_deref().unwrap_or_default();
+        lines.push(format!("pool {pool}: {}", reason.id.as_str()));
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+fn told(snapshot: &Snapshot, claim: &PlannedClaim, pods: &str) -> String {
     let types = match &*claim.instance_types {
         [] => "no types".to_owned(),
         [only] => only.clone(),
@@ -65,7 +71,7 @@ fn told(snapshot: &Snapshot, claim: &PlannedClaim) -> String {
         .filter(|spec| says_something(snapshot, claim, spec))
         .map(requirement)
         .collect();
-    let mut line = format!("claim {}: {} | {types}", claim.node_pool, pods(&claim.pods));
+    let mut line = format!("claim {}: {pods} | {types}", claim.node_pool);
     if !left.is_empty() {
         line += &format!(" | {}", left.join(" "));
     }
@@ -113,8 +119,8 @@ fn requirement(spec: &RequirementSpec) -> String {
     told
 }
 
-fn pods(keys: &[String]) -> String {
-    if keys.len() > NAMED_MAX {
+fn pods(keys: &[String], named_max: usize) -> String {
+    if keys.len() > named_max {
         return format!("{} pods", keys.len());
     }
     keys.iter().map(|key| short(key)).collect::<Vec<_>>().join(" ")
@@ -124,7 +130,8 @@ fn short(key: &str) -> &str {
     key.strip_prefix("default/").unwrap_or(key)
 }
 
-fn unplaced(what: &str, list: &[Unplaced]) -> Vec<String> {
+/// Ids of reasons, and the pods that have exactly these.
+fn by_reasons(list: &[Unplaced]) -> Vec<(String, Vec<String>)> {
     let mut by_reasons: Vec<(String, Vec<String>)> = Vec::new();
     for unplaced in list {
         let ids: Vec<&str> = unplaced.reasons.iter().map(|reason| reason.id.as_str()).collect();
@@ -134,8 +141,7 @@ fn unplaced(what: &str, list: &[Unplaced]) -> Vec<String> {
             None => by_reasons.push((ids, vec![unplaced.pod.clone()])),
         }
     }
-    let line = |(ids, keys): (String, Vec<String>)| format!("{what} {}: {ids}", pods(&keys));
-    by_reasons.into_iter().map(line).collect()
+    by_reasons
 }
 
 /// The pods without a place, each with everything there is to say about it.
@@ -149,7 +155,8 @@ pub(crate) fn reasons(plan: &Plan) -> String {
             let pool = reason.node_pool.as_deref().map(|pool| format!(" in {pool}"));
             text += &format!("  {}{}\n", reason.id.as_str(), pool.unwrap_or_default());
             for (name, value) in reason.params.iter().filter(|(name, _)| *name != "nodePool") {
-                text += &format!("    {name}: {value}\n");
+                text += format!("    {name}: {value}").trim_end();
+                text += "\n";
             }
             text += &format!("    {}\n", reason.message);
         }

@@ -1,0 +1,73 @@
+//! What must never be shown as a result.
+
+use clap::Parser as _;
+use expect_test::expect;
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+fn problems(name: &str, measured: &Measurement) -> String {
+    let Command::Bench(args) = Cli::parse_from(["joiner", "bench"]).command else {
+        panic!("this is a benchmark")
+    };
+    let workload = ALL.iter().find(|workload| workload.name == name).unwrap();
+    Job { workload, pods: 100, args: &args }.problems(measured).join("\n")
+}
+
+fn measured(unplaced: usize) -> Measurement {
+    Measurement {
+        pods: 100,
+        unplaced,
+        claims: 20,
+        price: 1.0,
+        lower_bound: 1.0,
+        seconds: vec![0.1],
+        peak_bytes: 0,
+        findings: Vec::new(),
+        examples: vec!["default/pod-000001: no pool has room".to_owned(); unplaced.min(1)],
+    }
+}
+
+#[test]
+fn a_plan_that_places_what_it_should_is_shown() {
+    assert_eq!(problems("diverse", &measured(0)), "");
+    assert_eq!(problems(NEVER_FIT, &measured(20)), "");
+}
+
+#[test]
+fn pods_left_without_a_place_are_not_fast_they_are_wrong() {
+    expect![[r"
+        7 pods have no place, 0 were expected to have none
+        default/pod-000001: no pool has room"]]
+    .assert_eq(&problems("diverse", &measured(7)));
+}
+
+#[test]
+fn a_pod_that_never_fits_must_not_be_placed() {
+    expect![[r"
+        19 pods have no place, 20 were expected to have none
+        default/pod-000001: no pool has room"]]
+    .assert_eq(&problems(NEVER_FIT, &measured(19)));
+}
+
+#[test]
+fn what_the_checker_refuses_is_not_shown() {
+    let findings = vec!["taint: default/pod-000002: does not tolerate x:NoSchedule".to_owned()];
+    let refused = Measurement { findings, ..measured(0) };
+    expect!["taint: default/pod-000002: does not tolerate x:NoSchedule"]
+        .assert_eq(&problems("diverse", &refused));
+}
+
+#[test]
+fn every_pod_of_a_workload_is_counted() {
+    for workload in ALL {
+        for pods in [1, 50, 333] {
+            let mut to_place = 0;
+            (workload.objects)(pods, &mut random::Random::new(7), &mut |object| {
+                to_place +=
+                    usize::from(object["kind"] == "Pod" && object["spec"]["nodeName"].is_null());
+            });
+            assert_eq!(to_place, pods, "{}", workload.name);
+        }
+    }
+}

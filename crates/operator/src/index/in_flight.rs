@@ -1,0 +1,65 @@
+//! Claims that no provider has answered yet.
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_core::{
+    instance_type::{Catalog, InstanceType},
+    label,
+    requirement::Requirements,
+    resources::Resources,
+    snapshot::Node,
+};
+
+use super::{
+    convert,
+    nodes::{claim_name, lasting_taints},
+};
+
+/// What is sure about a machine that was asked for: the labels that its claim leaves no choice of,
+/// and the room it has whichever type the provider picks. Against its pool's limits it counts with
+/// the most that the provider can pick.
+///
+/// COMPAT: upstream leaves such claims out, and plans nothing at all while there is one. Where
+/// machines take minutes to make, that would be most of the time.
+pub(super) fn node(claim: &NodeClaim, catalog: &Catalog) -> Node {
+    let mut labels = convert::labels(&claim.metadata);
+    let requirements = Requirements::from_specs(&convert::requirements(&claim.spec.requirements));
+    for (key, value) in requirements.single_values() {
+        labels.entry(key).or_insert(value);
+    }
+    let pool = labels.get(label::NODE_POOL).cloned();
+    let types = pool.as_deref().map_or(&[][..], |pool| catalog.types(pool));
+    let requests = convert::resources(claim.spec.resources.as_ref().map(|r| &r.requests));
+    let (allocatable, capacity) = types
+        .iter()
+        .flat_map(|instance_type| shapes(instance_type, &requirements, &requests, catalog))
+        .reduce(|(room, most), (other, larger)| (room.lower(&other), most.higher(&larger)))
+        .unwrap_or_else(|| (requests.clone(), requests.clone()));
+    Node {
+        claim: Some(claim_name(claim).to_owned()),
+        pool,
+        hostname: claim_name(claim).to_owned(),
+        taints: lasting_taints(convert::taints(&claim.spec.taints), claim),
+        labels,
+        allocatable,
+        capacity,
+        ..Node::default()
+    }
+}
+
+/// Allocatable and capacity of every way in which the claim can become a machine of this type.
+fn shapes<'t>(
+    instance_type: &'t InstanceType,
+    requirements: &'t Requirements,
+    requests: &'t Resources,
+    catalog: &'t Catalog,
+) -> impl Iterator<Item = (Resources, Resources)> + 't {
+    let is_allowed = requirements.intersects(&instance_type.requirements).is_ok();
+    let offerings = is_allowed
+        .then(|| instance_type.compatible_offerings(requirements, &catalog.well_known))
+        .into_iter()
+        .flatten();
+    offerings.filter_map(move |offering| {
+        let allocatable = instance_type.allocatable(offering);
+        requests.fits(&allocatable).then(|| (allocatable, instance_type.offered_capacity(offering)))
+    })
+}

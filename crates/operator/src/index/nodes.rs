@@ -1,0 +1,290 @@
+//! How a Node and its `NodeClaim` become one machine.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use joiner_api::{condition, node_claim::NodeClaim};
+use joiner_core::{
+    instance_type::Catalog,
+    label::{self, Labels},
+    quantity::Quantity,
+    resources::Resources,
+    snapshot,
+    taint::{Effect, Taint},
+};
+use k8s_openapi::api::core::v1::Node;
+
+use super::{convert, in_flight, pods::Sorted};
+use crate::objects::Objects;
+
+/// What a cordoned node is tainted with.
+const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+
+/// A Node, its claim, or both.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine<'o> {
+    node: Option<&'o Node>,
+    claim: Option<&'o NodeClaim>,
+}
+
+/// Every machine that exists or is on its way, in order of name.
+#[derive(Debug)]
+pub(super) struct Machines<'o> {
+    machines: Vec<Machine<'o>>,
+    leaving: HashMap<&'o str, bool>,
+    volume_limits: HashMap<&'o str, BTreeMap<String, u32>>,
+}
+
+impl<'o> Machines<'o> {
+    /// Brings Nodes and claims together by the provider's name for the machine. A Node without one
+    /// goes by its own name; a claim without one belongs to the Node that its status names.
+    ///
+    /// COMPAT: upstream does not see a pool's Node before it has a provider ID, nor one that has no
+    /// instance type label before it is initialized. Files written by hand have such nodes.
+    pub(super) fn new(objects: &'o Objects, notes: &mut Vec<String>) -> Self {
+        let mut nodes: Vec<&Node> = objects.nodes.iter().collect();
+        nodes.sort_by_key(|node| &node.metadata.name);
+        let mut claims: Vec<&NodeClaim> = objects.node_claims.iter().collect();
+        claims.sort_by_key(|claim| &claim.metadata.name);
+
+        let provider_ids: HashMap<&str, &str> =
+            nodes.iter().map(|node| (node_name(node), provider_id(node))).collect();
+        let mut by_provider_id: HashMap<&str, &NodeClaim> = HashMap::new();
+        let mut machines = Vec::new();
+        for claim in claims {
+            let Some(id) = claim_provider_id(claim, &provider_ids) else {
+                machines.push(Machine { node: None, claim: Some(claim) });
+                continue;
+            };
+            if let Some(other) = by_provider_id.insert(id, claim) {
+                notes.push(format!(
+                    "NodeClaims {:?} and {:?} have the same provider ID {id:?}: the second counts; \
+                     delete the one that is wrong",
+                    claim_name(other),
+                    claim_name(claim)
+                ));
+            }
+        }
+        let mut taken = HashSet::new();
+        for node in nodes {
+            let id = provider_id(node);
+            if !taken.insert(id) {
+                notes.push(format!(
+                    "Node {:?} has the same provider ID {id:?} as another: only one of them can be \
+                     its NodeClaim's",
+                    node_name(node)
+                ));
+                machines.push(Machine { node: Some(node), claim: None });
+                continue;
+            }
+            machines.push(Machine { node: Some(node), claim: by_provider_id.remove(id) });
+        }
+        let without_node = by_provider_id.into_values();
+        machines.extend(without_node.map(|claim| Machine { node: None, claim: Some(claim) }));
+        machines.sort_by_key(|machine| machine.name());
+
+        let leaving = machines
+            .iter()
+            .filter_map(|machine| Some((node_name(machine.node?), machine.is_leaving())))
+            .collect();
+        Self { machines, leaving, volume_limits: volume_limits(objects) }
+    }
+
+    /// Whether a node is going away; nothing if it is not there.
+    pub(super) fn is_leaving(&self, node: &str) -> Option<bool> {
+        self.leaving.get(node).copied()
+    }
+
+    /// The machines in the planner's words, with the pods that stay on them.
+    pub(super) fn into_nodes(
+        mut self,
+        catalog: &Catalog,
+        pods: &mut Sorted,
+    ) -> Vec<snapshot::Node> {
+        let machines = std::mem::take(&mut self.machines);
+        let nodes = machines.into_iter().map(|machine| {
+            let mut node = match machine.unlaunched() {
+                Some(claim) => in_flight::node(claim, catalog),
+                None => machine.node(),
+            };
+            node.leaving = machine.is_leaving();
+            if let Some(name) = &node.node {
+                node.pods = pods.staying.remove(name).unwrap_or_default();
+                node.volume_limits = self.volume_limits.remove(name.as_str()).unwrap_or_default();
+            }
+            node
+        });
+        nodes.collect()
+    }
+}
+
+pub(super) fn claim_name(claim: &NodeClaim) -> &str {
+    claim.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn node_name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn provider_id(node: &Node) -> &str {
+    let written = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+    written.filter(|id| !id.is_empty()).unwrap_or(node_name(node))
+}
+
+fn claim_provider_id<'o>(
+    claim: &'o NodeClaim,
+    provider_ids: &HashMap<&str, &'o str>,
+) -> Option<&'o str> {
+    let status = claim.status.as_ref()?;
+    let written = status.provider_id.as_deref().filter(|id| !id.is_empty());
+    written.or_else(|| provider_ids.get(status.node_name.as_deref()?).copied())
+}
+
+fn volume_limits(objects: &Objects) -> HashMap<&str, BTreeMap<String, u32>> {
+    let limits = objects.csi_nodes.iter().map(|csi_node| {
+        let drivers = csi_node.spec.drivers.iter().filter_map(|driver| {
+            let count = driver.allocatable.as_ref()?.count?;
+            Some((driver.name.clone(), u32::try_from(count).unwrap_or_default()))
+        });
+        (csi_node.metadata.name.as_deref().unwrap_or_default(), drivers.collect())
+    });
+    limits.collect()
+}
+
+impl<'o> Machine<'o> {
+    /// The name it goes by: its claim's until its Node has registered.
+    fn name(&self) -> &'o str {
+        match (self.node, self.claim) {
+            (Some(node), None) => node_name(node),
+            (Some(node), Some(_)) if self.is_registered() => node_name(node),
+            (_, Some(claim)) => claim_name(claim),
+            (None, None) => "",
+        }
+    }
+
+    /// The claim, if no provider has answered it yet.
+    fn unlaunched(&self) -> Option<&'o NodeClaim> {
+        let claim = self.claim.filter(|_| self.node.is_none())?;
+        let id = claim.status.as_ref().and_then(|status| status.provider_id.as_deref());
+        id.is_none_or(str::is_empty).then_some(claim)
+    }
+
+    /// Whether a label of the Node says so; a Node that is not ours needs no label.
+    fn has_come_to(&self, milestone: &str) -> bool {
+        let Some(node) = self.node else { return false };
+        let labels = node.metadata.labels.as_ref();
+        let is_marked =
+            labels.and_then(|labels| labels.get(milestone)).is_some_and(|v| v == "true");
+        self.claim.is_none() || is_marked
+    }
+
+    fn is_registered(&self) -> bool {
+        self.has_come_to(label::REGISTERED)
+    }
+
+    fn is_initialized(&self) -> bool {
+        self.has_come_to(label::INITIALIZED)
+    }
+
+    fn is_leaving(&self) -> bool {
+        let Some(claim) = self.claim else {
+            return self.node.is_some_and(|node| node.metadata.deletion_timestamp.is_some());
+        };
+        let conditions = claim.status.as_ref().map(|status| status.conditions.as_slice());
+        let terminating = condition::find(conditions.unwrap_or_default(), "InstanceTerminating");
+        claim.metadata.deletion_timestamp.is_some()
+            || terminating.is_some_and(condition::Condition::is_true)
+    }
+
+    fn labels(&self) -> Labels {
+        match (self.node, self.claim) {
+            (Some(node), _) if self.is_registered() => convert::labels(&node.metadata),
+            (_, Some(claim)) => convert::labels(&claim.metadata),
+            (_, None) => Labels::new(),
+        }
+    }
+
+    /// Taints that new pods must tolerate: not those that will be gone once the machine is ready.
+    fn taints(&self) -> Vec<Taint> {
+        let taints = match (self.node, self.claim) {
+            (Some(node), _) if self.is_registered() => node_taints(node),
+            (_, Some(claim)) => convert::taints(&claim.spec.taints),
+            (_, None) => Vec::new(),
+        };
+        match self.claim {
+            Some(claim) if !self.is_initialized() => lasting_taints(taints, claim),
+            _ => taints,
+        }
+    }
+
+    /// What the Node reports. Until it is ready, the claim knows better where the Node says zero:
+    /// kubelets know nothing of devices before their plugins have started.
+    fn amounts(
+        &self,
+        of_node: impl Fn(&Node) -> Resources,
+        of_claim: impl Fn(&NodeClaim) -> Resources,
+    ) -> Resources {
+        let mut amounts = self.node.map(of_node).unwrap_or_default();
+        if let Some(claim) = self.claim.filter(|_| !self.is_initialized()) {
+            for (name, amount) in of_claim(claim).iter() {
+                if amounts.get(name) == Quantity::ZERO {
+                    amounts.set(name, amount);
+                }
+            }
+        }
+        amounts
+    }
+
+    fn node(&self) -> snapshot::Node {
+        let labels = self.labels();
+        let hostname = labels.get(label::HOSTNAME).filter(|name| !name.is_empty());
+        snapshot::Node {
+            node: self.node.map(|node| node_name(node).to_owned()),
+            claim: self.claim.map(|claim| claim_name(claim).to_owned()),
+            pool: labels.get(label::NODE_POOL).cloned(),
+            hostname: hostname.cloned().unwrap_or_else(|| self.name().to_owned()),
+            taints: self.taints(),
+            object_taints: self.node.map(node_taints).unwrap_or_default(),
+            allocatable: self.amounts(
+                |node| {
+                    let status = node.status.as_ref();
+                    convert::resources(status.and_then(|status| status.allocatable.as_ref()))
+                },
+                |claim| convert::resources(claim.status.as_ref().map(|status| &status.allocatable)),
+            ),
+            capacity: self.amounts(
+                |node| {
+                    let status = node.status.as_ref();
+                    convert::resources(status.and_then(|status| status.capacity.as_ref()))
+                },
+                |claim| convert::resources(claim.status.as_ref().map(|status| &status.capacity)),
+            ),
+            initialized: self.is_initialized(),
+            labels,
+            ..snapshot::Node::default()
+        }
+    }
+}
+
+/// The taints of a Node.
+///
+/// COMPAT: upstream does not look at `unschedulable`; the cluster's own controller turns it into a
+/// taint, but nothing does so in files written by hand.
+fn node_taints(node: &Node) -> Vec<Taint> {
+    let Some(spec) = &node.spec else { return Vec::new() };
+    let mut taints = convert::taints(spec.taints.iter().flatten());
+    let cordoned =
+        Taint { key: UNSCHEDULABLE.to_owned(), value: String::new(), effect: Effect::NoSchedule };
+    if spec.unschedulable == Some(true) && !taints.iter().any(|taint| taint.matches(&cordoned)) {
+        taints.push(cordoned);
+    }
+    taints
+}
+
+/// The taints that stay when the claim's machine is ready.
+pub(super) fn lasting_taints(mut taints: Vec<Taint>, claim: &NodeClaim) -> Vec<Taint> {
+    let startup = convert::taints(&claim.spec.startup_taints);
+    taints.retain(|taint| {
+        !taint.is_ephemeral() && !startup.iter().any(|startup| startup.matches(taint))
+    });
+    taints
+}

@@ -1,0 +1,130 @@
+//! Pods without what no plan depends on.
+//!
+//! A cluster has far more pods than anything else, and most of a pod is about running it: images,
+//! environments, probes, mounts, statuses of containers. Keeping all of it would take more than ten
+//! kilobytes for each pod.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::core::v1::{
+        Container, ContainerPort, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus,
+        ResourceRequirements, Volume,
+    },
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
+};
+
+/// Annotations that start with this are read.
+const READ_ANNOTATIONS: &str = "karpenter.sh/";
+
+/// The pod with what planning depends on.
+pub(super) fn pod(pod: Pod) -> Pod {
+    Pod {
+        metadata: metadata(pod.metadata),
+        spec: pod.spec.map(spec),
+        status: pod.status.and_then(status),
+    }
+}
+
+fn metadata(metadata: ObjectMeta) -> ObjectMeta {
+    let owner = |owner: OwnerReference| OwnerReference { block_owner_deletion: None, ..owner };
+    let read = |annotations: BTreeMap<String, String>| {
+        let kept = annotations.into_iter().filter(|(key, _)| key.starts_with(READ_ANNOTATIONS));
+        not_empty(kept.collect())
+    };
+    ObjectMeta {
+        name: metadata.name,
+        namespace: metadata.namespace,
+        uid: metadata.uid,
+        labels: metadata.labels,
+        annotations: metadata.annotations.and_then(read),
+        creation_timestamp: metadata.creation_timestamp,
+        deletion_timestamp: metadata.deletion_timestamp,
+        owner_references: metadata.owner_references.map(|owners| exactly(owners, owner)),
+        ..ObjectMeta::default()
+    }
+}
+
+fn spec(spec: PodSpec) -> PodSpec {
+    let claims = |volumes: Vec<Volume>| {
+        let is_claim = |v: &Volume| v.persistent_volume_claim.is_some() || v.ephemeral.is_some();
+        let mut claims: Vec<Volume> = volumes.into_iter().filter(is_claim).collect();
+        claims.shrink_to_fit();
+        (!claims.is_empty()).then_some(claims)
+    };
+    PodSpec {
+        affinity: spec.affinity,
+        containers: exactly(spec.containers, container),
+        host_network: spec.host_network,
+        init_containers: spec.init_containers.map(|init| exactly(init, container)),
+        node_name: spec.node_name,
+        node_selector: spec.node_selector,
+        overhead: spec.overhead,
+        resource_claims: spec.resource_claims,
+        resources: spec.resources,
+        scheduling_gates: spec.scheduling_gates,
+        tolerations: spec.tolerations.map(|all| exactly(all, |toleration| toleration)),
+        topology_spread_constraints: spec.topology_spread_constraints,
+        volumes: spec.volumes.and_then(claims),
+        ..PodSpec::default()
+    }
+}
+
+fn container(container: Container) -> Container {
+    let requests = |resources: ResourceRequirements| ResourceRequirements {
+        requests: resources.requests.and_then(not_empty),
+        claims: resources.claims,
+        limits: None,
+    };
+    let port = |port: ContainerPort| ContainerPort { name: None, ..port };
+    Container {
+        name: container.name,
+        ports: container.ports.map(|ports| exactly(ports, port)),
+        resources: container.resources.map(requests),
+        restart_policy: container.restart_policy,
+        ..Container::default()
+    }
+}
+
+fn status(status: PodStatus) -> Option<PodStatus> {
+    let condition = |condition: PodCondition| PodCondition {
+        type_: condition.type_,
+        status: condition.status,
+        reason: condition.reason,
+        ..PodCondition::default()
+    };
+    // Without resources, the status of a container says nothing about a resize.
+    let resized = |statuses: Vec<ContainerStatus>| {
+        let kept = statuses.into_iter().filter(|status| status.resources.is_some());
+        let kept: Vec<ContainerStatus> = kept
+            .map(|status| ContainerStatus {
+                name: status.name,
+                resources: status.resources,
+                allocated_resources: status.allocated_resources,
+                ..ContainerStatus::default()
+            })
+            .collect();
+        (!kept.is_empty()).then_some(kept)
+    };
+    let slim = PodStatus {
+        conditions: status.conditions.map(|all| exactly(all, condition)),
+        container_statuses: status.container_statuses.and_then(resized),
+        init_container_statuses: status.init_container_statuses.and_then(resized),
+        nominated_node_name: status.nominated_node_name,
+        phase: status.phase,
+        start_time: status.start_time,
+        ..PodStatus::default()
+    };
+    (slim != PodStatus::default()).then_some(slim)
+}
+
+/// Every element, changed, in a list without room for more.
+fn exactly<T>(items: Vec<T>, change: impl FnMut(T) -> T) -> Vec<T> {
+    let mut changed: Vec<T> = items.into_iter().map(change).collect();
+    changed.shrink_to_fit();
+    changed
+}
+
+fn not_empty<V>(map: BTreeMap<String, V>) -> Option<BTreeMap<String, V>> {
+    (!map.is_empty()).then_some(map)
+}
