@@ -4,5 +4,6 @@
 mod bound;
 mod broken;
 mod legitimate;
+mod orders;
 mod rules;
 mod scene;

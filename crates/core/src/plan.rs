@@ -77,7 +77,8 @@ pub struct Unplaced {
 impl Plan {
     /// The sum of the claims' prices.
     pub fn price(&self) -> f64 {
-        self.claims.iter().map(|claim| claim.price).sum()
+        // An empty sum of floats is -0.0, which would be printed as such.
+        self.claims.iter().fold(0.0, |sum, claim| sum + claim.price)
     }
 
     /// How many pods have a place.

@@ -112,11 +112,7 @@ impl TryFrom<&RawSettings> for Settings {
                 &raw.min_values_policy,
                 [("Strict", MinValuesPolicy::Strict), ("BestEffort", MinValuesPolicy::BestEffort)],
             ),
-            ignore_dra: problems.choice(
-                "ignore-dra-requests",
-                &raw.ignore_dra_requests,
-                [("true", true), ("false", false)],
-            ),
+            ignore_dra: problems.switch("ignore-dra-requests", &raw.ignore_dra_requests),
             reserved_capacity: gate("ReservedCapacity"),
             reserved_fallback: raw.reserved_fallback,
             ..PlanSettings::default()
@@ -153,7 +149,11 @@ impl TryFrom<&RawSettings> for Settings {
             plan,
             index,
             node_overlay: gate("NodeOverlay"),
-            kwok_instance_types: raw.instance_types_file_path.as_ref().map(PathBuf::from),
+            kwok_instance_types: raw
+                .instance_types_file_path
+                .as_deref()
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from),
         })
     }
 }
@@ -175,13 +175,16 @@ impl Problems {
         self.0.push(format!("--{setting}{variable} cannot be {value:?}: {remedy}"));
     }
 
-    /// One of a few words. What follows an error is the first choice, and never used.
+    /// One of a few words, of which the first is the default. An empty variable counts as not set.
     fn choice<T: Copy, const N: usize>(
         &mut self,
         setting: &str,
         value: &str,
         choices: [(&str, T); N],
     ) -> T {
+        if value.is_empty() {
+            return choices[0].1;
+        }
         if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == value) {
             return *choice;
         }
@@ -190,18 +193,28 @@ impl Problems {
         choices[0].1
     }
 
+    /// A switch that is on by default.
+    fn switch(&mut self, setting: &str, value: &str) -> bool {
+        if value.is_empty() {
+            return true;
+        }
+        boolean(value).unwrap_or_else(|| {
+            self.add(setting, value, "use true or false");
+            true
+        })
+    }
+
     /// Karpenter's gates, with the given ones changed. Unknown names are accepted, as in Karpenter.
     fn gates<'g>(&mut self, given: &'g str) -> BTreeMap<&'g str, bool> {
         let mut gates = BTreeMap::new();
         for pair in GATES.split(',').chain(given.split(',')).map(str::trim) {
-            let value =
-                pair.split_once('=').map(|(name, value)| (name.trim(), value.trim().parse()));
-            match value {
-                Some((name, Ok(on))) => {
-                    gates.insert(name, on);
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match boolean(value.trim()) {
+                Some(on) => {
+                    gates.insert(name.trim(), on);
                 }
-                _ if pair.is_empty() => {}
-                _ => self.add("feature-gates", pair, "use NAME=true or NAME=false"),
+                None if pair.is_empty() => {}
+                None => self.add("feature-gates", pair, "use NAME=true or NAME=false"),
             }
         }
         gates
@@ -221,7 +234,7 @@ impl Problems {
         value: Option<&String>,
         allowed: impl Fn(&T) -> bool,
     ) {
-        if let Some(value) = value
+        if let Some(value) = value.filter(|value| !value.is_empty())
             && !value.parse().is_ok_and(|number| allowed(&number))
         {
             let remedy = match setting {
@@ -231,6 +244,15 @@ impl Problems {
             };
             self.add(setting, value, remedy);
         }
+    }
+}
+
+/// The words that Go's programs, and so Karpenter's users, write for booleans.
+fn boolean(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "True" | "TRUE" => Some(true),
+        "0" | "f" | "F" | "false" | "False" | "FALSE" => Some(false),
+        _ => None,
     }
 }
 
@@ -290,6 +312,21 @@ mod tests {
     #[test]
     fn a_switch_alone_means_true() {
         assert!(settings(&["--ignore-dra-requests"]).unwrap().plan.ignore_dra);
+    }
+
+    #[test]
+    fn what_is_empty_is_not_set_and_booleans_are_gos() {
+        let settings = settings(&[
+            "--preference-policy=",
+            "--ignore-dra-requests=F",
+            "--feature-gates=NodeOverlay=True,",
+            "--cpu-requests=",
+            "--instance-types-file-path=",
+        ])
+        .unwrap();
+        assert_eq!(settings.plan.preferences, PreferencePolicy::Respect);
+        assert!(!settings.plan.ignore_dra && settings.node_overlay);
+        assert_eq!(settings.kwok_instance_types, None);
     }
 
     #[test]

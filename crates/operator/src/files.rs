@@ -83,7 +83,7 @@ pub enum ReadError {
 
 fn subject(object: &str, field: &str) -> String {
     let parts = [object, field].into_iter().filter(|part| !part.is_empty());
-    parts.map(|part| format!("{part}: ")).collect()
+    parts.flat_map(|part| [part, ": "]).collect()
 }
 
 /// A place in a file.
@@ -254,8 +254,13 @@ fn item_kind(list: &Head) -> Option<&str> {
     list.kind.strip_suffix("List").filter(|kind| !kind.is_empty())
 }
 
+/// Whether this is a list without items.
+fn is_empty_list(head: &Head) -> bool {
+    head.kind.ends_with("List") && head.name.is_empty()
+}
+
 /// Fills in what an item of a typed list leaves out, and refuses what has no kind at all.
-fn complete(mut head: Head, list: Option<&Head>) -> Result<Head, Invalid> {
+fn complete(mut head: Head, list: Option<&Head>, item: u32) -> Result<Head, Invalid> {
     if head.kind.is_empty()
         && let Some(list) = list
         && let Some(kind) = item_kind(list)
@@ -267,6 +272,9 @@ fn complete(mut head: Head, list: Option<&Head>) -> Result<Head, Invalid> {
         if text.is_empty() {
             return Err(Invalid::new(field, "is missing; write apiVersion and kind"));
         }
+    }
+    if item > 0 && head.kind == "List" {
+        return Err(Invalid::new("kind", "is a List in a List; put its items into the outer one"));
     }
     Ok(head)
 }

@@ -7,6 +7,12 @@
 //!
 //! This crate knows no cloud: the catalog of instance types is given to it.
 
+#![cfg_attr(
+    test,
+    expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so"),
+    expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
+)]
+
 pub mod files;
 pub mod index;
 pub mod objects;

@@ -217,10 +217,23 @@ impl Comparison {
         self.differences.iter().map(|(_, verdict)| *verdict).max().unwrap_or(Verdict::Same)
     }
 
-    /// The sorts of the differences that somebody must look at.
-    pub fn worse(&self) -> BTreeSet<&'static str> {
-        let worse = self.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
-        worse.map(|(difference, _)| difference.sort()).collect()
+    /// Whether everything that is worse is no worse than the worst of Karpenter's own runs.
+    pub fn is_unlucky(&self) -> bool {
+        let mut worse = self.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
+        worse.all(|(difference, _)| match difference {
+            Difference::Machines { ours, theirs } => theirs.last().is_some_and(|most| ours <= most),
+            Difference::Price { ours, theirs } => {
+                theirs.last().is_some_and(|most| *ours <= most * (1.0 + PRICE_PRECISION))
+            }
+            _ => false,
+        })
+    }
+
+    /// The sorts of the differences that decide the verdict.
+    pub fn decisive(&self) -> BTreeSet<&'static str> {
+        let verdict = self.verdict();
+        let decisive = self.differences.iter().filter(|(_, own)| *own == verdict);
+        decisive.map(|(difference, _)| difference.sort()).collect()
     }
 }
 

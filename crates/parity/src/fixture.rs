@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -37,24 +37,29 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// What Karpenter achieved in a trial.
+    /// What is to be achieved: what Karpenter did, or what we did where that is known to be right or
+    /// better.
     pub fn of(scenario: &Scenario, trial: &Trial, why: &str) -> Self {
-        let mut placed = trial.theirs.first().map(Checked::placed).unwrap_or_default();
-        for run in &trial.theirs {
+        let verdict = trial.comparison.verdict();
+        let runs = match verdict {
+            Verdict::Same | Verdict::Worse => trial.theirs.as_slice(),
+            Verdict::Better | Verdict::Named(_) => std::slice::from_ref(&trial.ours),
+        };
+        let mut placed = runs.first().map(Checked::placed).unwrap_or_default();
+        for run in runs {
             let theirs = run.placed();
             placed.retain(|pod| theirs.contains(pod));
         }
         let placed: Vec<String> = placed.into_iter().map(str::to_owned).collect();
-        let mut machines: Vec<usize> =
-            trial.theirs.iter().map(|run| run.plan.claims.len()).collect();
+        let mut machines: Vec<usize> = runs.iter().map(|run| run.plan.claims.len()).collect();
         machines.sort_unstable();
-        let mut prices: Vec<f64> = trial.theirs.iter().map(|run| run.plan.price()).collect();
+        let mut prices: Vec<f64> = runs.iter().map(|run| run.plan.price()).collect();
         prices.sort_by(f64::total_cmp);
         Self {
             why: why.to_owned(),
             seed: scenario.seed,
             kinds: scenario.kinds.clone(),
-            verdict: verdict_text(trial.comparison.verdict()).to_owned(),
+            verdict: verdict_text(verdict).to_owned(),
             placed,
             machines: machines.get(machines.len() / 2).copied().unwrap_or_default(),
             price: prices.get(prices.len() / 2).copied().unwrap_or_default(),
@@ -106,9 +111,8 @@ pub fn write(folder: &Path, scenario: &Scenario, expectation: &Expectation) -> R
 pub fn read(folder: &Path) -> Result<(Scenario, Expectation)> {
     let expectation: Expectation = read_json(folder, "expectation.json")?;
     let mut cluster: Value = read_json(folder, "cluster.json")?;
-    let objects = match cluster["items"].take() {
-        Value::Array(objects) => objects,
-        _ => anyhow::bail!("{}: cluster.json is not a List", folder.display()),
+    let Value::Array(objects) = cluster["items"].take() else {
+        bail!("{}: cluster.json is not a List", folder.display());
     };
     let scenario = Scenario {
         seed: expectation.seed,

@@ -14,7 +14,7 @@ use std::{
 use anyhow::{Context, Result};
 use clap::Parser;
 use joiner_parity::{
-    compare::{Checked, Comparison},
+    compare::{Checked, Comparison, Verdict},
     fixture::{self, Expectation},
     generate::generate,
     oracle::{Oracle, RUNS},
@@ -45,7 +45,8 @@ struct Arguments {
     /// Only the scenario of this seed, with both plans
     #[arg(long, value_name = "SEED")]
     only: Option<u64>,
-    /// Shrinks each scenario that is worse and writes it to a folder below this one
+    /// Shrinks each scenario that is worse, or the one of --only whatever it is, and writes it to a
+    /// folder below this one
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
@@ -85,10 +86,10 @@ fn run(arguments: &Arguments) -> Result<usize> {
         write!(out, "{report}")?;
     }
     if let Some(folder) = &arguments.keep {
-        for (scenario, comparison) in
-            outcomes.iter().filter(|(_, comparison)| !comparison.worse().is_empty())
-        {
-            keep(scenario, comparison, &arguments.oracle, folder)?;
+        for (scenario, comparison) in &outcomes {
+            if arguments.only.is_some() || comparison.verdict() == Verdict::Worse {
+                keep(scenario, comparison, &arguments.oracle, folder)?;
+            }
         }
     }
     Ok(report.worse())
@@ -171,17 +172,20 @@ fn show_plan(whose: &str, side: &Checked, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Shrinks a scenario that is worse, and writes what is left as a fixture.
+/// Shrinks a scenario while its verdict stays what it is, for the same reasons, and writes what is
+/// left as a fixture.
 fn keep(scenario: &Scenario, comparison: &Comparison, oracle: &Path, folder: &Path) -> Result<()> {
     let mut oracle = Oracle::start(oracle)?;
-    let sorts = comparison.worse();
+    let (verdict, sorts) = (comparison.verdict(), comparison.decisive());
     let smallest = shrink(scenario, &mut |smaller| {
-        trial::run(smaller, &mut oracle)
-            .is_ok_and(|trial| trial.comparison.worse().intersection(&sorts).next().is_some())
+        trial::run(smaller, &mut oracle).is_ok_and(|trial| {
+            trial.comparison.verdict() == verdict
+                && trial.comparison.decisive().intersection(&sorts).next().is_some()
+        })
     });
     let trial = trial::run(&smallest, &mut oracle)?;
-    let why: Vec<String> =
-        trial.comparison.differences.iter().map(|(difference, _)| difference.to_string()).collect();
+    let differences = trial.comparison.differences.iter();
+    let why: Vec<String> = differences.map(|(difference, _)| difference.to_string()).collect();
     let target = folder.join(format!("seed-{}", scenario.seed));
     fixture::write(&target, &smallest, &Expectation::of(&smallest, &trial, &why.join("; ")))
         .with_context(|| format!("seed {} could not be kept", scenario.seed))?;

@@ -20,17 +20,12 @@ pub struct Defect {
     applies: fn(&Scenario) -> bool,
     /// The sorts of differences it can make.
     makes: &'static [&'static str],
-    /// The rules that Karpenter's plans break because of it.
-    breaks: &'static [Rule],
 }
 
 impl Defect {
     /// Whether it can explain a difference.
     pub fn explains(&self, difference: &Difference) -> bool {
-        match difference {
-            Difference::TheirsBreaksRule { finding } => self.breaks.contains(&finding.rule),
-            other => self.makes.contains(&other.sort()),
-        }
+        self.makes.contains(&difference.sort())
     }
 }
 
@@ -46,6 +41,7 @@ pub fn of_rule(rule: Rule) -> Option<&'static str> {
         Rule::MinValuesUnmarked => "D27",
         Rule::RequirementAssumed => "D29",
         Rule::TypeTooSmallAsOffered => "D30",
+        Rule::TopologyNowhere => "D33",
         _ => return None,
     })
 }
@@ -56,23 +52,18 @@ const COSTS: &[&str] = &["places more pods", "machines", "price"];
 const ANYTHING: &[&str] = &["places fewer pods", "places more pods", "machines", "price"];
 
 const DEFECTS: &[Defect] = &[
-    Defect { id: "D1", applies: spreads_that_look_alike, makes: ANYTHING, breaks: &[] },
-    Defect { id: "D2", applies: no_selector, makes: ANYTHING, breaks: &[] },
-    Defect { id: "D3", applies: zone_affinity, makes: &["places more pods"], breaks: &[] },
-    Defect { id: "D4", applies: domains_without_machines, makes: COSTS, breaks: &[] },
-    Defect { id: "D5", applies: anti_affinity_out_of_reach, makes: COSTS, breaks: &[] },
-    Defect { id: "D7", applies: daemons_with_alternatives, makes: ANYTHING, breaks: &[] },
-    Defect { id: "D16", applies: overlays_and_overrides, makes: ANYTHING, breaks: &[] },
-    Defect { id: "D30", applies: overrides_of_what_is_there, makes: ANYTHING, breaks: &[] },
-    Defect { id: "D31", applies: spreads_that_are_relaxed, makes: ANYTHING, breaks: &[] },
-    Defect { id: "D32", applies: affinity_and_soft_taints, makes: ANYTHING, breaks: &[] },
-    Defect {
-        id: "D33",
-        applies: nodes_without_a_domain,
-        makes: ANYTHING,
-        breaks: &[Rule::Spread, Rule::SpreadUnpinned, Rule::Affinity, Rule::AntiAffinity],
-    },
-    Defect { id: "D34", applies: reserved_and_overrides, makes: ANYTHING, breaks: &[] },
+    Defect { id: "D1", applies: spreads_that_look_alike, makes: ANYTHING },
+    Defect { id: "D2", applies: no_selector, makes: ANYTHING },
+    Defect { id: "D3", applies: zone_affinity, makes: &["places more pods"] },
+    Defect { id: "D4", applies: domains_without_machines, makes: COSTS },
+    Defect { id: "D5", applies: anti_affinity_out_of_reach, makes: COSTS },
+    Defect { id: "D7", applies: daemons_with_alternatives, makes: ANYTHING },
+    Defect { id: "D16", applies: overlays_and_overrides, makes: ANYTHING },
+    Defect { id: "D30", applies: overrides_of_what_is_there, makes: ANYTHING },
+    Defect { id: "D31", applies: spreads_that_are_relaxed, makes: ANYTHING },
+    Defect { id: "D32", applies: affinity_and_soft_taints, makes: ANYTHING },
+    Defect { id: "D33", applies: nodes_without_a_domain, makes: ANYTHING },
+    Defect { id: "D34", applies: reserved_and_overrides, makes: ANYTHING },
 ];
 
 /// The defects that a scenario can show.
@@ -199,10 +190,10 @@ fn anti_affinity_out_of_reach(scenario: &Scenario) -> bool {
     let pointer = format!("/spec/affinity/podAntiAffinity/{REQUIRED}");
     let by_domain = |term: &Value| term["topologyKey"] != HOSTNAME;
     let repels = scenario.of_kind("Pod").any(|pod| items(pod, &pointer).iter().any(by_domain));
-    let unmanaged = |node: &Value| node["metadata"]["labels"].get("karpenter.sh/nodepool").is_none();
+    let unmanaged =
+        |node: &Value| node["metadata"]["labels"].get("karpenter.sh/nodepool").is_none();
     let tainted = |pool: &Value| !items(pool, "/spec/template/spec/taints").is_empty();
-    repels
-        && (scenario.of_kind("Node").any(unmanaged) || scenario.of_kind("NodePool").any(tainted))
+    repels && (scenario.of_kind("Node").any(unmanaged) || scenario.of_kind("NodePool").any(tainted))
 }
 
 /// A node that is there does not have a label by which pods are spread or drawn together. Karpenter
@@ -264,4 +255,25 @@ fn overlays_and_overrides(scenario: &Scenario) -> bool {
 fn reserved_and_overrides(scenario: &Scenario) -> bool {
     offerings(scenario).any(overrides)
         && offerings(scenario).any(|offering| offering.get("reservationCapacity").is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_checker_knows_karpenter_to_break_has_a_number() {
+        for rule in Rule::ALL {
+            assert_eq!(of_rule(*rule).is_some(), rule.broken_by_karpenter(), "{rule}");
+        }
+    }
+
+    #[test]
+    fn every_number_is_explained_in_the_documents() {
+        let compat = include_str!("../../../docs/compat.md");
+        let of_rules = Rule::ALL.iter().filter_map(|rule| of_rule(*rule));
+        for id in DEFECTS.iter().map(|defect| defect.id).chain(of_rules) {
+            assert!(compat.contains(&format!("| {id} |")), "{id} is not in docs/compat.md");
+        }
+    }
 }

@@ -18,7 +18,10 @@ const OFFENDERS: usize = 15;
 pub struct Report {
     verdicts: Tally,
     by_kind: BTreeMap<Kind, Tally>,
-    by_defect: BTreeMap<&'static str, usize>,
+    /// How many scenarios each defect explains, and the seed of the first of them.
+    by_defect: BTreeMap<&'static str, (usize, u64)>,
+    /// How many of those that are worse are still in the range of Karpenter's own runs.
+    unlucky: usize,
     compared: usize,
     total: Total,
     offenders: Vec<Offender>,
@@ -80,13 +83,14 @@ impl Report {
             self.by_kind.entry(*kind).or_default().add(verdict);
         }
         if let Verdict::Named(id) = verdict {
-            *self.by_defect.entry(id).or_default() += 1;
+            self.by_defect.entry(id).or_insert((0, scenario.seed)).0 += 1;
         }
         if let Some(cost) = comparison.cost {
             self.compared += 1;
             self.total.add(cost);
         }
         if verdict == Verdict::Worse {
+            self.unlucky += usize::from(comparison.is_unlucky());
             let worse =
                 comparison.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
             self.offenders.push(Offender {
@@ -156,10 +160,18 @@ impl Report {
             "{} scenarios: {same} same, {better} better, {named} named, {worse} worse",
             self.verdicts.all()
         )?;
+        if self.unlucky > 0 {
+            writeln!(
+                f,
+                "of the worse, {} are no worse than the worst of Karpenter's own runs",
+                self.unlucky
+            )?;
+        }
         if named > 0 {
-            let defects: Vec<String> =
-                self.by_defect.iter().map(|(id, count)| format!("{id} {count}")).collect();
-            writeln!(f, "named, by number in docs/compat.md: {}", defects.join(", "))?;
+            writeln!(f, "named, by number in docs/compat.md:")?;
+            for (id, (count, first)) in &self.by_defect {
+                writeln!(f, "  {id:<4} {count:>5}, such as --only {first}")?;
+            }
         }
         let total = &self.total;
         writeln!(

@@ -7,7 +7,11 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-use crate::{provision, provision::Sorted, solve::{Choices, Solver}};
+use crate::{
+    provision,
+    provision::{Sorted, best_pass},
+    solve::Solver,
+};
 
 /// What is in store for a pod.
 #[derive(Debug, Clone)]
@@ -66,7 +70,8 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
     };
     let considered = Sorted::new(snapshot, settings).considered;
     let pools = if considered.contains(&(index as u32)) {
-        let mut solver = Solver::new(snapshot, settings, Choices::default(), &considered);
+        let choices = best_pass(snapshot, settings, &considered).choices;
+        let mut solver = Solver::new(snapshot, settings, choices, &considered);
         let _ = solver.solve(&considered);
         solver.pool_verdicts(index as u32)
     } else {
@@ -86,7 +91,8 @@ pub fn remedy(reason: &Reason) -> String {
     match reason.id {
         ReasonId::PoolNone => "create a NodePool, or wait until one is ready".to_owned(),
         ReasonId::PoolNotReady => {
-            "look at the NodePool's conditions (kubectl describe nodepool) and its NodeClass".to_owned()
+            "look at the NodePool's conditions (kubectl describe nodepool) and its NodeClass"
+                .to_owned()
         }
         ReasonId::PoolNoTypes => {
             "widen the NodePool's requirements, or look why its NodeClass has no instance types"
@@ -155,7 +161,10 @@ pub fn remedy(reason: &Reason) -> String {
             "change the pod's selector".to_owned()
         }
         ReasonId::PodOptedOut => {
-            format!("nothing, if this is intended; else let the pod run where {} is set", fact("key"))
+            format!(
+                "nothing, if this is intended; else let the pod run where {} is set",
+                fact("key")
+            )
         }
         ReasonId::WaitingReservation => {
             "nothing: it is tried again when reserved capacity is free".to_owned()

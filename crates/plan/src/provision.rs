@@ -38,7 +38,7 @@ pub struct Report {
 /// rest is planned.
 pub fn provision(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
     let sorted = Sorted::new(snapshot, settings);
-    let Passed { mut plan, pools } = best_pass(snapshot, settings, &sorted.considered);
+    let Passed { mut plan, pools, .. } = best_pass(snapshot, settings, &sorted.considered);
     plan.unschedulable.extend(sorted.refused);
     plan.deferred.extend(sorted.deferred);
     for list in [&mut plan.unschedulable, &mut plan.deferred] {
@@ -53,31 +53,44 @@ const EVERY_WAY_PODS_MAX: usize = 500;
 
 /// What one pass came to.
 #[derive(Debug, Default)]
-struct Passed {
+pub(crate) struct Passed {
     plan: Plan,
     /// Why pools could not be used.
     pools: Vec<Reason>,
+    /// How choices among equals were made.
+    pub(crate) choices: Choices,
+    /// How many pods found no place, those apart that only keep room for others.
+    left_out: usize,
 }
 
-/// The pass that places most pods, then the cheapest, then the one with fewest machines.
-fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -> Passed {
+/// The pass that leaves fewest pods out, then the cheapest, then the one with fewest machines.
+pub(crate) fn best_pass(
+    snapshot: &Snapshot,
+    settings: &PlanSettings,
+    considered: &[u32],
+) -> Passed {
     let ways = if considered.len() <= EVERY_WAY_PODS_MAX { Choices::ALL.len() } else { 1 };
     let passes = Choices::ALL[..ways].iter().map(|choices| {
         let mut solver = Solver::new(snapshot, settings, *choices, considered);
         let pools = solver.unusable_pools();
         // COMPAT: without a pool that machines could be made from, upstream does not look at nodes
         // that exist either.
-        let plan = if snapshot.usable_pools().is_empty() {
-            Plan { unschedulable: without_pools(snapshot, considered, &pools), ..Plan::default() }
-        } else {
-            let refused = solver.solve(considered);
-            solver.finish(&refused)
-        };
-        Passed { plan, pools }
+        if snapshot.usable_pools().is_empty() {
+            let unschedulable = without_pools(snapshot, considered, &pools);
+            return Passed {
+                plan: Plan { unschedulable, ..Plan::default() },
+                pools,
+                ..Passed::default()
+            };
+        }
+        let refused = solver.solve(considered);
+        let is_real = |pod: u32| snapshot.pods[pod as usize].role != Role::Buffer;
+        let left_out = refused.iter().filter(|(pod, _)| is_real(*pod)).count();
+        Passed { plan: solver.finish(&refused), pools, choices: *choices, left_out }
     });
     let worth = |passed: &Passed| {
         let plan = &passed.plan;
-        (std::cmp::Reverse(plan.placed()), plan.price(), plan.claims.len())
+        (passed.left_out, std::cmp::Reverse(plan.placed()), plan.price(), plan.claims.len())
     };
     passes
         .min_by(|a, b| worth(a).partial_cmp(&worth(b)).unwrap_or(std::cmp::Ordering::Equal))

@@ -133,7 +133,8 @@ impl<'s> Solver<'s> {
         let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels);
         topology.observe(snapshot, &templates, &nodes, &mut labels);
         classes.meet_groups(&topology);
-        let usable = templates.iter_mut().map(|template| Usable::of(template, settings, &labels)).collect();
+        let usable =
+            templates.iter_mut().map(|template| Usable::of(template, settings, &labels)).collect();
         let least = (0..columns.len())
             .map(|column| classes.all.iter().map(|class| class.requests[column]).min().unwrap_or(0))
             .collect();
@@ -141,7 +142,10 @@ impl<'s> Solver<'s> {
             snapshot,
             settings: settings.clone(),
             choices,
-            remaining: templates.iter().map(|t| Remaining::new(snapshot, t.pool, &columns)).collect(),
+            remaining: templates
+                .iter()
+                .map(|t| Remaining::new(snapshot, t.pool, &columns))
+                .collect(),
             claims: Claims::new(columns.len(), choices.claims),
             columns,
             labels,
@@ -179,7 +183,9 @@ impl<'s> Solver<'s> {
         }
         let mut left: Vec<u32> = queue.into();
         left.sort_unstable();
-        left.into_iter().map(|pod| (pod, refused[pod as usize].unwrap_or(Refusal::NoPlace))).collect()
+        left.into_iter()
+            .map(|pod| (pod, refused[pod as usize].unwrap_or(Refusal::NoPlace)))
+            .collect()
     }
 
     /// The largest first; of equals the oldest, then by UID. Pods that only keep room for others come last.
@@ -193,7 +199,8 @@ impl<'s> Solver<'s> {
             .map(|index| {
                 let pod = &self.snapshot.pods[*index as usize];
                 let class = &self.classes.all[self.classes.of_pod[*index as usize] as usize];
-                let amount = |column: Option<usize>| column.map_or(0, |column| class.requests[column]);
+                let amount =
+                    |column: Option<usize>| column.map_or(0, |column| class.requests[column]);
                 let size = (std::cmp::Reverse(amount(cpu)), std::cmp::Reverse(amount(memory)));
                 (pod.role == Role::Buffer, size, pod.created, &*pod.uid, *index)
             })
@@ -285,8 +292,9 @@ impl<'s> Solver<'s> {
                     continue;
                 }
                 domains_suit.resize(nodes.sorts.len(), None);
-                let suits = *domains_suit[candidate.sort]
-                    .get_or_insert_with(|| node_domains_suit(variant, candidate.requirements, topology, labels));
+                let suits = *domains_suit[candidate.sort].get_or_insert_with(|| {
+                    node_domains_suit(variant, candidate.requirements, topology, labels)
+                });
                 if suits {
                     return Some(position);
                 }
@@ -312,13 +320,20 @@ impl<'s> Solver<'s> {
     }
 
     /// The claim with the fewest pods that takes the pod; of equals the one whose turn it is.
-    fn find_claim(&mut self, pod: &Pod, class_index: usize, variant_index: usize) -> Option<(usize, Joining)> {
+    fn find_claim(
+        &mut self,
+        pod: &Pod,
+        class_index: usize,
+        variant_index: usize,
+    ) -> Option<(usize, Joining)> {
         let mut best: Option<((u32, Turn), usize, Joining)> = None;
         for sort in 0..self.claims.sorts.len() {
             let Some(first) = self.claims.sorts[sort].by_pods.first_key_value() else { continue };
             let (first_pods, template) = (*first.0, self.claims.sorts[sort].template);
             let variant = &self.classes.all[class_index].variants[variant_index];
-            if best.as_ref().is_some_and(|((pods, _), ..)| *pods < first_pods) || !variant.tolerates[template] {
+            if best.as_ref().is_some_and(|((pods, _), ..)| *pods < first_pods)
+                || !variant.tolerates[template]
+            {
                 continue;
             }
             let requirements = self.claims.sorts[sort].requirements;
@@ -327,7 +342,9 @@ impl<'s> Solver<'s> {
                 continue;
             }
             let limit = best.as_ref().map(|(rank, ..)| *rank);
-            if let Some(found) = self.find_claim_of_sort(pod, class_index, variant_index, sort, &options, limit) {
+            if let Some(found) =
+                self.find_claim_of_sort(pod, class_index, variant_index, sort, &options, limit)
+            {
                 best = Some(found);
             }
         }
@@ -352,7 +369,8 @@ impl<'s> Solver<'s> {
             loop {
                 let variant = &self.classes.all[class_index].variants[variant_index];
                 let refused = |word: usize| {
-                    variant.dead_claims.word(word) | refused_hosts(variant, &self.topology, false, word)
+                    variant.dead_claims.word(word)
+                        | refused_hosts(variant, &self.topology, false, word)
                 };
                 let candidates = level.next(*pods, &mut cursor, &self.claims, refused);
                 if candidates.is_empty() {
@@ -369,7 +387,8 @@ impl<'s> Solver<'s> {
                             break 'search;
                         }
                         Err(JoinRefusal { for_good: true, .. }) => {
-                            let variant = &mut self.classes.all[class_index].variants[variant_index];
+                            let variant =
+                                &mut self.classes.all[class_index].variants[variant_index];
                             variant.dead_claims.insert(claim);
                         }
                         Err(_) => {}
@@ -393,11 +412,17 @@ impl<'s> Solver<'s> {
     ) -> Result<(usize, Joining), Refusal> {
         for template in 0..self.templates.len() {
             let variant = &self.classes.all[class_index].variants[variant_index];
-            let host = |used: &topology::Use| self.topology.group(used.group).allows_new_host(used.selects_self);
-            if self.usable[template] != Usable::Yes || !variant.tolerates[template] || !variant.host_uses.iter().all(host) {
+            let host = |used: &topology::Use| {
+                self.topology.group(used.group).allows_new_host(used.selects_self)
+            };
+            if self.usable[template] != Usable::Yes
+                || !variant.tolerates[template]
+                || !variant.host_uses.iter().all(host)
+            {
                 continue;
             }
-            let options = self.options(self.templates[template].requirements, class_index, variant_index);
+            let options =
+                self.options(self.templates[template].requirements, class_index, variant_index);
             match self.join(pod, class_index, template, None, &options) {
                 Ok(joining) => return Ok((template, joining)),
                 Err(JoinRefusal { reserved: true, .. }) => return Err(Refusal::Reserved),
@@ -409,7 +434,12 @@ impl<'s> Solver<'s> {
 
     /// What a claim's requirements may become when a pod joins it: one entry per alternative of its volumes and per
     /// domain it could settle for, in the order they are tried.
-    fn options(&mut self, requirements: ReqId, class_index: usize, variant_index: usize) -> Vec<ReqId> {
+    fn options(
+        &mut self,
+        requirements: ReqId,
+        class_index: usize,
+        variant_index: usize,
+    ) -> Vec<ReqId> {
         let Self { labels, topology, classes, choices, .. } = self;
         let class = &mut classes.all[class_index];
         let variant = &mut class.variants[variant_index];
@@ -419,7 +449,9 @@ impl<'s> Solver<'s> {
                 let joins: Rc<[ReqId]> = labels
                     .join(requirements, variant.wanted.all)
                     .into_iter()
-                    .flat_map(|own| class.volume_alternatives.iter().map(move |volumes| (own, *volumes)))
+                    .flat_map(|own| {
+                        class.volume_alternatives.iter().map(move |volumes| (own, *volumes))
+                    })
                     .filter_map(|(own, volumes)| labels.join(own, volumes))
                     .collect();
                 variant.joins.insert(requirements, Rc::clone(&joins));
@@ -442,7 +474,8 @@ impl<'s> Solver<'s> {
         claim: Option<usize>,
         options: &[ReqId],
     ) -> Result<Joining, JoinRefusal> {
-        let Self { claims, templates, labels, classes, remaining, settings, reservations, .. } = self;
+        let Self { claims, templates, labels, classes, remaining, settings, reservations, .. } =
+            self;
         let template = &mut templates[template_index];
         let requests = &classes.all[class_index].requests;
         let existing = claim.map(|claim| claims.get(claim));
@@ -465,7 +498,8 @@ impl<'s> Solver<'s> {
             }
         };
         let attaches = template.has_volume_limits
-            && (!pod.volumes.attached.is_empty() || existing.is_some_and(|claim| !claim.volumes.is_empty()));
+            && (!pod.volumes.attached.is_empty()
+                || existing.is_some_and(|claim| !claim.volumes.is_empty()));
         let reserves = settings.reserved_capacity && template.has_reserved;
         let mut refusal = JoinRefusal { for_good: false, reserved: false };
         let mut fitted = false;
@@ -491,7 +525,8 @@ impl<'s> Solver<'s> {
                         Some(claim) => claim.attached_with(pod),
                         None => count_by_driver(pod),
                     };
-                    left = template.with_volumes(&left, attached.iter().map(|(driver, n)| (*driver, *n)));
+                    left = template
+                        .with_volumes(&left, attached.iter().map(|(driver, n)| (*driver, *n)));
                 }
                 if left.is_empty() {
                     continue;
@@ -499,18 +534,21 @@ impl<'s> Solver<'s> {
                 if min_values {
                     let types = template.types_of(&left);
                     let short = template.short_of_min_values(*option, &types, labels);
-                    let relax = existing.is_none() && settings.min_values == MinValuesPolicy::BestEffort;
+                    let relax =
+                        existing.is_none() && settings.min_values == MinValuesPolicy::BestEffort;
                     if !short.is_empty() && !relax {
                         continue;
                     }
                     for (key, achieved) in short {
-                        joining.requirements = labels.with_min_values(joining.requirements, key, achieved);
+                        joining.requirements =
+                            labels.with_min_values(joining.requirements, key, achieved);
                         joining.min_values_relaxed = true;
                     }
                 }
                 if reserves {
                     let held = existing.map_or(&[][..], |claim| &claim.reserved);
-                    match to_reserve(template, &left, *option, held, reservations, settings, labels) {
+                    match to_reserve(template, &left, *option, held, reservations, settings, labels)
+                    {
                         Some(reserved) => joining.reserved = reserved,
                         None => {
                             refusal.reserved = true;
@@ -523,11 +561,20 @@ impl<'s> Solver<'s> {
         }
         // A claim without room for the pod as it stands will not have room later, whatever domain it settles for.
         refusal.for_good = !fitted
-            && existing.is_some_and(|claim| !template.front(claim.requirements, rows, labels).fits(before, requests));
+            && existing.is_some_and(|claim| {
+                !template.front(claim.requirements, rows, labels).fits(before, requests)
+            });
         Err(refusal)
     }
 
-    fn put_on_claim(&mut self, pod: &'s Pod, pod_index: u32, class_index: usize, claim: usize, joining: Joining) {
+    fn put_on_claim(
+        &mut self,
+        pod: &'s Pod,
+        pod_index: u32,
+        class_index: usize,
+        claim: usize,
+        joining: Joining,
+    ) {
         let class = &self.classes.all[class_index];
         let (requirements, rows) = (joining.requirements, joining.rows);
         self.reservations.exchange(&self.claims.get(claim).reserved, &joining.reserved);
@@ -542,7 +589,10 @@ impl<'s> Solver<'s> {
             (template_index, &template.pool.taints),
             &self.labels,
         );
-        if !template.front(requirements, rows, &self.labels).fits(self.claims.requests(claim), &self.least) {
+        if !template
+            .front(requirements, rows, &self.labels)
+            .fits(self.claims.requests(claim), &self.least)
+        {
             self.claims.close(claim);
         }
         self.placed += 1;
@@ -555,7 +605,8 @@ impl<'s> Solver<'s> {
             return;
         }
         let template = &mut self.templates[index];
-        let left = template.remaining(requirements, rows, self.claims.requests(claim), &self.labels);
+        let left =
+            template.remaining(requirements, rows, self.claims.requests(claim), &self.labels);
         let types = template.types_of(&left);
         self.remaining[index].take(template, &types);
     }
@@ -620,7 +671,8 @@ enum Usable {
 impl Usable {
     fn of(template: &mut Template<'_>, settings: &PlanSettings, labels: &LabelSpace) -> Self {
         let own = labels.decode(template.requirements);
-        let ruled_out = |(key, value): &(&String, &String)| !own.get(key).is_none_or(|own| own.has(value));
+        let ruled_out =
+            |(key, value): &(&String, &String)| !own.get(key).is_none_or(|own| own.has(value));
         if let Some((key, _)) = template.pool.labels.iter().find(ruled_out) {
             return Self::Contradiction(key.clone());
         }
@@ -662,7 +714,8 @@ fn suits_sort(
     }
     *variant.node_sorts[sort].get_or_insert_with(|| {
         let (requirements, taint_set) = nodes.sorts[sort];
-        joiner_core::taint::first_untolerated(nodes.taint_set(taint_set), &variant.tolerations).is_none()
+        joiner_core::taint::first_untolerated(nodes.taint_set(taint_set), &variant.tolerations)
+            .is_none()
             && labels.compatible_strict(requirements, variant.wanted.all)
             && alternatives.iter().any(|volumes| labels.compatible_strict(requirements, *volumes))
     })
@@ -678,7 +731,9 @@ fn node_domains_suit(
     variant.domain_uses.iter().all(|used| {
         let group = topology.group(used.group);
         let key = group.key();
-        let Some(domain) = labels.get(requirements, key).and_then(|req| req.single()) else { return false };
+        let Some(domain) = labels.get(requirements, key).and_then(|req| req.single()) else {
+            return false;
+        };
         let own = labels.get(variant.wanted.strict, key);
         group
             .allowed(used.selects_self, |d| labels.allows(key, own, d), |d| d == domain)
@@ -699,7 +754,8 @@ fn settle_domains(
     for used in &variant.domain_uses {
         let group = topology.group(used.group);
         let key = group.key();
-        let (own, machine) = (labels.get(variant.wanted.strict, key), labels.get(requirements, key));
+        let (own, machine) =
+            (labels.get(variant.wanted.strict, key), labels.get(requirements, key));
         let allowed = group.allowed(
             used.selects_self,
             |domain| labels.allows(key, own, domain),
@@ -766,7 +822,8 @@ fn to_reserve(
             }
         }
     }
-    let must_wait = !settings.reserved_fallback && reserved.is_empty() && (compatible || !held.is_empty());
+    let must_wait =
+        !settings.reserved_fallback && reserved.is_empty() && (compatible || !held.is_empty());
     (!must_wait).then_some(reserved)
 }
 

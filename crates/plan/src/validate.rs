@@ -37,9 +37,11 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
         let spec = RequirementSpec::new(key, Operator::In, [value.as_str()]);
         ("spec.nodeSelector", spec)
     });
-    let required = spec.node_affinity.iter().flat_map(|term| &term.expressions).map(|expression| {
-        ("spec.affinity.nodeAffinity", expression.clone())
-    });
+    let required = spec
+        .node_affinity
+        .iter()
+        .flat_map(|term| &term.expressions)
+        .map(|expression| ("spec.affinity.nodeAffinity", expression.clone()));
     let mut reasons: Vec<Reason> = selected
         .chain(required)
         .filter_map(|(field, spec)| {

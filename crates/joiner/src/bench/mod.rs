@@ -122,8 +122,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
 fn oracle_path(args: &BenchArgs) -> Result<&Path, Failure> {
     args.oracle.as_deref().ok_or_else(|| {
         Failure::bad_input(
-            "--against-karpenter needs the oracle program: build it with Go from the oracle folder \
-             of the repository and name it with --oracle or JOINER_ORACLE",
+            "--against-karpenter needs the oracle program, which is built from the repository with \
+             Go: name it with --oracle or JOINER_ORACLE, for instance --oracle \
+             \"$(scripts/install-real-parts oracle)\"",
         )
     })
 }

@@ -177,24 +177,24 @@ fn pods_without_a_place_are_told_by_workload_and_reason() {
         0.0,
         false,
         &expect![[r"
-        No machine would be made.
+            No machine would be made.
 
-        6 pods cannot be placed:
+            6 pods cannot be placed:
 
-          5× ml/train (ml/train-0, ml/train-1, ml/train-2 and 2 more)
-            gpu             does not tolerate x=y:NoSchedule
-            general, spare  asks for 64 CPUs, the largest type has 16
+              5× ml/train (ml/train-0, ml/train-1, ml/train-2 and 2 more)
+                gpu             does not tolerate x=y:NoSchedule
+                general, spare  asks for 64 CPUs, the largest type has 16
 
-          shop/web-39
-            no pool can serve it
+              shop/web-39
+                no pool can serve it
 
-        More: joiner explain pod ml/train-0
+            More: joiner explain pod ml/train-0 -f …
 
-        1 pod must wait:
+            1 pod must wait:
 
-          data/db-0
-            waits for PersistentVolumeClaim data/db-0, which does not exist: create it
-    "]],
+              data/db-0
+                waits for PersistentVolumeClaim data/db-0, which does not exist: create it
+        "]],
     );
 }
 

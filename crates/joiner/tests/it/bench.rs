@@ -84,9 +84,9 @@ fn a_comparison_needs_the_oracle() {
     check(
         &["bench", "diverse", "--against-karpenter"],
         "",
-        &expect![[r"
-        stderr: joiner: --against-karpenter needs the oracle program: build it with Go from the oracle folder of the repository and name it with --oracle or JOINER_ORACLE
-        exit code: 2
-    "]],
+        &expect![[r#"
+            stderr: joiner: --against-karpenter needs the oracle program, which is built from the repository with Go: name it with --oracle or JOINER_ORACLE, for instance --oracle "$(scripts/install-real-parts oracle)"
+            exit code: 2
+        "#]],
     );
 }

@@ -55,7 +55,7 @@ fn the_first_look_reads_well() {
                 databases  did not tolerate taint example.com/tier=database:NoSchedule
                 batch      did not tolerate taint example.com/batch:NoSchedule
 
-            More: joiner explain pod ml/train-0
+            More: joiner explain pod ml/train-0 -f …
 
             1 pod must wait:
 
@@ -240,7 +240,7 @@ status:
                 no dynamic nodepools found
                 general  is not ready: NodeClassMissing
 
-            More: joiner explain pod default/web
+            More: joiner explain pod default/web -f …
             stderr: joiner: NodePool "general": is not ready: NodeClassMissing
         "#]],
     );

@@ -236,7 +236,7 @@ fn what_cannot_be_meant_is_refused_with_place_and_remedy() {
         f: entry 1 "t": capacity.cpu: "lots" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
         f: entry 1 "t": overhead.kubeReserved.cpu: -1 is below zero; write an amount of 0 or more
         f: entry 1 "t": offerings[0].price: -0.5 is no price; write a number of 0 or more
-        f: is not valid YAML: non-finite float `.nan` rejected by the configured policy at line 1, column 52
+        f: is not valid YAML: value `.nan` is not a finite number at line 1, column 52
         f: entry 1 "t": offerings[0]: missing field `available`; add it
         f: entry 1 "t": offerings[0].reservationCapacity: invalid value: integer `-1`, expected u32
         f: entry 1 "t": requirements[0].operator: unknown variant `Near`, expected one of `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte`, `Lte`

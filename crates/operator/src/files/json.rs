@@ -3,7 +3,7 @@
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::{NOT_AN_OBJECT, ReadError, Reader, complete, invalid};
+use super::{NOT_AN_OBJECT, ReadError, Reader, complete, invalid, is_empty_list};
 use crate::{
     objects::{Body, Head},
     validate::Invalid,
@@ -34,7 +34,7 @@ pub(super) fn read(reader: &mut Reader, documents: &[&RawValue]) -> Result<(), R
             let outline: Outline<'_> = outline(reader, 0, "", text)?;
             let head = outline.head();
             match outline.items {
-                None if text == "{}" => {}
+                None if text == "{}" || is_empty_list(&head) => {}
                 Some(items) if head.kind.ends_with("List") => {
                     let items = self::outline(reader, 0, &head.kind, items.get())?;
                     read_items(reader, items, Some(&head))?;
@@ -74,7 +74,7 @@ fn read_object(
     item: u32,
 ) -> Result<(), ReadError> {
     let kind = head.kind.clone();
-    match complete(head, list) {
+    match complete(head, list, item) {
         Ok(head) => reader.add(head, text, item),
         Err(invalid) => Err(reader.refused(item, &kind, invalid)),
     }

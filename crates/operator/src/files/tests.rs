@@ -115,7 +115,12 @@ fn items_of_a_typed_list_need_not_repeat_their_kind() {
          spec: {template: {spec: {nodeClassRef: {group: g, kind: k, name: n}}}}",
         expect!["NodePool p"],
     );
-    check("f.yaml", "apiVersion: v1\nkind: PodList\nitems: null\n", expect![""]);
+    for list in ["{apiVersion: v1, kind: PodList, items: null}", "{apiVersion: v1, kind: List}"] {
+        check("f.yaml", list, expect![""]);
+    }
+    for list in [r#"{"apiVersion":"v1","kind":"List","items":null}"#, r#"{"kind":"PodList"}"#] {
+        check("f.json", list, expect![""]);
+    }
 }
 
 #[test]
@@ -138,19 +143,29 @@ fn yaml_that_starts_like_json_is_yaml() {
 
 #[test]
 fn yaml_is_read_as_kubectl_reads_it() {
-    let objects = read_text(
-        "f.yaml",
-        "apiVersion: v1\nkind: Pod\nmetadata: {name: y, labels: &l {no: 'off'}, annotations: *l, \
-         creationTimestamp: 2026-01-01T00:00:00Z}\nspec:\n  containers:\n  - name: main\n    \
-         resources: {requests: {cpu: 1, memory: 1.5}}\n  volumes:\n  - name: v\n    \
-         configMap: {name: c, defaultMode: 0644}\n  - name: t\n    configMap:\n      \
-         name: |\n        text\n        --- in a block\n",
-    )
-    .unwrap();
-    let pod = &objects.pods[0];
-    let spec = pod.spec.as_ref().unwrap();
-    assert_eq!(pod.metadata.name.as_deref(), Some("y"));
-    assert_eq!(pod.metadata.annotations, pod.metadata.labels);
+    let yaml = "
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: y, labels: &l {no: 'off'}, annotations: *l, creationTimestamp: 2026-01-01T00:00:00Z}
+template:
+  spec:
+    containers:
+    - name: main
+      resources: {requests: {cpu: 1, memory: 1.5}}
+    volumes:
+    - name: v
+      configMap: {name: c, defaultMode: 0644}
+    - name: t
+      configMap:
+        name: |
+          text
+          --- in a block
+";
+    let objects = read_text("f.yaml", yaml).unwrap();
+    let template = &objects.pod_templates[0];
+    assert_eq!(template.metadata.name.as_deref(), Some("y"));
+    assert_eq!(template.metadata.annotations, template.metadata.labels);
+    let spec = template.template.as_ref().unwrap().spec.as_ref().unwrap();
     let requests = spec.containers[0].resources.as_ref().unwrap().requests.as_ref().unwrap();
     assert_eq!((requests["cpu"].0.as_str(), requests["memory"].0.as_str()), ("1", "1.5"));
     let volumes = spec.volumes.as_ref().unwrap();
@@ -217,6 +232,8 @@ fn what_is_no_object_is_refused() {
             ("f", r#"{"apiVersion": "v1", "kind": 7}"#),
             ("f", r#"{"kind": "Pod"}"#),
             ("f", "[7]"),
+            ("f", "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: List, items: []}]}"),
+            ("f", r#"[{"apiVersion": "v1", "kind": "List", "items": []}]"#),
         ],
         expect![[r#"
             f: document 1: is not a Kubernetes object; write apiVersion, kind and metadata
@@ -235,7 +252,9 @@ fn what_is_no_object_is_refused() {
             f: document 1: List: invalid type: map, expected a sequence
             f: document 1: kind: invalid type: integer `7`, expected a string
             f: document 1: Pod: apiVersion: is missing; write apiVersion and kind
-            f: document 1, item 1: is not a Kubernetes object; write apiVersion, kind and metadata"#]],
+            f: document 1, item 1: is not a Kubernetes object; write apiVersion, kind and metadata
+            f: document 1, item 1: List: kind: is a List in a List; put its items into the outer one
+            f: document 1, item 1: List: kind: is a List in a List; put its items into the outer one"#]],
     );
 }
 
@@ -262,6 +281,38 @@ fn broken_syntax_is_reported_with_line_and_column() {
             f.yaml: document 1: is not valid YAML: reference to unknown value at line 1, column 4
             f.yaml: document 1: is not valid YAML: invalid indentation in multiline quoted scalar at line 2, column 1"#]],
     );
+}
+
+#[test]
+fn a_file_cut_off_anywhere_is_read_or_refused() {
+    let yaml = "
+# comment
+apiVersion: v1
+kind: Pod
+metadata: {name: a, labels: &x {k: 'v', \"q\": \"e\\\"\"}, annotations: *x}
+spec:
+  containers:
+  - {name: main, resources: {requests: {cpu: 1, memory: 1.5Gi}}}
+--- # more
+apiVersion: karpenter.sh/v1
+items:
+- kind: NodePool
+  apiVersion: karpenter.sh/v1
+  metadata:
+    name: |-
+      p
+  spec: {weight: 1, template: {spec: {nodeClassRef: {group: g, kind: k, name: n}}}}
+kind: List
+...
+";
+    let json = r#"{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": "\u00e9", "labels": {"a": null}}, "spec": {"taints": []}}]} [] null"#;
+    for (file, text) in [("f.yaml", yaml), ("f.json", json), ("f", json)] {
+        assert!(read_text(file, text).is_ok(), "{text}");
+        for (end, _) in text.char_indices() {
+            let _ = read_text(file, &text[..end]);
+        }
+    }
 }
 
 #[test]
@@ -318,7 +369,7 @@ fn long_values_and_many_documents_are_read() {
     for i in 0..20_000 {
         write!(text, "---\n# {i}\n").unwrap();
     }
-    text += &format!("---\n{}", pod("b"));
+    write!(text, "---\n{}", pod("b")).unwrap();
     let objects = read_text("f.yaml", &text).unwrap();
     assert_eq!(objects.pods.len(), 2);
     assert_eq!(objects.pods[0].metadata.labels.as_ref().unwrap()["l"].len(), 1 << 20);

@@ -5,7 +5,7 @@ use std::fmt::{self, Formatter};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{NOT_AN_OBJECT, ReadError, Reader, complete};
+use super::{NOT_AN_OBJECT, ReadError, Reader, complete, is_empty_list};
 use crate::{objects::Head, validate::Invalid};
 
 /// Takes the objects of every document.
@@ -41,6 +41,7 @@ fn options() -> serde_saphyr::Options {
             max_aliases: usize::MAX,
             max_anchors: usize::MAX,
             max_merge_keys: usize::MAX,
+            max_recorded_anchor_events: 100_000,
             enforce_alias_anchor_ratio: false,
         },
         with_snippet: false,
@@ -126,7 +127,7 @@ impl Document<'_> {
         item: u32,
     ) -> Result<(), E> {
         let Some(fields) = object.as_object() else { return self.no_object(item) };
-        match head(fields).and_then(|head| complete(head, list)) {
+        match head(fields).and_then(|head| complete(head, list, item)) {
             Ok(head) => self.reader.add(head, object, item).map_err(|failure| {
                 *self.failure = Some(failure);
                 E::custom("refused")
@@ -207,14 +208,11 @@ impl<'de> Visitor<'de> for Document<'_> {
                 fields.insert(key, map.next_value()?);
             }
         }
-        let Some(waiting) = waiting else {
-            return if fields.is_empty() {
-                Ok(())
-            } else {
-                self.add(&Value::Object(fields), None, 0)
-            };
-        };
         let list = head(&fields).unwrap_or_default();
+        let Some(waiting) = waiting else {
+            let is_nothing = fields.is_empty() || is_empty_list(&list);
+            return if is_nothing { Ok(()) } else { self.add(&Value::Object(fields), None, 0) };
+        };
         if !list.kind.ends_with("List") {
             let problem = "belongs to a List; write kind: List";
             return self.refuse(0, &list.to_string(), Invalid::new("items", problem));

@@ -32,16 +32,13 @@ pub(super) fn daemons(
         let required = required_affinity(&template);
         let newest = newest.get(&(namespace, name)).copied();
         let newest = newest.filter(|pod| is_controlled_by(pod, set));
-        let (pod_name, mut spec, requests) = match newest {
-            Some(pod) => {
-                let pod_name = pod.metadata.name.clone().unwrap_or_default();
-                (pod_name, pod.spec.clone().unwrap_or_default(), requests::of_pod(pod))
-            }
-            None => {
-                let spec = with_limits_as_requests(template.clone());
-                let requests = requests::of_template(&spec);
-                (name.to_owned(), spec, requests)
-            }
+        let (pod_name, mut spec, requests) = if let Some(pod) = newest {
+            let pod_name = pod.metadata.name.clone().unwrap_or_default();
+            (pod_name, pod.spec.clone().unwrap_or_default(), requests::of_pod(pod))
+        } else {
+            let spec = with_limits_as_requests(template.clone());
+            let requests = requests::of_template(&spec);
+            (name.to_owned(), spec, requests)
         };
         if required.is_some() {
             let affinity = spec.affinity.get_or_insert_default();

@@ -75,7 +75,10 @@ struct Budget {
 impl Budget {
     fn new(budget: &PodDisruptionBudget) -> Self {
         let spec = budget.spec.as_ref();
-        let is = |value: Option<&IntOrString>, text: &str| matches!(value, Some(IntOrString::String(value)) if value == text);
+        let is = |value: Option<&IntOrString>, text: &str| match value {
+            Some(IntOrString::String(value)) => value == text,
+            _ => false,
+        };
         let max_unavailable = spec.and_then(|spec| spec.max_unavailable.as_ref());
         let min_available = spec.and_then(|spec| spec.min_available.as_ref());
         let policy = spec.and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
@@ -104,13 +107,13 @@ impl<'o> Disruption<'o> {
     /// Whether a pod of a leaving node needs another place now. A pod of a `StatefulSet` does even
     /// while it terminates, since its successor has its name and comes only after it.
     pub(super) fn is_currently_reschedulable(&self, pod: &Pod) -> bool {
-        let lives_on =
-            is_active(pod) || is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod);
-        lives_on
-            && !is_owned_by(pod, Owner::DaemonSet)
-            && !is_owned_by(pod, Owner::Node)
-            && !(is_active(pod) && self.is_protected(pod))
-            && !self.is_fully_blocked(pod)
+        if is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node) {
+            return false;
+        }
+        if is_active(pod) {
+            return !self.is_protected(pod) && !self.is_fully_blocked(pod);
+        }
+        is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod)
     }
 
     /// Whether the pod has asked not to be evicted. A value that is no time is no such wish.
@@ -131,9 +134,10 @@ impl<'o> Disruption<'o> {
         })
     }
 
-    /// Whether budgets keep the pod where it is until somebody changes them.
+    /// Whether budgets keep an active pod where it is until somebody changes them. They mean
+    /// nothing to a pod that puts up with leaving nodes, because nobody evicts it.
     fn is_fully_blocked(&self, pod: &Pod) -> bool {
-        if !self.is_evictable(pod) {
+        if tolerates_disruption(pod) {
             return false;
         }
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
@@ -153,22 +157,16 @@ impl<'o> Disruption<'o> {
             _ => true,
         }
     }
+}
 
-    fn is_evictable(&self, pod: &Pod) -> bool {
-        let disrupted = Taint {
-            key: "karpenter.sh/disrupted".to_owned(),
-            value: String::new(),
-            effect: Effect::NoSchedule,
-        };
-        let stays_by_choice = pod
-            .spec
-            .as_ref()
-            .is_some_and(|spec| first_untolerated(&[disrupted], &tolerations(spec)).is_none());
-        is_active(pod)
-            && !stays_by_choice
-            && !is_owned_by(pod, Owner::Node)
-            && !self.is_protected(pod)
-    }
+fn tolerates_disruption(pod: &Pod) -> bool {
+    let disrupted = Taint {
+        key: "karpenter.sh/disrupted".to_owned(),
+        value: String::new(),
+        effect: Effect::NoSchedule,
+    };
+    let Some(spec) = &pod.spec else { return false };
+    first_untolerated(&[disrupted], &tolerations(spec)).is_none()
 }
 
 fn is_unhealthy(pod: &Pod) -> bool {

@@ -47,19 +47,28 @@ pub(super) fn node(claim: &NodeClaim, catalog: &Catalog) -> Node {
 }
 
 /// Allocatable and capacity of every way in which the claim can become a machine of this type.
-fn shapes<'t>(
-    instance_type: &'t InstanceType,
-    requirements: &'t Requirements,
-    requests: &'t Resources,
-    catalog: &'t Catalog,
-) -> impl Iterator<Item = (Resources, Resources)> + 't {
-    let is_allowed = requirements.intersects(&instance_type.requirements).is_ok();
-    let offerings = is_allowed
-        .then(|| instance_type.compatible_offerings(requirements, &catalog.well_known))
-        .into_iter()
-        .flatten();
-    offerings.filter_map(move |offering| {
+fn shapes(
+    instance_type: &InstanceType,
+    requirements: &Requirements,
+    requests: &Resources,
+    catalog: &Catalog,
+) -> Vec<(Resources, Resources)> {
+    if requirements.intersects(&instance_type.requirements).is_err() {
+        return Vec::new();
+    }
+    // Most offerings of a type differ in place and price only.
+    let mut seen = Vec::new();
+    let mut shapes = Vec::new();
+    for offering in instance_type.compatible_offerings(requirements, &catalog.well_known) {
+        let difference = (&offering.capacity, &offering.overhead);
+        if seen.contains(&difference) {
+            continue;
+        }
+        seen.push(difference);
         let allocatable = instance_type.allocatable(offering);
-        requests.fits(&allocatable).then(|| (allocatable, instance_type.offered_capacity(offering)))
-    })
+        if requests.fits(&allocatable) {
+            shapes.push((allocatable, instance_type.offered_capacity(offering)));
+        }
+    }
+    shapes
 }

@@ -29,7 +29,7 @@ pub(super) struct Machine<'o> {
 /// Every machine that exists or is on its way, in order of name.
 #[derive(Debug)]
 pub(super) struct Machines<'o> {
-    machines: Vec<Machine<'o>>,
+    all: Vec<Machine<'o>>,
     leaving: HashMap<&'o str, bool>,
     volume_limits: HashMap<&'o str, BTreeMap<String, u32>>,
 }
@@ -80,13 +80,13 @@ impl<'o> Machines<'o> {
         }
         let without_node = by_provider_id.into_values();
         machines.extend(without_node.map(|claim| Machine { node: None, claim: Some(claim) }));
-        machines.sort_by_key(|machine| machine.name());
+        machines.sort_by_key(Machine::name);
 
         let leaving = machines
             .iter()
             .filter_map(|machine| Some((node_name(machine.node?), machine.is_leaving())))
             .collect();
-        Self { machines, leaving, volume_limits: volume_limits(objects) }
+        Self { all: machines, leaving, volume_limits: volume_limits(objects) }
     }
 
     /// Whether a node is going away; nothing if it is not there.
@@ -100,7 +100,7 @@ impl<'o> Machines<'o> {
         catalog: &Catalog,
         pods: &mut Sorted,
     ) -> Vec<snapshot::Node> {
-        let machines = std::mem::take(&mut self.machines);
+        let machines = std::mem::take(&mut self.all);
         let nodes = machines.into_iter().map(|machine| {
             let mut node = match machine.unlaunched() {
                 Some(claim) => in_flight::node(claim, catalog),

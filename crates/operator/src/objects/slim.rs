@@ -128,3 +128,87 @@ fn exactly<T>(items: Vec<T>, change: impl FnMut(T) -> T) -> Vec<T> {
 fn not_empty<V>(map: BTreeMap<String, V>) -> Option<BTreeMap<String, V>> {
     (!map.is_empty()).then_some(map)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn slim(value: Value) -> Value {
+        serde_json::to_value(pod(serde_json::from_value(value).unwrap())).unwrap()
+    }
+
+    #[test]
+    fn what_a_plan_depends_on_is_kept() {
+        let needed = json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": "p", "namespace": "n", "uid": "u", "labels": {"a": "b"},
+                "annotations": {"karpenter.sh/do-not-disrupt": "true"},
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+                "deletionTimestamp": "2026-01-02T00:00:00Z",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "v", "controller": true}]
+            },
+            "spec": {
+                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+                "containers": [{
+                    "name": "main", "restartPolicy": "Always",
+                    "ports": [{"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}],
+                    "resources": {"requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]}
+                }],
+                "hostNetwork": true,
+                "initContainers": [{"name": "init", "resources": {"requests": {"cpu": "2"}}}],
+                "nodeName": "n", "nodeSelector": {"a": "b"}, "overhead": {"cpu": "1"},
+                "resourceClaims": [{"name": "gpu"}], "resources": {"requests": {"cpu": "3"}},
+                "schedulingGates": [{"name": "g"}],
+                "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
+                "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
+                "volumes": [
+                    {"name": "c", "persistentVolumeClaim": {"claimName": "c"}},
+                    {"name": "e", "ephemeral": {}}
+                ]
+            },
+            "status": {
+                "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
+                "containerStatuses": [{
+                    "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+                    "resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "1"}
+                }],
+                "nominatedNodeName": "n", "phase": "Running", "startTime": "2026-01-01T00:00:00Z"
+            }
+        });
+        assert_eq!(slim(needed.clone()), needed);
+    }
+
+    #[test]
+    fn what_is_about_running_a_pod_goes() {
+        let full = json!({
+            "metadata": {
+                "name": "p",
+                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"},
+                "managedFields": [{"manager": "m"}], "finalizers": ["f"], "resourceVersion": "1"
+            },
+            "spec": {
+                "containers": [{
+                    "name": "main", "image": "i", "env": [{"name": "A"}], "command": ["c"],
+                    "volumeMounts": [{"name": "m", "mountPath": "/"}], "livenessProbe": {},
+                    "resources": {"limits": {"cpu": "1"}}
+                }],
+                "serviceAccountName": "s", "securityContext": {},
+                "volumes": [{"name": "m", "configMap": {"name": "c"}}]
+            },
+            "status": {"podIP": "10.0.0.1", "containerStatuses": [{"name": "main", "image": "i"}]}
+        });
+        assert_eq!(
+            slim(full),
+            json!({
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "p"},
+                "spec": {"containers": [{"name": "main", "resources": {}}]}
+            })
+        );
+    }
+}

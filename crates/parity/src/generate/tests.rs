@@ -14,7 +14,7 @@ fn equal_seeds_give_equal_scenarios() {
 fn every_kind_comes_up_alone_and_mixed() {
     let (mut alone, mut mixed) = (BTreeSet::new(), BTreeSet::new());
     for seed in 0..2000 {
-        let kinds = generate(seed).kinds;
+        let kinds = choose_kinds(seed);
         if kinds.len() == 1 { alone.extend(kinds) } else { mixed.extend(kinds) }
     }
     let bring_others = [Kind::IgnorePreferences, Kind::VolumeLimits, Kind::StartupTaints];
@@ -30,7 +30,7 @@ fn every_kind_comes_up_alone_and_mixed() {
 
 #[test]
 fn scenarios_are_small_and_their_objects_have_names() {
-    for seed in 0..500 {
+    for seed in 0..1000 {
         let scenario = generate(seed);
         let pods = scenario.of_kind("Pod").count();
         assert!((1..=130).contains(&pods), "seed {seed} has {pods} pods");

@@ -20,13 +20,13 @@ fn mount(
     let pods = if shared { 1 } else { workload.replicas };
     for index in 0..pods {
         let mut one = workload.clone();
-        let name = format!("data-{}-{index}", workload.name);
+        let name = format!("{prefix}-{}-{index}", workload.name);
         let (mut claim, volume) = claim(&name);
         claim["metadata"]["name"] = json!(name);
         claim["metadata"]["namespace"] = json!(workload.namespace());
         world.objects.push(claim);
         world.objects.extend(volume);
-        let mount = json!({"name": "data", "persistentVolumeClaim": {"claimName": name}});
+        let mount = json!({"name": prefix, "persistentVolumeClaim": {"claimName": name}});
         push(&mut one.pod["spec"]["volumes"], mount);
         if !shared {
             one.replicas = 1;
@@ -52,7 +52,7 @@ pub(super) fn bound(world: &mut World, rng: &mut Rng) {
     let start = rng.below(zones.len());
     let in_zone =
         |index: usize| all_of([condition(ZONE, "In", &[&zones[(start + index) % zones.len()]])]);
-    mount(world, chosen, shared, |claim| {
+    mount(world, chosen, "bound", shared, |claim| {
         // The pod's number decides the zone, so that the pods of one workload are pinned to
         // different ones.
         let number = claim.rsplit('-').next().and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -100,7 +100,7 @@ pub(super) fn waiting(world: &mut World, rng: &mut Rng) {
         _ => {}
     }
     world.objects.push(class);
-    mount(world, chosen, shared, |_| {
+    mount(world, chosen, "waiting", shared, |_| {
         let claim = json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
             "spec": {"storageClassName": "local-zone", "accessModes": ["ReadWriteOnce"],

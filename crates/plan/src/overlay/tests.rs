@@ -1,3 +1,5 @@
+use std::fmt::Write as _;
+
 use joiner_core::{
     instance_type::Offering,
     requirement::Operator,
@@ -53,7 +55,7 @@ fn check(overlays: &[Overlay], expected: &[&str]) {
                 changed.offerings.iter().map(|o| o.price.to_string()).collect();
             let mut line = format!("{pool}/{}: {}", changed.name, prices.join(" "));
             for name in [FUSE, GPU].iter().filter(|name| changed.capacity.contains(name)) {
-                line += &format!(" {name}={}", changed.capacity.get(name));
+                write!(line, " {name}={}", changed.capacity.get(name)).unwrap();
             }
             lines.push(line);
         }
@@ -64,15 +66,16 @@ fn check(overlays: &[Overlay], expected: &[&str]) {
 
 #[test]
 fn prices_change_as_written() {
-    let changed = |price: f64, change: &str| change.parse::<PriceChange>().unwrap().apply(price);
-    assert_eq!(changed(10.0, "-10%"), 9.0);
-    assert_eq!(changed(10.0, "+100%"), 20.0);
-    assert_eq!(changed(10.0, "-200%"), 0.0);
-    assert_eq!(changed(10.0, "-2.5"), 7.5);
-    assert_eq!(changed(10.0, "-15"), 0.0);
-    assert_eq!(changed(10.0, "+1000"), 1010.0);
-    assert_eq!(changed(1.5, "-25%"), 1.125);
-    assert_eq!(changed(10.0, "0.5"), 0.5);
+    let changed =
+        |price: f64, change: &str| change.parse::<PriceChange>().unwrap().apply(price).to_string();
+    assert_eq!(changed(10.0, "-10%"), "9");
+    assert_eq!(changed(10.0, "+100%"), "20");
+    assert_eq!(changed(10.0, "-200%"), "0");
+    assert_eq!(changed(10.0, "-2.5"), "7.5");
+    assert_eq!(changed(10.0, "-15"), "0");
+    assert_eq!(changed(10.0, "+1000"), "1010");
+    assert_eq!(changed(1.5, "-25%"), "1.125");
+    assert_eq!(changed(10.0, "0.5"), "0.5");
 }
 
 #[test]

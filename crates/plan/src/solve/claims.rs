@@ -154,7 +154,9 @@ impl Level {
         refused: impl Fn(usize) -> u64,
     ) -> Vec<(Turn, usize)> {
         let mut batch = Vec::new();
-        while let Some((word, bits)) = self.members.words().get(*cursor).filter(|_| batch.is_empty()) {
+        while let Some((word, bits)) =
+            self.members.words().get(*cursor).filter(|_| batch.is_empty())
+        {
             *cursor += 1;
             let open = bits & !refused(*word as usize);
             batch.extend(ones(open).map(|bit| {
@@ -245,7 +247,8 @@ impl<'s> Claims<'s> {
         if entry.pods.len() > 1 && self.order == ClaimOrder::LastJoined {
             self.turns[claim] = Turn(-self.joined);
         }
-        let (template, requirements, pods) = (entry.template, entry.requirements, entry.pods.len() as u32);
+        let (template, requirements, pods) =
+            (entry.template, entry.requirements, entry.pods.len() as u32);
         let sort = *self.sort_lookup.entry((template, requirements)).or_insert_with(|| {
             self.sorts.push(Sort { template, requirements, by_pods: BTreeMap::new() });
             self.sorts.len() - 1

@@ -108,7 +108,8 @@ impl<'s> Wishes<'s> {
 
     /// One wish less, in the order in which they are given up. `None` when only requirements are left.
     fn relaxed(mut self, prefer_no_schedule: bool) -> Option<Self> {
-        let soft = |c: &&SpreadConstraint| c.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway;
+        let soft =
+            |c: &&SpreadConstraint| c.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway;
         if self.node_terms.len() > 1 {
             self.node_terms = &self.node_terms[1..];
         } else if !self.preferred_affinity.is_empty() {
@@ -194,7 +195,8 @@ impl<'s> Classes<'s> {
                     .filter(|(key, _)| selected_keys.contains(key.as_str()))
                     .map(|(key, value)| (key.as_str(), value.as_str()))
                     .collect();
-                let content = (&*pod.namespace, relevant, &*pod.spec, pod.volumes.alternatives.as_slice());
+                let content =
+                    (&*pod.namespace, relevant, &*pod.spec, pod.volumes.alternatives.as_slice());
                 *by_content.entry(content).or_insert_with(|| {
                     all.push(Class::new(ctx, pod, labels, topology));
                     all.len() as u32 - 1
@@ -290,10 +292,14 @@ impl Variant {
             let group = topology.spread(constraint, &pod.namespace, &pod.labels, spec, labels);
             variant.push(group, topology);
         }
-        let preferred = |terms: &[&'s Weighted<AffinityTerm>]| terms.iter().map(|w| &w.term).collect::<Vec<_>>();
+        let preferred = |terms: &[&'s Weighted<AffinityTerm>]| {
+            terms.iter().map(|w| &w.term).collect::<Vec<_>>()
+        };
         let near = spec.affinity.iter().chain(preferred(&wishes.preferred_affinity));
         let away = spec.anti_affinity.iter().chain(preferred(&wishes.preferred_anti_affinity));
-        let terms = near.map(|term| (Kind::Affinity, term)).chain(away.map(|term| (Kind::AntiAffinity, term)));
+        let terms = near
+            .map(|term| (Kind::Affinity, term))
+            .chain(away.map(|term| (Kind::AntiAffinity, term)));
         for (kind, term) in terms {
             let group = topology.affinity(kind, term, &pod.namespace, ctx.snapshot, labels);
             variant.push(group, topology);
@@ -302,8 +308,11 @@ impl Variant {
     }
 
     fn push(&mut self, group: GroupId, topology: &Topology) {
-        let uses =
-            if topology.group(group).key() == Key::HOSTNAME { &mut self.host_uses } else { &mut self.domain_uses };
+        let uses = if topology.group(group).key() == Key::HOSTNAME {
+            &mut self.host_uses
+        } else {
+            &mut self.domain_uses
+        };
         if !uses.iter().any(|known| known.group == group) {
             uses.push(Use { group, selects_self: false });
         }
@@ -319,7 +328,8 @@ fn selected_keys<'s>(pods: &'s [Pod], snapshot: &'s Snapshot) -> FxHashSet<&'s s
         if !visited.insert(&raw const *spec) {
             continue;
         }
-        let preferred = spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|w| &w.term);
+        let preferred =
+            spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|w| &w.term);
         let terms = spec.affinity.iter().chain(&spec.anti_affinity).chain(preferred);
         let affinity = terms.filter_map(|term| term.selector.as_ref());
         let spread = spec.spread.iter().filter_map(|constraint| constraint.selector.as_ref());
@@ -328,4 +338,3 @@ fn selected_keys<'s>(pods: &'s [Pod], snapshot: &'s Snapshot) -> FxHashSet<&'s s
     }
     keys
 }
-

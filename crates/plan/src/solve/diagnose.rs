@@ -6,6 +6,7 @@ use joiner_core::{
     label,
     pod::{Pod, PodSpec},
     pool::{NodePool, Readiness},
+    quantity::Quantity,
     reason::{Reason, ReasonId},
     requirement::{Incompatible, Requirements},
     resources::{CPU, NODES, PODS},
@@ -99,7 +100,8 @@ impl<'s> Solver<'s> {
             Ok(_) => Ok(()),
             Err(refusal) if refusal.reserved => Err(((11, 0), waiting_for_reservation())),
             Err(_) => {
-                let message = format!("no instance type of pool {:?} meets everything at once", pool.name);
+                let message =
+                    format!("no instance type of pool {:?} meets everything at once", pool.name);
                 Err(((10, 0), Reason::new(ReasonId::ShapeTooSmall, message)))
             }
         }
@@ -110,11 +112,17 @@ impl<'s> Solver<'s> {
         let not_ready = |why: String| Err(((0, 0), Reason::new(ReasonId::PoolNotReady, why)));
         match &pool.readiness {
             Readiness::Ready => {}
-            Readiness::NotReady(why) => return not_ready(format!("pool {:?} is not ready: {why}", pool.name)),
-            Readiness::Deleting => return not_ready(format!("pool {:?} is being deleted", pool.name)),
+            Readiness::NotReady(why) => {
+                return not_ready(format!("pool {:?} is not ready: {why}", pool.name));
+            }
+            Readiness::Deleting => {
+                return not_ready(format!("pool {:?} is being deleted", pool.name));
+            }
         }
         let no_types = |why: String| Err(((1, 0), Reason::new(ReasonId::PoolNoTypes, why)));
-        let Some(index) = self.templates.iter().position(|template| template.pool.name == pool.name) else {
+        let Some(index) =
+            self.templates.iter().position(|template| template.pool.name == pool.name)
+        else {
             return no_types(format!("pool {:?} has no instance types", pool.name));
         };
         let template = &self.templates[index];
@@ -190,7 +198,12 @@ impl<'s> Solver<'s> {
     }
 
     /// The rows that the requirements leave and that are large enough.
-    fn large_enough(&mut self, class: usize, template: usize, joined: &[ReqId]) -> Result<Bits, Refused> {
+    fn large_enough(
+        &mut self,
+        class: usize,
+        template: usize,
+        joined: &[ReqId],
+    ) -> Result<Bits, Refused> {
         let mut rows = Bits::new();
         for option in joined {
             rows = rows.or(&self.templates[template].meeting(*option, &self.labels));
@@ -212,7 +225,8 @@ impl<'s> Solver<'s> {
         let template = &self.templates[template];
         let wanted: Vec<Requirements> = joined.iter().map(|id| self.labels.decode(*id)).collect();
         let types = || template.types.iter().map(|info| info.instance_type);
-        let meets = |wanted: &Requirements| types().any(|t| t.requirements.intersects(wanted).is_ok());
+        let meets =
+            |wanted: &Requirements| types().any(|t| t.requirements.intersects(wanted).is_ok());
         let shown = |wanted: &Requirements| {
             let mut shown = wanted.clone();
             let class = &template.pool.node_class;
@@ -234,7 +248,10 @@ impl<'s> Solver<'s> {
                 template.pool.name,
                 shown(wanted)
             );
-            return ((7, 0), Reason::new(ReasonId::OfferingNone, message).with("requirements", shown(wanted)));
+            return (
+                (7, 0),
+                Reason::new(ReasonId::OfferingNone, message).with("requirements", shown(wanted)),
+            );
         }
         // The label that no type can satisfy on its own is the one to name.
         let culprit = wanted.first().and_then(|wanted| {
@@ -252,7 +269,10 @@ impl<'s> Solver<'s> {
                     "no instance type of pool {:?} met all requirements: none has {key} {requirement}",
                     template.pool.name
                 ),
-                None => format!("no instance type of pool {:?} met all requirements: {asked}", template.pool.name),
+                None => format!(
+                    "no instance type of pool {:?} met all requirements: {asked}",
+                    template.pool.name
+                ),
             },
         );
         if let Some((key, requirement)) = culprit {
@@ -287,7 +307,9 @@ impl<'s> Solver<'s> {
         let class = &self.classes.all[class];
         let template = &self.templates[template];
         let pool = &template.pool.name;
-        let largest = |column: usize| rows.iter().map(|row| template.room_of_row(row)[column]).max().unwrap_or(0);
+        let largest = |column: usize| {
+            rows.iter().map(|row| template.room_of_row(row)[column]).max().unwrap_or(0)
+        };
         let lacking = |(column, need, room): (usize, i64, i64)| {
             let share = i128::from(need - room) * 1000 / i128::from(need.max(1));
             (i64::try_from(share).unwrap_or(i64::MAX), column, room)
@@ -297,7 +319,9 @@ impl<'s> Solver<'s> {
             .map(|column| (column, class.requests[column], largest(column)))
             .filter(|(_, need, room)| need > room)
             .map(lacking)
-            .max_by_key(|(share, column, _)| (*share, std::cmp::Reverse(self.columns.name(*column))));
+            .max_by_key(|(share, column, _)| {
+                (*share, std::cmp::Reverse(self.columns.name(*column)))
+            });
         let Some((share, column, room)) = worst else {
             let message = format!(
                 "no instance type of pool {pool:?} has enough resources: each of {} is there, but no single type has \
@@ -308,10 +332,14 @@ impl<'s> Solver<'s> {
         };
         let name = self.columns.name(column);
         let need = class.example.spec.requests.get(name);
-        let left = self.columns.quantity(column, room.max(0), need);
-        let missing = need - left;
+        // Printed as the types print it, for a pod that asks for none of it.
+        let offered = template.types.first().map(|info| info.instance_type.capacity.get(name));
+        let like = if need == Quantity::ZERO { offered.unwrap_or(need) } else { need };
+        let left = self.columns.quantity(column, room.max(0), like);
+        let missing = need - self.columns.quantity(column, room, like);
         let id = if name == PODS { ReasonId::ShapePodsMax } else { ReasonId::ShapeTooSmall };
-        let anywhere = template.types_of(rows).iter().any(|t| template.types[*t].capacity[column] > 0);
+        let anywhere =
+            template.types_of(rows).iter().any(|t| template.types[*t].capacity[column] > 0);
         let message = if anywhere {
             let typo = if name == CPU && need.as_f64() >= 1e6 {
                 " (CPU request >= 1 Million, m vs M typo?)"
@@ -323,7 +351,9 @@ impl<'s> Solver<'s> {
                  daemons, the pod needs {need}, {missing} more{typo}"
             )
         } else {
-            format!("no instance type of pool {pool:?} has enough resources: none has {name}, the pod needs {need}")
+            format!(
+                "no instance type of pool {pool:?} has enough resources: none has {name}, the pod needs {need}"
+            )
         };
         let reason = Reason::new(id, message)
             .with("resource", name)
@@ -352,11 +382,13 @@ impl<'s> Solver<'s> {
     fn with_volumes(&self, pod: &Pod, template: usize, rows: &Bits) -> Result<Bits, Refused> {
         let attached = super::count_by_driver(pod);
         let template = &self.templates[template];
-        let left = template.with_volumes(rows, attached.iter().map(|(driver, count)| (*driver, *count)));
+        let left =
+            template.with_volumes(rows, attached.iter().map(|(driver, count)| (*driver, *count)));
         if !left.is_empty() {
             return Ok(left);
         }
-        let wanted: Vec<String> = attached.iter().map(|(driver, n)| format!("{n} of {driver}")).collect();
+        let wanted: Vec<String> =
+            attached.iter().map(|(driver, n)| format!("{n} of {driver}")).collect();
         let message = format!(
             "no instance type of pool {:?} that would fit can attach the pod's volumes besides those of daemons: {}",
             template.pool.name,
@@ -365,7 +397,12 @@ impl<'s> Solver<'s> {
         Err(((7, 0), Reason::new(ReasonId::VolumeLimit, message).with("volumes", wanted.join(","))))
     }
 
-    fn min_values(&mut self, template: usize, joined: &[ReqId], rows: &Bits) -> Result<(), Refused> {
+    fn min_values(
+        &mut self,
+        template: usize,
+        joined: &[ReqId],
+        rows: &Bits,
+    ) -> Result<(), Refused> {
         if self.settings.min_values == MinValuesPolicy::BestEffort {
             return Ok(());
         }
@@ -380,9 +417,19 @@ impl<'s> Solver<'s> {
         refused.map_or(Ok(()), Err)
     }
 
-    fn short_of_min_values(&self, template: usize, requirements: ReqId, key: Key, achieved: u32) -> Refused {
+    fn short_of_min_values(
+        &self,
+        template: usize,
+        requirements: ReqId,
+        key: Key,
+        achieved: u32,
+    ) -> Refused {
         let name = self.labels.key_name(key);
-        let min = self.labels.get(requirements, key).and_then(super::labels::Req::min_values).unwrap_or(0);
+        let min = self
+            .labels
+            .get(requirements, key)
+            .and_then(super::labels::Req::min_values)
+            .unwrap_or(0);
         let message = format!(
             "minValues requirement is not met for label {name:?}: pool {:?} wants {min} values, the types that would \
              fit have {achieved}",
@@ -465,19 +512,27 @@ impl<'s> Solver<'s> {
         let (id, what) = match group.kind() {
             Kind::Spread { max_skew, .. } => (
                 ReasonId::TopologySpread,
-                format!("no domain of pool {pool:?} keeps {selector} spread over {name} within maxSkew {max_skew}"),
+                format!(
+                    "no domain of pool {pool:?} keeps {selector} spread over {name} within maxSkew {max_skew}"
+                ),
             ),
             Kind::Affinity => (
                 ReasonId::AffinityUnmet,
-                format!("no domain of pool {pool:?} has a pod with {selector} that this pod must share its {name} with"),
+                format!(
+                    "no domain of pool {pool:?} has a pod with {selector} that this pod must share its {name} with"
+                ),
             ),
             Kind::AntiAffinity => (
                 ReasonId::AntiAffinityBlocked,
-                format!("every domain of pool {pool:?} may have a pod with {selector} that this pod must not share its {name} with"),
+                format!(
+                    "every domain of pool {pool:?} may have a pod with {selector} that this pod must not share its {name} with"
+                ),
             ),
             Kind::KeptAway => (
                 ReasonId::AntiAffinityBlocked,
-                format!("every domain of pool {pool:?} may have a pod that keeps {selector} away from its {name}"),
+                format!(
+                    "every domain of pool {pool:?} may have a pod that keeps {selector} away from its {name}"
+                ),
             ),
         };
         Reason::new(id, format!("unsatisfiable topology constraint: {what}{there}"))
@@ -487,8 +542,16 @@ impl<'s> Solver<'s> {
     }
 
     /// Whether a type that fits is offered in one of the domains the machine could settle for.
-    fn settled(&mut self, class: usize, template: usize, options: &[ReqId], rows: &Bits) -> Result<(), Refused> {
-        let offered = |option: &ReqId| self.templates[template].meeting(*option, &self.labels).intersects(rows);
+    fn settled(
+        &mut self,
+        class: usize,
+        template: usize,
+        options: &[ReqId],
+        rows: &Bits,
+    ) -> Result<(), Refused> {
+        let offered = |option: &ReqId| {
+            self.templates[template].meeting(*option, &self.labels).intersects(rows)
+        };
         if options.iter().any(offered) {
             return Ok(());
         }
@@ -497,7 +560,10 @@ impl<'s> Solver<'s> {
         Err(match settled {
             Some(used) => {
                 let reason = self.topology_reason(used, template);
-                let message = format!("{}; where the pod may go, no type that fits is offered", reason.message);
+                let message = format!(
+                    "{}; where the pod may go, no type that fits is offered",
+                    reason.message
+                );
                 ((9, 0), Reason { message, ..reason })
             }
             None => self.no_type_meets(class, template, options),
@@ -508,13 +574,17 @@ impl<'s> Solver<'s> {
         let pool = self.templates[template].pool;
         let Some(within) = self.remaining[template].rows(&mut self.templates[template]) else {
             let limit = pool.limits.get(NODES);
-            let message =
-                format!("node limits have been exhausted for pool {:?}: it may have {limit} machines", pool.name);
+            let message = format!(
+                "node limits have been exhausted for pool {:?}: it may have {limit} machines",
+                pool.name
+            );
             let reason = Reason::new(ReasonId::PoolLimitReached, message);
             return Err(((10, 0), reason.with("resource", NODES).with("limit", limit)));
         };
         let within = rows.and(self.templates[template].row_set(within));
-        let offered = |option: &ReqId| self.templates[template].meeting(*option, &self.labels).intersects(&within);
+        let offered = |option: &ReqId| {
+            self.templates[template].meeting(*option, &self.labels).intersects(&within)
+        };
         if options.iter().any(offered) {
             return Ok(());
         }
@@ -529,7 +599,8 @@ impl<'s> Solver<'s> {
             let name = self.columns.name(column);
             let limit = pool.limits.get(name);
             let left = self.columns.quantity(column, left, limit);
-            reason.message = format!("{}: {left} is left of its limit of {name} {limit}", reason.message);
+            reason.message =
+                format!("{}: {left} is left of its limit of {name} {limit}", reason.message);
             reason = reason.with("resource", name).with("limit", limit).with("left", left);
         }
         Err(((10, 0), reason))

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use joiner_core::{
     label::{self, Labels},
-    pod::Pod,
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
+    pod::Pod,
     reason::{Reason, ReasonId},
     requirement::{Requirement, RequirementSpec, Requirements},
     resources::Resources,
@@ -13,12 +13,7 @@ use joiner_core::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{
-    Refusal, Refused, Solver,
-    bits::Bits,
-    labels::ReqId,
-    template::Template,
-};
+use super::{Refusal, Refused, Solver, bits::Bits, labels::ReqId, template::Template};
 
 /// The version of the pool hash that claims carry.
 const POOL_HASH_VERSION: &str = "v3";
@@ -58,7 +53,8 @@ impl<'s> Solver<'s> {
                 continue;
             }
             let reason = self.cut_short(&claim.node_pool, &short[0]);
-            plan.unschedulable.extend(claim.pods.into_iter().map(|pod| unplaced(pod, vec![reason.clone()])));
+            plan.unschedulable
+                .extend(claim.pods.into_iter().map(|pod| unplaced(pod, vec![reason.clone()])));
         }
         for candidate in self.nodes.active().filter(|candidate| !candidate.pods.is_empty()) {
             plan.existing.push(ExistingPlacement {
@@ -86,7 +82,9 @@ impl<'s> Solver<'s> {
     fn cut_short(&self, pool: &str, (key, achieved): &(String, u32)) -> Reason {
         let template = self.templates.iter().find(|template| template.pool.name == pool);
         let min = template
-            .and_then(|template| self.labels.get(template.requirements, self.labels.known_key(key)?))
+            .and_then(|template| {
+                self.labels.get(template.requirements, self.labels.known_key(key)?)
+            })
             .and_then(super::labels::Req::min_values)
             .unwrap_or_default();
         let message = format!(
@@ -105,11 +103,16 @@ impl<'s> Solver<'s> {
         &self.snapshot.pods[index as usize]
     }
 
-    fn finish_claim(&mut self, index: usize, shapes: &mut Shapes) -> (PlannedClaim, Vec<(String, u32)>) {
+    fn finish_claim(
+        &mut self,
+        index: usize,
+        shapes: &mut Shapes,
+    ) -> (PlannedClaim, Vec<(String, u32)>) {
         let claim = self.claims.get(index);
         let (template_index, requirements) = (claim.template, claim.requirements);
         let template = &mut self.templates[template_index];
-        let mut rows = template.remaining(requirements, claim.rows, self.claims.requests(index), &self.labels);
+        let mut rows =
+            template.remaining(requirements, claim.rows, self.claims.requests(index), &self.labels);
         if template.has_volume_limits {
             let attached = claim.volumes.iter().map(|(driver, claims)| (*driver, claims.len()));
             rows = template.with_volumes(&rows, attached);
@@ -136,7 +139,9 @@ impl<'s> Solver<'s> {
         let [taints, startup_taints] = shapes
             .taints
             .entry(template_index)
-            .or_insert_with(|| [pool.taints.as_slice().into(), pool.startup_taints.as_slice().into()])
+            .or_insert_with(|| {
+                [pool.taints.as_slice().into(), pool.startup_taints.as_slice().into()]
+            })
             .clone();
         let mut requests = Resources::new();
         for pod in &claim.pods {
@@ -158,7 +163,13 @@ impl<'s> Solver<'s> {
         (planned, shape.short_of_min_values.clone())
     }
 
-    fn shape(&self, template_index: usize, requirements: ReqId, rows: &Bits, shapes: &mut Shapes) -> Shape {
+    fn shape(
+        &self,
+        template_index: usize,
+        requirements: ReqId,
+        rows: &Bits,
+        shapes: &mut Shapes,
+    ) -> Shape {
         let template = &self.templates[template_index];
         let order = shapes
             .by_price
@@ -186,9 +197,12 @@ impl<'s> Solver<'s> {
         }
         Shape {
             labels: Arc::new(self.claim_labels(template, &all)),
-            annotations: [false, true].map(|relaxed| Arc::new(claim_annotations(template, &types, relaxed))),
+            annotations: [false, true]
+                .map(|relaxed| Arc::new(claim_annotations(template, &types, relaxed))),
             daemon_overhead: daemon_overhead(template, &types),
-            price: kept.first().map_or(0.0, |(price, _)| if price.is_finite() { *price } else { 0.0 }),
+            price: kept
+                .first()
+                .map_or(0.0, |(price, _)| if price.is_finite() { *price } else { 0.0 }),
             short_of_min_values: template
                 .short_of_min_values(requirements, &types, &self.labels)
                 .into_iter()
@@ -208,7 +222,9 @@ impl<'s> Solver<'s> {
             .map(|(t, info)| {
                 let offerings = info.instance_type.offerings.iter().zip(&info.offerings);
                 let price = offerings
-                    .filter(|(o, needs)| o.available && self.labels.compatible(requirements, **needs, true))
+                    .filter(|(o, needs)| {
+                        o.available && self.labels.compatible(requirements, **needs, true)
+                    })
                     .map(|(o, _)| o.price)
                     .fold(f64::INFINITY, f64::min);
                 (price, t)
@@ -219,11 +235,17 @@ impl<'s> Solver<'s> {
         order.into()
     }
 
-    fn capacity_types(&self, template: &Template<'_>, requirements: ReqId, types: &[usize]) -> Vec<String> {
+    fn capacity_types(
+        &self,
+        template: &Template<'_>,
+        requirements: ReqId,
+        types: &[usize],
+    ) -> Vec<String> {
         let mut found = BTreeMap::new();
         for info in types.iter().map(|t| &template.types[*t]) {
             for (offering, needs) in info.instance_type.offerings.iter().zip(&info.offerings) {
-                let capacity_type = offering.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single());
+                let capacity_type =
+                    offering.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single());
                 if let Some(capacity_type) = capacity_type
                     && !found.contains_key(capacity_type)
                     && offering.available
@@ -281,6 +303,7 @@ fn daemon_overhead(template: &Template<'_>, types: &[usize]) -> Resources {
 
 /// A pod without a place.
 pub(crate) fn unplaced(pod: String, reasons: Vec<Reason>) -> Unplaced {
-    let message = reasons.first().map_or_else(|| "no pool can serve it".to_owned(), |r| r.message.clone());
+    let message =
+        reasons.first().map_or_else(|| "no pool can serve it".to_owned(), |r| r.message.clone());
     Unplaced { pod, message, reasons }
 }

@@ -207,7 +207,8 @@ impl LabelSpace {
     }
 
     pub(crate) fn decode_one(&self, key: Key, req: &Req) -> Requirement {
-        let values = req.values.iter().map(|value| self.value_name(key, value).to_owned()).collect();
+        let values =
+            req.values.iter().map(|value| self.value_name(key, value).to_owned()).collect();
         Requirement::from_parts(req.complement, values, req.gte, req.lte, req.min_values)
     }
 
@@ -245,7 +246,8 @@ impl LabelSpace {
     /// Whether a key's value is allowed; `None` allows everything.
     pub(crate) fn allows(&self, key: Key, req: Option<&Req>, value: usize) -> bool {
         req.is_none_or(|req| {
-            req.values.contains(value) != req.complement && self.within(key, value, req.gte, req.lte)
+            req.values.contains(value) != req.complement
+                && self.within(key, value, req.gte, req.lte)
         })
     }
 
@@ -262,7 +264,13 @@ impl LabelSpace {
         let (gte, lte) = merged_bounds(a, b);
         let min_values = a.min_values.max(b.min_values);
         if matches!((gte, lte), (Some(low), Some(high)) if low > high) {
-            return Req { complement: false, values: Bits::new(), gte: None, lte: None, min_values };
+            return Req {
+                complement: false,
+                values: Bits::new(),
+                gte: None,
+                lte: None,
+                min_values,
+            };
         }
         let complement = a.complement && b.complement;
         let mut values = match (a.complement, b.complement) {
@@ -355,7 +363,13 @@ impl LabelSpace {
     /// What is left when `key` may only have `values`. Nothing, if the key is unknown and no provider fills it in, or if
     /// none of the values was possible.
     pub(crate) fn narrow(&mut self, id: ReqId, key: Key, values: &Bits) -> Option<ReqId> {
-        let only = Req { complement: false, values: values.clone(), gte: None, lte: None, min_values: None };
+        let only = Req {
+            complement: false,
+            values: values.clone(),
+            gte: None,
+            lte: None,
+            min_values: None,
+        };
         let narrowed = match self.get(id, key) {
             Some(req) => self.intersection(key, req, &only),
             None if self.keys[usize::from(key.0)].well_known => only,

@@ -52,10 +52,12 @@ impl Remaining {
             return Some(rows);
         }
         if self.largest.is_empty() {
-            let most = |column| template.types.iter().map(|info| info.capacity[column]).max().unwrap_or(0);
+            let most =
+                |column| template.types.iter().map(|info| info.capacity[column]).max().unwrap_or(0);
             self.largest = self.amounts.iter().map(|(column, _)| most(*column)).collect();
         }
-        let within = self.amounts.iter().zip(&self.largest).all(|((_, left), largest)| largest <= left);
+        let within =
+            self.amounts.iter().zip(&self.largest).all(|((_, left), largest)| largest <= left);
         let rows = if within {
             RowSetId::ALL
         } else {

@@ -58,7 +58,8 @@ impl<'s> Nodes<'s> {
         columns: &Columns,
         labels: &mut LabelSpace,
     ) -> Self {
-        let mut order: Vec<usize> = (0..snapshot.nodes.len()).filter(|i| !snapshot.nodes[*i].leaving).collect();
+        let mut order: Vec<usize> =
+            (0..snapshot.nodes.len()).filter(|i| !snapshot.nodes[*i].leaving).collect();
         order.sort_by_key(|i| (!snapshot.nodes[*i].initialized, snapshot.nodes[*i].name()));
         let mut all = Self {
             candidates: Vec::with_capacity(order.len()),
@@ -137,7 +138,10 @@ impl<'s> Nodes<'s> {
         let candidate = &mut self.candidates[position];
         candidate.take(pod);
         candidate.pods.push(pod_index);
-        amounts::subtract(&mut self.free[position * self.width..(position + 1) * self.width], requests);
+        amounts::subtract(
+            &mut self.free[position * self.width..(position + 1) * self.width],
+            requests,
+        );
     }
 }
 
@@ -160,12 +164,15 @@ impl<'s> Candidate<'s> {
         }
         self.node.volume_limits.iter().all(|(driver, limit)| {
             let attached = self.volumes.get(driver.as_str());
-            let mut of_driver = pod.volumes.attached.iter().filter(|volume| volume.driver == *driver).peekable();
+            let mut of_driver =
+                pod.volumes.attached.iter().filter(|volume| volume.driver == *driver).peekable();
             if of_driver.peek().is_none() {
                 return true;
             }
             let new = of_driver
-                .filter(|volume| attached.is_none_or(|claims| !claims.contains(volume.claim.as_str())))
+                .filter(|volume| {
+                    attached.is_none_or(|claims| !claims.contains(volume.claim.as_str()))
+                })
                 .count();
             attached.map_or(0, FxHashSet::len) + new <= *limit as usize
         })
@@ -182,7 +189,10 @@ fn encode_labels(node: &Node, labels: &mut LabelSpace) -> ReqId {
     }
     let hostname = labels.key(label::HOSTNAME);
     let named = labels.known_value(hostname, &node.hostname).is_some();
-    known.set(label::HOSTNAME, Requirement::one_of([if named { node.hostname.as_str() } else { UNNAMED_HOST }]));
+    known.set(
+        label::HOSTNAME,
+        Requirement::one_of([if named { node.hostname.as_str() } else { UNNAMED_HOST }]),
+    );
     labels.encode(&known)
 }
 
@@ -204,7 +214,11 @@ fn free(snapshot: &Snapshot, node: &Node, ignore_dra: bool, columns: &Columns) -
     for daemon in &snapshot.daemons {
         let expected = !(ignore_dra && daemon.spec.uses_dra)
             && daemon_tolerates(&daemon.spec, &node.taints)
-            && daemon.spec.requirement_alternatives().iter().any(|wanted| labels.compatible(wanted, None).is_ok());
+            && daemon
+                .spec
+                .requirement_alternatives()
+                .iter()
+                .any(|wanted| labels.compatible(wanted, None).is_ok());
         if expected {
             let there = present.get(&*daemon.key);
             used.add(&there.map_or_else(

@@ -21,8 +21,10 @@ impl Reservations {
         let key = labels.key(name);
         let mut left: FxHashMap<usize, u32> = FxHashMap::default();
         for instance_type in snapshot.catalog.by_pool.values().flat_map(|types| types.iter()) {
-            for offering in instance_type.offerings.iter().filter(|offering| offering.is_reserved()) {
-                let id = offering.requirements.get(name).and_then(|requirement| requirement.single());
+            for offering in instance_type.offerings.iter().filter(|offering| offering.is_reserved())
+            {
+                let id =
+                    offering.requirements.get(name).and_then(|requirement| requirement.single());
                 if let Some(id) = id {
                     let id = labels.value(key, id);
                     let capacity = left.entry(id).or_insert(offering.reservation_capacity);

@@ -112,7 +112,10 @@ pub(crate) fn template_requirements(pool: &NodePool) -> Requirements {
     all.add_all(&Requirements::from_labels(&pool.labels));
     all.add(label::NODE_POOL, Requirement::one_of([pool.name.as_str()]));
     let class = &pool.node_class;
-    all.add(&label::node_class(&class.group, &class.kind), Requirement::one_of([class.name.as_str()]));
+    all.add(
+        &label::node_class(&class.group, &class.kind),
+        Requirement::one_of([class.name.as_str()]),
+    );
     all.add(label::REGISTERED, Requirement::one_of(["true"]));
     all.add(label::INITIALIZED, Requirement::one_of(["true"]));
     all.set(label::HOSTNAME, Requirement::one_of([UNNAMED_HOST]));
@@ -155,8 +158,8 @@ impl<'s> Template<'s> {
             .flat_map(|column| (0..rows).map(move |row| (row, column)))
             .map(|(row, column)| template.room[row * template.width + column])
             .collect();
-        template.sound = Bits::all(rows)
-            .filtered(|row| template.room_of_row(row).iter().all(|room| *room >= 0));
+        template.sound =
+            Bits::all(rows).filtered(|row| template.room_of_row(row).iter().all(|room| *room >= 0));
         template.intern_rows(Bits::all(rows));
         template
     }
@@ -177,10 +180,16 @@ impl<'s> Template<'s> {
             daemon_overhead: Resources::new(),
             daemon_ports: Vec::new(),
             daemon_volumes: FxHashMap::default(),
-            offerings: instance_type.offerings.iter().map(|o| labels.encode(&o.requirements)).collect(),
+            offerings: instance_type
+                .offerings
+                .iter()
+                .map(|o| labels.encode(&o.requirements))
+                .collect(),
         };
         for (index, daemon, alternatives) in daemons {
-            let runs = alternatives.iter().any(|wanted| instance_type.requirements.intersects(wanted).is_ok());
+            let runs = alternatives
+                .iter()
+                .any(|wanted| instance_type.requirements.intersects(wanted).is_ok());
             if runs {
                 info.daemons.push(*index);
                 info.daemon_overhead.add(&daemon.spec.requests);
@@ -196,9 +205,12 @@ impl<'s> Template<'s> {
 
         let overhead = instance_type.overhead.total();
         for offerings in offering_groups(instance_type) {
-            let Some(first) = offerings.first().map(|at| &instance_type.offerings[*at]) else { continue };
+            let Some(first) = offerings.first().map(|at| &instance_type.offerings[*at]) else {
+                continue;
+            };
             let capacity = instance_type.capacity.overlaid(&first.capacity);
-            let allocatable = columns.row(&allocatable(&capacity, &overhead.overlaid(&first.overhead)));
+            let allocatable =
+                columns.row(&allocatable(&capacity, &overhead.overlaid(&first.overhead)));
             // Nothing fits a machine that has promised more than it has.
             if allocatable.iter().any(|amount| *amount < 0) {
                 continue;
@@ -230,7 +242,11 @@ impl<'s> Template<'s> {
     }
 
     /// The rows of a set whose types `keep` keeps.
-    pub(crate) fn rows_where(&mut self, base: RowSetId, mut keep: impl FnMut(&TypeInfo<'_>) -> bool) -> RowSetId {
+    pub(crate) fn rows_where(
+        &mut self,
+        base: RowSetId,
+        mut keep: impl FnMut(&TypeInfo<'_>) -> bool,
+    ) -> RowSetId {
         let rows = self.row_set(base).filtered(|row| keep(&self.types[self.rows[row].type_index]));
         self.intern_rows(rows)
     }
@@ -238,7 +254,10 @@ impl<'s> Template<'s> {
     /// The rows whose daemons leave the host ports of `spec` free.
     pub(crate) fn rows_with_ports(&mut self, base: RowSetId, spec: &PodSpec) -> RowSetId {
         self.rows_where(base, |info| {
-            !spec.host_ports.iter().any(|port| info.daemon_ports.iter().any(|other| other.conflicts(port)))
+            !spec
+                .host_ports
+                .iter()
+                .any(|port| info.daemon_ports.iter().any(|other| other.conflicts(port)))
         })
     }
 
@@ -251,7 +270,10 @@ impl<'s> Template<'s> {
             let row = &self.rows[row];
             let info = &self.types[row.type_index];
             labels.intersects(info.requirements, requirements)
-                && row.offerings.iter().any(|o| labels.compatible(requirements, info.offerings[*o], true))
+                && row
+                    .offerings
+                    .iter()
+                    .any(|o| labels.compatible(requirements, info.offerings[*o], true))
         });
         let rows = Rc::new(rows);
         self.meeting.insert(requirements, Rc::clone(&rows));
@@ -259,7 +281,12 @@ impl<'s> Template<'s> {
     }
 
     /// What decides whether a pod still fits a claim with these requirements and rows.
-    pub(crate) fn front(&mut self, requirements: ReqId, base: RowSetId, labels: &LabelSpace) -> Rc<Front> {
+    pub(crate) fn front(
+        &mut self,
+        requirements: ReqId,
+        base: RowSetId,
+        labels: &LabelSpace,
+    ) -> Rc<Front> {
         if let Some(known) = self.fronts.get(&(requirements, base)) {
             return Rc::clone(known);
         }
@@ -346,12 +373,15 @@ impl<'s> Template<'s> {
         types: &[usize],
         labels: &LabelSpace,
     ) -> Vec<(Key, u32)> {
-        let wanted = labels.iter(requirements).filter_map(|(key, req)| Some((key, req.min_values()?)));
+        let wanted =
+            labels.iter(requirements).filter_map(|(key, req)| Some((key, req.min_values()?)));
         wanted
             .filter_map(|(key, min)| {
                 let mut values = Bits::new();
                 for t in types {
-                    if let Some(listed) = labels.get(self.types[*t].requirements, key).and_then(|req| req.listed()) {
+                    if let Some(listed) =
+                        labels.get(self.types[*t].requirements, key).and_then(|req| req.listed())
+                    {
                         values = values.or(listed);
                     }
                 }
@@ -368,7 +398,10 @@ impl<'s> Template<'s> {
         let mut domains = Bits::new();
         let mut defined = false;
         for info in &self.types {
-            let Some(listed) = labels.get(info.requirements, key).and_then(|req| req.listed()) else { continue };
+            let Some(listed) = labels.get(info.requirements, key).and_then(|req| req.listed())
+            else {
+                continue;
+            };
             defined = true;
             for value in listed.iter() {
                 let offered = info
@@ -392,9 +425,9 @@ impl<'s> Template<'s> {
 fn offering_groups(instance_type: &InstanceType) -> Vec<Vec<usize>> {
     let mut groups: Vec<(&Resources, &Resources, Vec<usize>)> = Vec::new();
     for (at, offering) in instance_type.offerings.iter().enumerate().filter(|(_, o)| o.available) {
-        let same = groups
-            .iter_mut()
-            .find(|(capacity, overhead, _)| **capacity == offering.capacity && **overhead == offering.overhead);
+        let same = groups.iter_mut().find(|(capacity, overhead, _)| {
+            **capacity == offering.capacity && **overhead == offering.overhead
+        });
         match same {
             Some((_, _, group)) => group.push(at),
             None => groups.push((&offering.capacity, &offering.overhead, vec![at])),

@@ -154,7 +154,8 @@ impl Topology {
     ) -> GroupId {
         let mut filter = Filter::default();
         if constraint.node_affinity_policy == InclusionPolicy::Honor {
-            filter.terms = spec.requirement_alternatives().iter().map(|term| labels.encode(term)).collect();
+            filter.terms =
+                spec.requirement_alternatives().iter().map(|term| labels.encode(term)).collect();
             filter.terms.sort_unstable();
             filter.terms.dedup();
             if filter.terms.contains(&ReqId::ANY) {
@@ -242,7 +243,10 @@ impl Topology {
             .filter(|id| {
                 let definition = &self.group(*id).definition;
                 definition.namespaces.contains(namespace)
-                    && definition.selector.as_ref().is_some_and(|selector| selector.matches(pod_labels))
+                    && definition
+                        .selector
+                        .as_ref()
+                        .is_some_and(|selector| selector.matches(pod_labels))
             })
             .collect();
         selecting.sort_unstable();
@@ -267,19 +271,33 @@ impl Topology {
         let mut declared = Declared::default();
         for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
             if !pod.spec.anti_affinity.is_empty() {
-                declared.entry(identity(pod)).or_insert_with(|| self.declared(pod, snapshot, labels));
+                declared
+                    .entry(identity(pod))
+                    .or_insert_with(|| self.declared(pod, snapshot, labels));
             }
         }
         declared
     }
 
     /// The groups in which a pod keeps others away.
-    pub(crate) fn declared(&mut self, pod: &Pod, snapshot: &Snapshot, labels: &mut LabelSpace) -> Vec<GroupId> {
+    pub(crate) fn declared(
+        &mut self,
+        pod: &Pod,
+        snapshot: &Snapshot,
+        labels: &mut LabelSpace,
+    ) -> Vec<GroupId> {
         let terms = pod.spec.anti_affinity.iter();
-        terms.map(|term| self.affinity(Kind::KeptAway, term, &pod.namespace, snapshot, labels)).collect()
+        terms
+            .map(|term| self.affinity(Kind::KeptAway, term, &pod.namespace, snapshot, labels))
+            .collect()
     }
 
-    fn register_domains(&mut self, templates: &[Template<'_>], nodes: &Nodes<'_>, labels: &LabelSpace) {
+    fn register_domains(
+        &mut self,
+        templates: &[Template<'_>],
+        nodes: &Nodes<'_>,
+        labels: &LabelSpace,
+    ) {
         let mut universe: FxHashMap<(Key, usize), Bits> = FxHashMap::default();
         for group in &mut self.groups {
             let key = group.definition.key;
@@ -287,12 +305,10 @@ impl Topology {
                 continue;
             }
             for (at, template) in templates.iter().enumerate() {
-                let tolerated = group
-                    .definition
-                    .filter
-                    .tolerations
-                    .as_ref()
-                    .is_none_or(|tolerations| first_untolerated(&template.pool.taints, tolerations).is_none());
+                let tolerated =
+                    group.definition.filter.tolerations.as_ref().is_none_or(|tolerations| {
+                        first_untolerated(&template.pool.taints, tolerations).is_none()
+                    });
                 if tolerated {
                     let domains =
                         universe.entry((key, at)).or_insert_with(|| template.domains(key, labels));
@@ -301,14 +317,17 @@ impl Topology {
             }
             for node in nodes.active() {
                 if group.definition.filter.accepts(node.requirements, node.object_taints, labels)
-                    && let Some(domain) = labels.get(node.requirements, key).and_then(|req| req.single())
+                    && let Some(domain) =
+                        labels.get(node.requirements, key).and_then(|req| req.single())
                     && node.has_object
                 {
                     group.registered.insert(domain);
                 }
             }
             group.by_name = group.registered.iter().collect();
-            group.by_name.sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
+            group
+                .by_name
+                .sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
         }
     }
 
@@ -319,13 +338,16 @@ impl Topology {
         declared: &Declared,
         labels: &LabelSpace,
     ) {
-        let mut selecting: FxHashMap<(*const str, *const Labels), Vec<GroupId>> = FxHashMap::default();
+        let mut selecting: FxHashMap<(*const str, *const Labels), Vec<GroupId>> =
+            FxHashMap::default();
         for (node, seen) in snapshot.nodes.iter().zip(nodes.seen()) {
             for pod in &node.pods {
                 for id in declared.get(&identity(pod)).into_iter().flatten() {
                     self.group_mut(*id).count_on_node(seen.requirements, seen.position, labels);
                 }
-                if !matches!(pod.role, Role::Bound { terminating: false, .. }) || node.node.is_none() {
+                if !matches!(pod.role, Role::Bound { terminating: false, .. })
+                    || node.node.is_none()
+                {
                     continue;
                 }
                 let groups = selecting
@@ -335,7 +357,11 @@ impl Topology {
                 for id in groups {
                     let group = self.group_mut(id);
                     if group.definition.kind == Kind::KeptAway
-                        || !group.definition.filter.accepts(seen.requirements, &node.object_taints, labels)
+                        || !group.definition.filter.accepts(
+                            seen.requirements,
+                            &node.object_taints,
+                            labels,
+                        )
                     {
                         continue;
                     }
@@ -350,7 +376,13 @@ impl Topology {
     }
 
     /// Whether a machine counts for a group.
-    fn counts(&mut self, id: GroupId, requirements: ReqId, taints: (usize, &[Taint]), labels: &LabelSpace) -> bool {
+    fn counts(
+        &mut self,
+        id: GroupId,
+        requirements: ReqId,
+        taints: (usize, &[Taint]),
+        labels: &LabelSpace,
+    ) -> bool {
         let filter = &self.groups[id.0 as usize].definition.filter;
         if filter.terms.is_empty() && filter.tolerations.is_none() {
             return true;
@@ -378,7 +410,9 @@ impl Topology {
         labels: &LabelSpace,
     ) {
         for id in selecting {
-            if self.group(*id).definition.kind != Kind::KeptAway && self.counts(*id, requirements, taints, labels) {
+            if self.group(*id).definition.kind != Kind::KeptAway
+                && self.counts(*id, requirements, taints, labels)
+            {
                 self.group_mut(*id).count(machine, requirements, labels);
             }
         }
@@ -391,7 +425,8 @@ impl Topology {
 impl Filter {
     fn accepts(&self, requirements: ReqId, taints: &[Taint], labels: &LabelSpace) -> bool {
         // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
-        (self.terms.is_empty() || self.terms.iter().any(|term| labels.compatible(requirements, *term, false)))
+        (self.terms.is_empty()
+            || self.terms.iter().any(|term| labels.compatible(requirements, *term, false)))
             && self
                 .tolerations
                 .as_ref()
@@ -443,7 +478,9 @@ impl Group {
                 // Its pods still count as being somewhere.
                 None => self.hosts.occupied += 1,
             }
-        } else if let Some(domain) = labels.get(requirements, self.definition.key).and_then(|req| req.single()) {
+        } else if let Some(domain) =
+            labels.get(requirements, self.definition.key).and_then(|req| req.single())
+        {
             self.add(domain, labels);
         }
     }
@@ -544,7 +581,10 @@ impl Group {
                 let domains: Bits = self.occupied.iter().filter(both).collect();
                 if domains.is_empty() && self.may_be_first(selects_self, pod) {
                     // COMPAT: one domain, never two (D3).
-                    return Allowed { domains: self.by_name.iter().copied().filter(both).collect(), one: true };
+                    return Allowed {
+                        domains: self.by_name.iter().copied().filter(both).collect(),
+                        one: true,
+                    };
                 }
                 Allowed { domains, one: false }
             }

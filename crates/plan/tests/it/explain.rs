@@ -2,11 +2,14 @@
 
 use expect_test::{Expect, expect};
 use joiner_core::{
-    label::ZONE,
+    label::{ARCH, ZONE},
+    pod::SpreadConstraint,
     requirement::Operator::In,
     settings::PlanSettings,
     taint::Effect::NoSchedule,
-    testing::{SnapshotBuilder, instance_type, node, pod, pool, snapshot},
+    testing::{
+        SnapshotBuilder, instance_type, node, pod, pool, selector, snapshot, spread_constraint,
+    },
 };
 use joiner_plan::explain::{self, Fate};
 
@@ -18,19 +21,19 @@ fn check(snapshot: SnapshotBuilder, key: &str, expected: Expect) {
         expected.assert_eq("no such pod\n");
         return;
     };
-    let mut told = match &explained.fate {
-        Fate::Existing { node, claim } => format!("on node {node:?}, claim {claim:?}\n"),
-        Fate::Claim(position) => format!("on claim {position}\n"),
-        Fate::Unschedulable(unplaced) => format!("unschedulable: {}\n", unplaced.message),
-        Fate::Deferred(unplaced) => format!("deferred: {}\n", unplaced.message),
-    };
+    let mut told = vec![match &explained.fate {
+        Fate::Existing { node, claim } => format!("on node {node:?}, claim {claim:?}"),
+        Fate::Claim(position) => format!("on claim {position}"),
+        Fate::Unschedulable(unplaced) => format!("unschedulable: {}", unplaced.message),
+        Fate::Deferred(unplaced) => format!("deferred: {}", unplaced.message),
+    }];
     for verdict in &explained.pools {
         let refusal = verdict.refusal.as_ref().map_or("takes it", |reason| reason.id.as_str());
-        told += &format!("{}: {refusal}\n", verdict.pool);
+        told.push(format!("{}: {refusal}", verdict.pool));
         assert_eq!(verdict.refusal.is_some(), verdict.remedy.is_some());
-        told += &verdict.remedy.iter().map(|remedy| format!("  {remedy}\n")).collect::<String>();
+        told.extend(verdict.remedy.iter().map(|remedy| format!("  {remedy}")));
     }
-    expected.assert_eq(&told);
+    expected.assert_eq(&(told.join("\n") + "\n"));
 }
 
 #[test]
@@ -146,6 +149,32 @@ fn verdicts_are_those_of_the_end_of_the_pass() {
             unschedulable: all available instance types exceed limits for pool "default": 0 is left of its limit of cpu 4
             default: pool.limit.reached
               raise spec.limits.cpu of the NodePool
+        "#]],
+    );
+}
+
+#[test]
+fn verdicts_are_those_of_the_plan_and_not_of_another_that_was_weighed() {
+    // Where choices among equals are made in several ways and the best plan is taken, the verdicts
+    // must come from the same way as the plan.
+    let web = || selector([("app", "web")]);
+    let strict = || SpreadConstraint { min_domains: Some(3), ..spread_constraint(ZONE, 1, web()) };
+    let types = [
+        instance_type("arm").arch("arm64").cpu("8").price(3.0).zones(["c"]),
+        instance_type("held").mem("8Gi").price(2.0).reserved("a", "r", 1, 0.1),
+    ];
+    check(
+        snapshot()
+            .pool(pool("default"), types)
+            .pods(pod("spread").mem("3Gi").spread_constraint(strict()).replicas(2))
+            .pod(pod("arm").cpu("100m").on_node_selector(ARCH, "arm64"))
+            .pods(pod("web").mem("3Gi").label("app", "web").replicas(3))
+            .pod(pod("away").anti_affinity(ZONE, web())),
+        "default/away",
+        expect![[r#"
+            unschedulable: unsatisfiable topology constraint: every domain of pool "default" may have a pod with app=web that this pod must not share its topology.kubernetes.io/zone with; pods there now: a=2 b=2 c=3
+            default: antiAffinity.blocked
+              add domains, run fewer of these pods, or make the anti-affinity a preference; pods whose domain is still open block all of them until their machine exists
         "#]],
     );
 }

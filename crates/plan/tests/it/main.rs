@@ -4,6 +4,15 @@
 //! should be. How a plan is told is in [`support`]; unless a test says otherwise, a cluster has one
 //! pool without requirements and the instance types of Karpenter's own tests.
 
+#![expect(
+    clippy::needless_raw_string_hashes,
+    reason = "the tool that updates expectations writes them"
+)]
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "clusters and expectations are made for one call"
+)]
+
 mod affinity;
 mod anti_affinity;
 mod buffers;

@@ -127,7 +127,7 @@ fn pools() -> impl Strategy<Value = Vec<(Vec<Change<PoolBuilder>>, Vec<usize>)>>
         |pool| pool.limit("nodes", "2"),
         |pool| pool.min_values(INSTANCE_TYPE, Exists, [], 2),
         |pool| pool.min_values(ZONE, Exists, [], 3),
-        |pool| pool.fixed(),
+        PoolBuilder::fixed,
     ];
     vec((vec(change, 0..4), subsequence((0..6).collect::<Vec<_>>(), 0..=6)), 1..4)
 }
@@ -187,12 +187,12 @@ fn pod_wishes() -> impl Strategy<Value = Change<PodBuilder>> {
 
 fn workloads() -> impl Strategy<Value = Vec<(Vec<Change<PodBuilder>>, usize)>> {
     let role = one_of![PodBuilder:
-        |pod| pod.buffer(),
+        PodBuilder::buffer,
         |pod| pod.role(Role::Moving),
         |pod| pod.created(3),
         |pod| pod.created(7),
         |pod| pod.role(Role::Pending),
-        |pod| pod.dra(),
+        PodBuilder::dra,
         |pod| pod.waits_for_volume("claim default/data is not there"),
     ];
     let changes =
@@ -210,7 +210,7 @@ fn nodes() -> impl Strategy<Value = Vec<NodeRecipe>> {
         |node| node.label("team", "y"),
         |node| node.pool("pool-0"),
         |node| node.pool("pool-0").uninitialized(),
-        |node| node.leaving(),
+        NodeBuilder::leaving,
         |node| node.taint("own", "", NoSchedule),
         |node| node.volume_limit(DRIVER, 1),
     ];
@@ -249,10 +249,16 @@ proptest! {
     fn plans_break_no_rule(recipe in recipes(), settings in settings()) {
         let snapshot = recipe.make();
         let planned = plan(&snapshot, &settings);
-        if let Some(unplaced) = planned.plan.unschedulable.first() {
+        for unplaced in &planned.plan.unschedulable {
             prop_assert!(!unplaced.reasons.is_empty(), "{} has no reason", unplaced.pod);
+        }
+        // At the end, a pod without a place must still be refused by every pool.
+        if let Some(unplaced) = planned.plan.unschedulable.first() {
             let explained = explain::pod(&snapshot, &settings, &unplaced.pod);
-            prop_assert!(explained.is_some());
+            let verdicts = explained.map(|explained| explained.pools).unwrap_or_default();
+            for verdict in verdicts {
+                prop_assert!(verdict.refusal.is_some(), "{} takes {}", verdict.pool, unplaced.pod);
+            }
         }
     }
 }

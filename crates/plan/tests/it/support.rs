@@ -48,15 +48,13 @@ pub(crate) fn check_counts(snapshot: SnapshotBuilder, expected: Expect) {
 
 /// Plans several clusters and compares all of them at once, each behind its name.
 pub(crate) fn check_each<const N: usize>(cases: [(&str, SnapshotBuilder); N], expected: Expect) {
-    let mut all = String::new();
+    let mut all = Vec::new();
     for (name, snapshot) in cases {
         let snapshot = snapshot.build();
         let told = tell(&snapshot, &plan(&snapshot, &PlanSettings::default()));
-        for line in told.lines() {
-            all += &format!("{name}: {line}\n");
-        }
+        all.extend(told.lines().map(|line| format!("{name}: {line}\n")));
     }
-    expected.assert_eq(&all);
+    expected.assert_eq(&all.concat());
 }
 
 /// Plans and compares the reasons of pods without a place in full.

@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use super::*;
 use crate::index::tests::{NOW, objects};
 
@@ -10,10 +12,12 @@ fn check(metadata: &str, spec: &str, status: &str, budgets: &[&str], expected: b
          spec: {{containers: []{spec}}}, status: {{{status}}}}}\n"
     );
     for (i, budget) in budgets.iter().enumerate() {
-        yaml += &format!(
+        writeln!(
+            yaml,
             "---\n{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: b{i}}}, \
-             spec: {{{budget}}}}}\n"
-        );
+             spec: {{{budget}}}}}"
+        )
+        .unwrap();
     }
     let objects = objects(&yaml);
     let disruption = Disruption::new(&objects, NOW.parse().unwrap());

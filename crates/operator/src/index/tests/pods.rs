@@ -110,10 +110,8 @@ fn pods_of_one_workload_share_what_they_ask_for() {
     assert!(Arc::ptr_eq(&pods[0].namespace, &pods[2].namespace));
 }
 
-#[test]
-fn a_pod_asks_for_what_is_written() {
-    let snapshot = index_default(
-        "
+/// A pod that says something of everything.
+const TALKATIVE: &str = "
 apiVersion: v1
 kind: Pod
 metadata: {name: a}
@@ -156,8 +154,10 @@ spec:
     labelSelector: {}
     nodeAffinityPolicy: Ignore
     nodeTaintsPolicy: Honor
-",
-    );
+";
+
+#[test]
+fn a_pod_asks_for_what_is_written() {
     let term = |expressions: Vec<RequirementSpec>| NodeTerm { expressions, has_fields: false };
     let toleration = |key: &str, operator, value: &str, effect| Toleration {
         key: key.to_owned(),
@@ -218,7 +218,7 @@ spec:
         host_ports: [port("0.0.0.0", 80, "TCP"), port("10.0.0.1", 5353, "UDP")].into(),
         uses_dra: true,
     };
-    assert_eq!(*snapshot.pods[0].spec, expected);
+    assert_eq!(*index_default(TALKATIVE).pods[0].spec, expected);
 }
 
 #[test]

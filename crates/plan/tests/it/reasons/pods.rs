@@ -161,6 +161,7 @@ fn pod_opted_out() {
         expect![[r#"
             a
               pod.optedOut
+                key: karpenter.sh/nodepool
                 configured to not run on a provisioned node: it requires the label "karpenter.sh/nodepool" to be absent
         "#]],
     );

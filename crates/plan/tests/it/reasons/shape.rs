@@ -124,6 +124,19 @@ fn shape_too_small_because_of_daemons_alone() {
 }
 
 #[test]
+fn shape_too_small_says_how_much_is_missing_even_if_daemons_alone_exceed_it() {
+    // The pod asks for no memory; its daemons want 4Gi more than any type has.
+    let snapshot = snapshot()
+        .pool(pool("default"), [instance_type("t").mem("4Gi")])
+        .daemon(pod("agent").mem("8Gi"))
+        .pod(pod("a").cpu("1"))
+        .build();
+    let plan = plan(&snapshot, &PlanSettings::default()).plan;
+    let facts = &plan.unschedulable[0].reasons[0].params;
+    assert_eq!((facts["resource"].as_str(), facts["missing"].as_str()), ("memory", "4Gi"));
+}
+
+#[test]
 fn shape_pods_max() {
     check_reasons(
         snapshot()
@@ -167,7 +180,7 @@ fn zone_volume() {
             a
               zone.volume in default
                 volumes: topology.kubernetes.io/zone In [test-zone-2] or topology.kubernetes.io/zone In [test-zone-3]
-                incompatible volume requirements: the pod's volumes need topology.kubernetes.io/zone In [test-zone-2] or topology.kubernetes.io/zone In [test-zone-3], which pool "default" does not allow
+                incompatible volume requirements: the pod's volumes need topology.kubernetes.io/zone In [test-zone-2] or topology.kubernetes.io/zone In [test-zone-3], where pool "default" has no machines
         "#]],
     );
 }
@@ -197,7 +210,7 @@ fn volume_limit() {
             a
               volume.limit in default
                 volumes: 3 of csi.example.com
-                no instance type of pool "default" can attach the pod's volumes besides those of daemons: 3 of csi.example.com
+                no instance type of pool "default" that would fit can attach the pod's volumes besides those of daemons: 3 of csi.example.com
         "#]],
     );
 }
@@ -210,7 +223,7 @@ fn host_port_taken() {
             a
               hostPort.taken in default
                 ports: 0.0.0.0:8080/TCP
-                a daemon has taken a host port on every machine of pool "default": the pod wants 0.0.0.0:8080/TCP
+                a daemon has taken a host port on every machine of pool "default" that would fit: the pod wants 0.0.0.0:8080/TCP
         "#]],
     );
 }
@@ -228,7 +241,7 @@ fn min_values_unmet() {
                 achieved: 2
                 key: node.kubernetes.io/instance-type
                 minValues: 3
-                minValues requirement is not met for label "node.kubernetes.io/instance-type": pool "default" wants 3 values, the types that fit the pod have 2
+                minValues requirement is not met for label "node.kubernetes.io/instance-type": pool "default" wants 3 values, the types that would fit have 2
         "#]],
     );
 }

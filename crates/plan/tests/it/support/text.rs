@@ -36,7 +36,9 @@ pub(crate) fn tell_counts(snapshot: &Snapshot, planned: &Planned) -> String {
             _ => counted.push((1, line)),
         }
     }
-    counted.into_iter().map(|(count, line)| format!("{count} x {line}\n")).collect()
+    let lines: Vec<String> =
+        counted.into_iter().map(|(count, line)| format!("{count} x {line}\n")).collect();
+    lines.concat()
 }
 
 fn tell_naming(snapshot: &Snapshot, planned: &Planned, named_max: usize) -> String {
@@ -73,7 +75,8 @@ fn told(snapshot: &Snapshot, claim: &PlannedClaim, pods: &str) -> String {
         .collect();
     let mut line = format!("claim {}: {pods} | {types}", claim.node_pool);
     if !left.is_empty() {
-        line += &format!(" | {}", left.join(" "));
+        line += " | ";
+        line += &left.join(" ");
     }
     line
 }
@@ -102,7 +105,7 @@ fn says_something(snapshot: &Snapshot, claim: &PlannedClaim, spec: &RequirementS
 fn requirement(spec: &RequirementSpec) -> String {
     let key = spec.key.rsplit('/').next().unwrap_or_default();
     let values = spec.values.join(",");
-    let mut told = match spec.operator {
+    let told = match spec.operator {
         Operator::In if spec.key == label::INSTANCE_TYPE => key.to_owned(),
         Operator::In => format!("{key}={values}"),
         Operator::NotIn => format!("{key}!={values}"),
@@ -113,10 +116,10 @@ fn requirement(spec: &RequirementSpec) -> String {
         Operator::Gte => format!("{key}>={values}"),
         Operator::Lte => format!("{key}<={values}"),
     };
-    if let Some(min_values) = spec.min_values {
-        told += &format!("(min {min_values})");
+    match spec.min_values {
+        Some(min_values) => format!("{told}(min {min_values})"),
+        None => told,
     }
-    told
 }
 
 fn pods(keys: &[String], named_max: usize) -> String {
@@ -146,20 +149,18 @@ fn by_reasons(list: &[Unplaced]) -> Vec<(String, Vec<String>)> {
 
 /// The pods without a place, each with everything there is to say about it.
 pub(crate) fn reasons(plan: &Plan) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for unplaced in plan.unschedulable.iter().chain(&plan.deferred) {
         let message = unplaced.reasons.first().map(|reason| &reason.message);
         assert_eq!(Some(&unplaced.message), message, "the message is that of the nearest miss");
-        text += &format!("{}\n", short(&unplaced.pod));
+        lines.push(short(&unplaced.pod).to_owned());
         for reason in &unplaced.reasons {
             let pool = reason.node_pool.as_deref().map(|pool| format!(" in {pool}"));
-            text += &format!("  {}{}\n", reason.id.as_str(), pool.unwrap_or_default());
-            for (name, value) in reason.params.iter().filter(|(name, _)| *name != "nodePool") {
-                text += format!("    {name}: {value}").trim_end();
-                text += "\n";
-            }
-            text += &format!("    {}\n", reason.message);
+            lines.push(format!("  {}{}", reason.id.as_str(), pool.unwrap_or_default()));
+            let facts = reason.params.iter().filter(|(name, _)| *name != "nodePool");
+            lines.extend(facts.map(|(name, value)| format!("    {name}: {value}")));
+            lines.push(format!("    {}", reason.message));
         }
     }
-    text
+    lines.iter().flat_map(|line| [line.trim_end(), "\n"]).collect()
 }
