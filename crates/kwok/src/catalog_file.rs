@@ -1,8 +1,9 @@
 //! Instance type files: the types of one or many pools, in YAML or JSON.
 //!
-//! A file is a list of entries, or an object around the list that also says which labels the provider fills in. Each
-//! entry is in KWOK's form, to which KWOK's own labels and overhead are added, or in the full form, to which nothing
-//! is added. [`parse`] refuses what cannot be meant, and says where and what to write instead.
+//! A file is a list of entries, or an object around the list that also says which labels the
+//! provider fills in. Each entry is in KWOK's form, to which KWOK's own labels and overhead are
+//! added, or in the full form, to which nothing is added. [`parse`] refuses what cannot be meant,
+//! and says where and what to write instead.
 
 mod entry;
 #[cfg(test)]
@@ -231,7 +232,8 @@ fn refuse_duplicates(entries: &[Entry]) -> Result<(), (usize, Problem)> {
         };
         if let Some(earlier) = earlier {
             let text = format!(
-                "entry {} has the same name for the same pool; rename one, or give them different nodePools",
+                "entry {} has the same name for the same pool; rename one, or give them different \
+                 nodePools",
                 earlier + 1
             );
             return Err((i, Problem::new("name", text)));

@@ -1,7 +1,8 @@
 //! KWOK's machines: nodes that exist in the API only.
 //!
-//! [`instance_types`] is the list that Karpenter's KWOK provider is built with. [`catalog_file`] reads lists of
-//! instance types from files, KWOK's own form and the fuller one that any provider's types can be written in.
+//! [`instance_types`] is the list that Karpenter's KWOK provider is built with. [`catalog_file`]
+//! reads lists of instance types from files, KWOK's own form and the fuller one that any provider's
+//! types can be written in.
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 

@@ -49,8 +49,8 @@ pub enum Pending {
     Unschedulable,
 }
 
-/// What the user can choose about reading a cluster.
-#[derive(Debug, Clone, Default)]
+/// What the user can choose about reading a cluster. Defaults are Karpenter's.
+#[derive(Debug, Clone)]
 pub struct IndexSettings {
     /// Which pods want a place.
     pub pending: Pending,
@@ -62,6 +62,18 @@ pub struct IndexSettings {
     pub static_capacity: bool,
     /// How pods that say nothing about it are spread.
     pub scheduler_config: SchedulerConfig,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        Self {
+            pending: Pending::Unbound,
+            ignore_dra: true,
+            capacity_buffer: false,
+            static_capacity: false,
+            scheduler_config: SchedulerConfig::default(),
+        }
+    }
 }
 
 /// A snapshot, and what a reader of the objects should know about it.

@@ -71,7 +71,6 @@ pub fn applying(scenario: &Scenario) -> Vec<&'static Defect> {
     DEFECTS.iter().filter(|defect| (defect.applies)(scenario)).collect()
 }
 
-const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -161,27 +160,25 @@ fn affinity_and_soft_taints(scenario: &Scenario) -> bool {
     has_soft_taint(scenario) && scenario.of_kind("Pod").any(|pod| all_terms(pod).any(by_domain))
 }
 
-/// A pool names a value of a spread's key that it excludes, or that no type is offered with.
+/// A pool names a value of a spread's key that it excludes, or that none of the types has although
+/// it is theirs to have.
 fn domains_without_machines(scenario: &Scenario) -> bool {
     let keys: Vec<&Value> =
         scenario.of_kind("Pod").flat_map(spreads).map(|spread| &spread["topologyKey"]).collect();
-    let offered = |key: &Value, value: &Value| {
-        types(scenario).iter().any(|entry| {
-            items(entry, "/requirements").iter().any(|requirement| {
-                requirement["key"] == *key && items(requirement, "/values").contains(value)
-            })
-        })
+    let offered = |key: &Value| -> Vec<&Value> {
+        let requirements = types(scenario).iter().flat_map(|entry| items(entry, "/requirements"));
+        let of_key = requirements.filter(|requirement| requirement["key"] == *key);
+        of_key.flat_map(|requirement| items(requirement, "/values")).collect()
     };
-    scenario
+    let mut requirements = scenario
         .of_kind("NodePool")
         .flat_map(|pool| items(pool, "/spec/template/spec/requirements"))
-        .any(|requirement| {
-            let key = &requirement["key"];
-            keys.contains(&key)
-                && (requirement["operator"] == "NotIn"
-                    || *key == ZONE
-                        && items(requirement, "/values").iter().any(|value| !offered(key, value)))
-        })
+        .filter(|requirement| keys.contains(&&requirement["key"]));
+    requirements.any(|requirement| {
+        let offered = offered(&requirement["key"]);
+        let ghost = |value: &Value| !offered.is_empty() && !offered.contains(&value);
+        requirement["operator"] == "NotIn" || items(requirement, "/values").iter().any(ghost)
+    })
 }
 
 /// Pods keep away from others by something other than the node, and there are nodes that no pool

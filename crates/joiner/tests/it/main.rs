@@ -4,6 +4,7 @@ mod bad_input;
 mod bench;
 mod commands;
 mod explain;
+mod house;
 mod plan;
 
 use std::{

@@ -24,7 +24,8 @@ pub(super) struct Entry {
     pub(super) is_kwok: bool,
 }
 
-/// KWOK's form. Go reads keys in any case, so files have both; keys it does not know are looked past, as there.
+/// KWOK's form. Go reads keys in any case, so files have both; keys it does not know are looked
+/// past, as there.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct KwokEntry {
@@ -120,7 +121,8 @@ impl Entry {
             if let Some(key) = full_only.iter().find(|key| fields.contains_key(**key)) {
                 return Err(Problem::new(
                     *key,
-                    "belongs to the full form, but the entry has KWOK's architecture or resources; write one form",
+                    "belongs to the full form, but the entry has KWOK's architecture or resources; \
+                     write one form",
                 ));
             }
             read_kwok(deserialize(value)?)?
@@ -137,7 +139,8 @@ impl Entry {
 
 fn read_kwok(entry: KwokEntry) -> Result<Entry, Problem> {
     check_amounts("resources", &entry.resources)?;
-    // As in Karpenter's provider: the values of the first requirement on the key, whatever its operator.
+    // As in Karpenter's provider: the values of the first requirement on the key, whatever its
+    // operator.
     let listed = |key: &str| {
         let mut all: Vec<String> = Vec::new();
         for offering in &entry.offerings {
@@ -273,7 +276,8 @@ fn check_reservations(instance_type: &InstanceType, id_label: Option<&str>) -> R
             return Err(Problem::new(
                 field,
                 "has capacity type reserved, but the file has no reservationIDLabel; \
-                 write {\"instanceTypes\": [...], \"reservationIDLabel\": \"example.com/reservation-id\"}",
+                 write {\"instanceTypes\": [...], \
+                 \"reservationIDLabel\": \"example.com/reservation-id\"}",
             ));
         };
         if offering

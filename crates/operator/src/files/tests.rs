@@ -306,7 +306,7 @@ kind: List
 ...
 ";
     let json = r#"{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": "\u00e9", "labels": {"a": null}}, "spec": {"taints": []}}]} [] null"#;
+        "metadata": {"name": "\u00e9", "labels": {"a": "b"}}, "spec": {"taints": null}}]} [] null"#;
     for (file, text) in [("f.yaml", yaml), ("f.json", json), ("f", json)] {
         assert!(read_text(file, text).is_ok(), "{text}");
         for (end, _) in text.char_indices() {
