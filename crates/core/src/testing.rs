@@ -5,7 +5,7 @@
 //! ```
 //! # use joiner_core::testing::*;
 //! let snapshot = snapshot()
-//!     .pool(pool("general"), [instance_type("small").cpu("2").mem("4Gi").zones(["a", "b"]).price(0.1)])
+//!     .pool(pool("general"), [instance_type("small").cpu("2").mem("4Gi").price(0.1)])
 //!     .pod(pod("web").cpu("1").label("app", "web"))
 //!     .build();
 //! ```

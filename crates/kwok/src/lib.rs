@@ -173,10 +173,18 @@ mod tests {
             smallest.offerings[0].requirements.to_string(),
             "karpenter.sh/capacity-type In [spot], topology.kubernetes.io/zone In [test-zone-a]"
         );
-        expect_test::expect![[
-            r#"karpenter.kwok.sh/instance-cpu In [1], karpenter.kwok.sh/instance-family In [c], karpenter.kwok.sh/instance-memory In [2Gi], karpenter.kwok.sh/instance-size In [1], karpenter.sh/capacity-type In [on-demand spot], kubernetes.io/arch In [amd64], kubernetes.io/os In [linux], node.kubernetes.io/instance-type In [c-1x-amd64-linux], topology.kubernetes.io/zone In [test-zone-a test-zone-b test-zone-c test-zone-d]"#
-        ]]
-        .assert_eq(&smallest.requirements.to_string());
+        let labels = smallest.requirements.to_string().replace(", ", "\n");
+        expect_test::expect![[r#"
+            karpenter.kwok.sh/instance-cpu In [1]
+            karpenter.kwok.sh/instance-family In [c]
+            karpenter.kwok.sh/instance-memory In [2Gi]
+            karpenter.kwok.sh/instance-size In [1]
+            karpenter.sh/capacity-type In [on-demand spot]
+            kubernetes.io/arch In [amd64]
+            kubernetes.io/os In [linux]
+            node.kubernetes.io/instance-type In [c-1x-amd64-linux]
+            topology.kubernetes.io/zone In [test-zone-a test-zone-b test-zone-c test-zone-d]"#]]
+        .assert_eq(&labels);
         assert_eq!(
             smallest.allocatable(&smallest.offerings[0]).to_string(),
             "cpu 900m, ephemeral-storage 20Gi, memory 2038Mi, pods 16"

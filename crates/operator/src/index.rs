@@ -124,8 +124,11 @@ pub fn snapshot(
     Indexed { snapshot, notes }
 }
 
-/// Namespaces and their labels. One that only objects tell of has no label but its name, which the
-/// API server gives to every namespace.
+/// Namespaces and their labels. One that only pods tell of has no label but its name, which the API
+/// server gives to every namespace.
+///
+/// COMPAT: upstream knows a namespace by its object only. A cluster has them all; a file written by
+/// hand may not.
 fn namespaces(objects: &Objects) -> BTreeMap<String, Labels> {
     let mut namespaces = BTreeMap::new();
     for namespace in &objects.namespaces {

@@ -112,8 +112,10 @@ impl From<Invalid> for Refusal {
 /// Declares the kinds that are read: field of [`Objects`], type, API group, kind, scope, and how
 /// objects are made small, where that is worth it.
 macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+
-       $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;)+) => {
+    ($(
+        $(#[doc = $doc:literal])+
+        $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;
+    )+) => {
         /// Typed objects of a cluster, each valid and there once.
         #[derive(Debug, Default)]
         pub struct Objects {

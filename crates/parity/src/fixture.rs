@@ -37,8 +37,8 @@ pub struct Expectation {
 }
 
 impl Expectation {
-    /// What is to be achieved: what Karpenter did, or what we did where that is known to be right or
-    /// better.
+    /// What is to be achieved: what Karpenter did, or what we did where that is known to be right
+    /// or better.
     pub fn of(scenario: &Scenario, trial: &Trial, why: &str) -> Self {
         let verdict = trial.comparison.verdict();
         let runs = match verdict {

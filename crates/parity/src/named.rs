@@ -48,20 +48,22 @@ pub fn of_rule(rule: Rule) -> Option<&'static str> {
 
 /// What a defect can make that only ever costs Karpenter something.
 const COSTS: &[&str] = &["places more pods", "machines", "price"];
-/// What a defect can make that lets Karpenter place pods elsewhere, after which anything may follow.
+/// What a defect can make that lets Karpenter place pods elsewhere, after which anything may
+/// follow.
 const ANYTHING: &[&str] = &["places fewer pods", "places more pods", "machines", "price"];
 
+/// The first that explains a difference names it, so what is more particular comes first.
 const DEFECTS: &[Defect] = &[
     Defect { id: "D1", applies: spreads_that_look_alike, makes: ANYTHING },
     Defect { id: "D2", applies: no_selector, makes: ANYTHING },
     Defect { id: "D3", applies: zone_affinity, makes: &["places more pods"] },
     Defect { id: "D4", applies: domains_without_machines, makes: COSTS },
+    Defect { id: "D32", applies: affinity_and_soft_taints, makes: ANYTHING },
     Defect { id: "D5", applies: anti_affinity_out_of_reach, makes: COSTS },
     Defect { id: "D7", applies: daemons_with_alternatives, makes: ANYTHING },
     Defect { id: "D16", applies: overlays_and_overrides, makes: ANYTHING },
     Defect { id: "D30", applies: overrides_of_what_is_there, makes: ANYTHING },
     Defect { id: "D31", applies: spreads_that_are_relaxed, makes: ANYTHING },
-    Defect { id: "D32", applies: affinity_and_soft_taints, makes: ANYTHING },
     Defect { id: "D33", applies: nodes_without_a_domain, makes: ANYTHING },
     Defect { id: "D34", applies: reserved_and_overrides, makes: ANYTHING },
 ];
@@ -138,8 +140,8 @@ fn zone_affinity(scenario: &Scenario) -> bool {
     pods.any(|pod| terms(pod, "podAffinity").any(|term| term["topologyKey"] != HOSTNAME))
 }
 
-/// Daemons with alternative node affinities, of which Karpenter forgets one after the other while it
-/// looks at types.
+/// Daemons with alternative node affinities, of which Karpenter forgets one after the other while
+/// it looks at types.
 fn daemons_with_alternatives(scenario: &Scenario) -> bool {
     let mut daemons = scenario.of_kind("DaemonSet");
     daemons.any(|daemon| node_alternatives(&daemon["spec"]["template"]["spec"]) > 1)
@@ -156,8 +158,19 @@ fn spreads_that_are_relaxed(scenario: &Scenario) -> bool {
 
 /// Pods with affinities whose domains were decided before they came to tolerate a soft taint.
 fn affinity_and_soft_taints(scenario: &Scenario) -> bool {
-    let by_domain = |term: &Value| term["topologyKey"] != HOSTNAME;
-    has_soft_taint(scenario) && scenario.of_kind("Pod").any(|pod| all_terms(pod).any(by_domain))
+    let out_of_reach = |term: &Value| is_out_of_reach(scenario, &term["topologyKey"]);
+    has_soft_taint(scenario) && scenario.of_kind("Pod").any(|pod| all_terms(pod).any(out_of_reach))
+}
+
+/// Whether a pod that tolerates nothing may not reach every domain of a key: there is no pool
+/// without taints that leaves the key open.
+fn is_out_of_reach(scenario: &Scenario, key: &Value) -> bool {
+    let is_open = |pool: &Value| {
+        let mut requirements = items(pool, "/spec/template/spec/requirements").iter();
+        items(pool, "/spec/template/spec/taints").is_empty()
+            && !requirements.any(|requirement| requirement["key"] == *key)
+    };
+    *key != HOSTNAME && !scenario.of_kind("NodePool").any(is_open)
 }
 
 /// A pool names a value of a spread's key that it excludes, or that none of the types has although
@@ -181,16 +194,18 @@ fn domains_without_machines(scenario: &Scenario) -> bool {
     })
 }
 
-/// Pods keep away from others by something other than the node, and there are nodes that no pool
-/// made, or pools with taints: places that Karpenter may not know of when it keeps others away.
+/// Pods keep away from others by something other than the node, and there are places that Karpenter
+/// may not know of when it keeps others away: nodes that no pool made, and pools with taints.
 fn anti_affinity_out_of_reach(scenario: &Scenario) -> bool {
-    let pointer = format!("/spec/affinity/podAntiAffinity/{REQUIRED}");
-    let by_domain = |term: &Value| term["topologyKey"] != HOSTNAME;
-    let repels = scenario.of_kind("Pod").any(|pod| items(pod, &pointer).iter().any(by_domain));
     let unmanaged =
         |node: &Value| node["metadata"]["labels"].get("karpenter.sh/nodepool").is_none();
-    let tainted = |pool: &Value| !items(pool, "/spec/template/spec/taints").is_empty();
-    repels && (scenario.of_kind("Node").any(unmanaged) || scenario.of_kind("NodePool").any(tainted))
+    let static_nodes = scenario.of_kind("Node").any(unmanaged);
+    let pointer = format!("/spec/affinity/podAntiAffinity/{REQUIRED}");
+    let mut terms = scenario.of_kind("Pod").flat_map(|pod| items(pod, &pointer));
+    terms.any(|term| {
+        let key = &term["topologyKey"];
+        *key != HOSTNAME && (static_nodes || is_out_of_reach(scenario, key))
+    })
 }
 
 /// A node that is there does not have a label by which pods are spread or drawn together. Karpenter

@@ -1,4 +1,5 @@
-//! The instance types of Karpenter's own tests and benchmarks (its fake provider), so that numbers can be compared.
+//! The instance types of Karpenter's own tests and benchmarks (its fake provider), so that numbers
+//! can be compared.
 
 use super::{
     GPU_VENDOR_A, GPU_VENDOR_B, instance_type::type_requirements, offering, quantity, resources,
@@ -10,7 +11,8 @@ use crate::{
     resources::{CPU, MEMORY, PODS, Resources},
 };
 
-/// Where and how a fake type can be had unless it says otherwise. There is no spot in the third zone.
+/// Where and how a fake type can be had unless it says otherwise. There is no spot in the third
+/// zone.
 const OFFERED: [(&str, &str); 5] = [
     ("test-zone-1", CAPACITY_TYPE_SPOT),
     ("test-zone-2", CAPACITY_TYPE_SPOT),
@@ -31,7 +33,8 @@ pub fn fake_instance_type(name: &str, given: &Resources) -> InstanceType {
     assemble(name, "amd64", &SYSTEMS, capacity, offerings)
 }
 
-/// Karpenter's `InstanceTypes(n)`: `fake-it-0` with 1 CPU, 2Gi and 10 pods, and each next one that much larger.
+/// Karpenter's `InstanceTypes(n)`: `fake-it-0` with 1 CPU, 2Gi and 10 pods, and each next one that
+/// much larger.
 pub fn fake_instance_types(count: usize) -> Vec<InstanceType> {
     (1..=count)
         .map(|n| {

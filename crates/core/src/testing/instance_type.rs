@@ -8,7 +8,8 @@ use crate::{
     resources::{CPU, MEMORY, PODS, Resources},
 };
 
-/// A type with 4 CPUs, 4Gi and room for 110 pods, on demand at 1 an hour in zones `a`, `b` and `c`, without overhead.
+/// A type with 4 CPUs, 4Gi and room for 110 pods, on demand at 1 an hour in zones `a`, `b` and `c`,
+/// without overhead.
 pub fn instance_type(name: &str) -> TypeBuilder {
     TypeBuilder {
         name: name.to_owned(),
@@ -163,7 +164,8 @@ pub fn offering(zone: &str, capacity_type: &str, price: f64) -> Offering {
     }
 }
 
-/// The labels every type has: its name, architecture, operating systems, and where and how it can be had now.
+/// The labels every type has: its name, architecture, operating systems, and where and how it can
+/// be had now.
 pub(super) fn type_requirements(
     name: &str,
     arch: &str,

@@ -82,7 +82,8 @@ impl NodeBuilder {
         self.has(MEMORY, amount)
     }
 
-    /// Adds a pod that stays on it. A builder that says nothing of its role is taken for a running pod.
+    /// Adds a pod that stays on it. A builder that says nothing of its role is taken for a running
+    /// pod.
     pub fn pod(mut self, pod: PodBuilder) -> Self {
         let pod = if pod.role == Role::Pending { pod.bound() } else { pod };
         self.0.pods.push(pod.build());

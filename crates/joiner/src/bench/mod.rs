@@ -228,12 +228,10 @@ impl Job<'_> {
             .map_err(|error| unwritten(&std::env::temp_dir(), &error))?;
         let runs = self.args.runs as usize;
         let alone = measure::in_child(&folder, runs, without.preferences)?;
-        let median = |measured: &Measurement| {
-            let mut seconds = measured.seconds.clone();
-            seconds.sort_by(f64::total_cmp);
-            report::quantile(&seconds, 0.5)
-        };
-        Ok(median(measured) / median(&alone).max(f64::MIN_POSITIVE) - 1.0)
+        // The fastest runs are compared, as they were disturbed least.
+        let fastest =
+            |measured: &Measurement| measured.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        Ok(fastest(measured) / fastest(&alone).max(f64::MIN_POSITIVE) - 1.0)
     }
 }
 

@@ -51,6 +51,9 @@ pub(super) struct Karpenter {
 /// What pods that never fit may cost the others at most, as a share of the time.
 const NEVER_FIT_OVERHEAD_MAX: f64 = 0.10;
 
+/// Prices are sums of many floats; what differs by less than this many percent is equal.
+const PRICE_TOLERANCE_PERCENT: f64 = 0.05;
+
 impl Result {
     /// Puts the seeds together.
     pub(super) fn new(workload: &str, seeds: &[Measurement], karpenter: &[Answer]) -> Self {
@@ -103,12 +106,8 @@ impl Result {
             let wrong = format!("{} machines instead of {expected}", number(self.claims));
             remarks.push(format!("{}: {}.", self.workload, text::styled(&wrong, BAD)));
         }
-        if let Some(theirs) = self.karpenter.as_ref().filter(|theirs| theirs.unplaced > 0) {
-            remarks.push(format!(
-                "{}: Karpenter left {} without a place, over all seeds.",
-                self.workload,
-                text::count(theirs.unplaced, "pod")
-            ));
+        if let Some(theirs) = &self.karpenter {
+            remarks.extend(theirs.remarks(self));
         }
         remarks
     }
@@ -154,6 +153,23 @@ impl Karpenter {
             price_range: ends(|answer| answer.price_range),
             unplaced: answers.iter().map(|answer| answer.pods - answer.placed).sum(),
         }
+    }
+
+    /// Where Karpenter did better, or less than it should.
+    fn remarks(&self, ours: &Result) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let [_, dearest] = self.price_range;
+        let above = (ours.price / dearest.max(f64::MIN_POSITIVE) - 1.0) * 100.0;
+        if above > PRICE_TOLERANCE_PERCENT {
+            let worse = text::styled(&format!("{above:.1} % dearer"), BAD);
+            remarks.push(format!("{}: {worse} than Karpenter's dearest plans.", ours.workload));
+        }
+        if self.unplaced > 0 {
+            let left = text::count(self.unplaced, "pod");
+            let name = &ours.workload;
+            remarks.push(format!("{name}: Karpenter left {left} without a place, over all seeds."));
+        }
+        remarks
     }
 }
 

@@ -207,8 +207,10 @@ pub(super) fn spread(constraint: &TopologySpreadConstraint) -> SpreadConstraint 
     }
 }
 
-/// Ports on the node itself. Ports of a pod in the node's network are such ports, which the API
-/// server writes down; files by hand may not.
+/// Ports on the node itself.
+///
+/// COMPAT: upstream looks at `hostPort` only, to which the API server copies the ports of pods in
+/// the node's network. It does not do so in templates, and nobody does in files written by hand.
 fn host_ports(spec: &core::PodSpec) -> BTreeSet<HostPort> {
     const EVERY_ADDRESS: &str = "0.0.0.0";
     const DEFAULT_PROTOCOL: &str = "TCP";

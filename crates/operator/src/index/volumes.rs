@@ -213,8 +213,8 @@ fn driver_of_class(provisioner: &str) -> &str {
     known.map_or(provisioner, |(_, driver)| driver)
 }
 
-/// COMPAT: of volumes from before CSI, upstream counts AWS's only. Their drivers attach them all the
-/// same, so all are counted that have a CSI driver now.
+/// COMPAT: of volumes from before CSI, upstream counts AWS's only. Their drivers attach them all
+/// the same, so all are counted that have a CSI driver now.
 fn driver_of_volume(volume: &PersistentVolumeSpec) -> Option<&str> {
     if let Some(csi) = &volume.csi {
         return Some(&csi.driver);

@@ -149,13 +149,20 @@ mod tests {
                 "annotations": {"karpenter.sh/do-not-disrupt": "true"},
                 "creationTimestamp": "2026-01-01T00:00:00Z",
                 "deletionTimestamp": "2026-01-02T00:00:00Z",
-                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "v", "controller": true}]
+                "ownerReferences": [{
+                    "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "v",
+                    "controller": true
+                }]
             },
             "spec": {
-                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+                "affinity": {"nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}
+                }},
                 "containers": [{
                     "name": "main", "restartPolicy": "Always",
-                    "ports": [{"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"}],
+                    "ports": [{
+                        "containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1", "protocol": "TCP"
+                    }],
                     "resources": {"requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]}
                 }],
                 "hostNetwork": true,
@@ -164,14 +171,18 @@ mod tests {
                 "resourceClaims": [{"name": "gpu"}], "resources": {"requests": {"cpu": "3"}},
                 "schedulingGates": [{"name": "g"}],
                 "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
-                "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
+                "topologySpreadConstraints": [{
+                    "maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"
+                }],
                 "volumes": [
                     {"name": "c", "persistentVolumeClaim": {"claimName": "c"}},
                     {"name": "e", "ephemeral": {}}
                 ]
             },
             "status": {
-                "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}],
+                "conditions": [{
+                    "type": "PodScheduled", "status": "False", "reason": "Unschedulable"
+                }],
                 "containerStatuses": [{
                     "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,
                     "resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "1"}

@@ -20,8 +20,10 @@ const SEEDS: std::ops::Range<u64> = 0..150;
 
 fn fixtures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut folders: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("the folder of fixtures is there")
+        .map(|entry| entry.expect("it can be listed").path())
+        .collect();
     folders.retain(|path| path.is_dir());
     folders.sort();
     folders
@@ -39,7 +41,10 @@ fn fixtures_are_planned_at_least_as_well_as_karpenter_did() {
 
 #[test]
 fn fixtures_compare_with_karpenter_as_expected() {
-    let Some(path) = env::var_os("JOINER_ORACLE") else { return };
+    let Some(path) = env::var_os("JOINER_ORACLE") else {
+        eprintln!("Karpenter was not asked: JOINER_ORACLE does not name an oracle");
+        return;
+    };
     let mut oracle = Oracle::start(path.as_ref()).unwrap();
     for folder in fixtures() {
         let (scenario, expectation) = fixture::read(&folder).unwrap();
