@@ -229,6 +229,14 @@ impl Comparison {
         })
     }
 
+    /// Whether all that is worse is the number of machines, and the price is better.
+    pub fn is_cheaper(&self) -> bool {
+        self.decisive().into_iter().all(|sort| sort == "machines")
+            && self.differences.iter().any(|(difference, verdict)| {
+                matches!(difference, Difference::Price { .. }) && *verdict == Verdict::Better
+            })
+    }
+
     /// The sorts of the differences that decide the verdict.
     pub fn decisive(&self) -> BTreeSet<&'static str> {
         let verdict = self.verdict();

@@ -20,7 +20,9 @@ pub struct Report {
     by_kind: BTreeMap<Kind, Tally>,
     /// How many scenarios each defect explains, and the seed of the first of them.
     by_defect: BTreeMap<&'static str, (usize, u64)>,
-    /// How many of those that are worse are still in the range of Karpenter's own runs.
+    /// How many of those that are worse pay less, for more machines.
+    cheaper: usize,
+    /// How many of the others are still in the range of Karpenter's own runs.
     unlucky: usize,
     compared: usize,
     total: Total,
@@ -90,13 +92,14 @@ impl Report {
             self.total.add(cost);
         }
         if verdict == Verdict::Worse {
-            self.unlucky += usize::from(comparison.is_unlucky());
-            let worse =
-                comparison.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
+            self.cheaper += usize::from(comparison.is_cheaper());
+            self.unlucky += usize::from(!comparison.is_cheaper() && comparison.is_unlucky());
+            let told =
+                |(difference, verdict): &(_, Verdict)| format!("{}: {difference}", verdict.name());
             self.offenders.push(Offender {
                 seed: scenario.seed,
                 name: scenario.name(),
-                differences: worse.map(|(difference, _)| difference.to_string()).collect(),
+                differences: comparison.differences.iter().map(told).collect(),
             });
         }
     }
@@ -140,7 +143,7 @@ impl Report {
         let mut offenders: Vec<&Offender> = self.offenders.iter().collect();
         offenders.sort_by_key(|offender| (offender.name.matches('+').count(), offender.seed));
         for offender in offenders.iter().take(OFFENDERS) {
-            writeln!(f, "worse: --only {} ({})", offender.seed, offender.name)?;
+            writeln!(f, "--only {} ({})", offender.seed, offender.name)?;
             for difference in &offender.differences {
                 writeln!(f, "  {difference}")?;
             }
@@ -148,7 +151,7 @@ impl Report {
         if offenders.len() > OFFENDERS {
             let rest: Vec<String> =
                 offenders[OFFENDERS..].iter().map(|offender| offender.seed.to_string()).collect();
-            writeln!(f, "worse, too: {}", rest.join(" "))?;
+            writeln!(f, "worse, too, each with --only: {}", rest.join(" "))?;
         }
         if offenders.is_empty() { Ok(()) } else { f.write_char('\n') }
     }
@@ -160,11 +163,12 @@ impl Report {
             "{} scenarios: {same} same, {better} better, {named} named, {worse} worse",
             self.verdicts.all()
         )?;
-        if self.unlucky > 0 {
+        if worse > 0 {
             writeln!(
                 f,
-                "of the worse, {} are no worse than the worst of Karpenter's own runs",
-                self.unlucky
+                "of the worse, {} pay less for more machines, and {} are no worse than the worst \
+                 of Karpenter's own runs",
+                self.cheaper, self.unlucky
             )?;
         }
         if named > 0 {

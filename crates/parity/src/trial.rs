@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::{
     compare::{Checked, Comparison, Difference, Verdict, compare},
-    oracle::Oracle,
+    oracle::{Oracle, RUNS},
     ours::{self, Question},
     scenario::Scenario,
 };
@@ -20,9 +20,9 @@ pub struct Trial {
     pub comparison: Comparison,
 }
 
-/// How often Karpenter is asked at most. Where it draws lots, the first few runs may all be lucky,
-/// and a scenario should not be called worse for that.
-const ROUNDS: usize = 5;
+/// How many plans Karpenter makes of a scenario at most. Where it draws lots, the first few runs
+/// may all be lucky, and a scenario should not be called worse for that.
+const RUNS_MAX: usize = 5 * RUNS;
 
 /// Puts a scenario to both sides. An error means that the oracle itself is gone; whatever is wrong
 /// with the scenario is part of the comparison.
@@ -32,7 +32,7 @@ pub fn run(scenario: &Scenario, oracle: &mut Oracle) -> Result<Trial> {
         Err(error) => return Ok(failed(Difference::OursFails { error: format!("{error:#}") })),
     };
     let mut theirs = Vec::new();
-    for round in 1.. {
+    loop {
         let plans = match oracle.plans(scenario)? {
             Ok(plans) => plans,
             Err(error) => return Ok(failed(Difference::TheirsFails { error })),
@@ -46,11 +46,10 @@ pub fn run(scenario: &Scenario, oracle: &mut Oracle) -> Result<Trial> {
             }
         }
         let comparison = compare(scenario, &ours, &theirs);
-        if comparison.verdict() != Verdict::Worse || round == ROUNDS {
+        if comparison.verdict() != Verdict::Worse || theirs.len() >= RUNS_MAX {
             return Ok(Trial { ours, theirs, comparison });
         }
     }
-    unreachable!("the last round returns")
 }
 
 fn answered(question: Question) -> Result<(Question, Checked)> {

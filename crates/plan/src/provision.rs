@@ -49,7 +49,7 @@ pub fn provision(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
 
 /// Passes over at most this many pods are tried in every way that choices among equals can be made.
 /// Above it one way has to do: with many machines the differences even out, and time matters more.
-const EVERY_WAY_PODS_MAX: usize = 500;
+const EVERY_WAY_PODS_MAX: usize = 2_000;
 
 /// What one pass came to.
 #[derive(Debug, Default)]

@@ -54,11 +54,13 @@ pub(crate) struct Choices {
 
 impl Choices {
     /// Every way; the first is the one to take when only one is tried.
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self { claims: ClaimOrder::Opening, last_domain: false },
         Self { claims: ClaimOrder::LastJoined, last_domain: false },
+        Self { claims: ClaimOrder::Newest, last_domain: false },
         Self { claims: ClaimOrder::Opening, last_domain: true },
         Self { claims: ClaimOrder::LastJoined, last_domain: true },
+        Self { claims: ClaimOrder::Newest, last_domain: true },
     ];
 }
 

@@ -78,6 +78,8 @@ pub(crate) enum ClaimOrder {
     /// COMPAT: upstream leaves the order open, but this is what sorting its list anew for every pod comes to as long as
     /// the list is short.
     LastJoined,
+    /// The one opened last, which was opened for the smallest pods.
+    Newest,
 }
 
 /// Up to this many claims are sorted outright; of more, the first one in turn that will do is usually near.
@@ -112,8 +114,8 @@ impl Level {
         refused: impl Fn(usize) -> u64,
     ) -> Vec<(Turn, usize)> {
         let turns = &claims.turns;
-        if claims.order == ClaimOrder::Opening {
-            return self.next_opened(cursor, turns, refused);
+        if claims.order != ClaimOrder::LastJoined {
+            return self.next_opened(cursor, claims, refused);
         }
         if *cursor == 0 {
             let open = |(word, bits): &(u32, u64)| bits & !refused(*word as usize);
@@ -150,19 +152,22 @@ impl Level {
     fn next_opened(
         &self,
         cursor: &mut usize,
-        turns: &[Turn],
+        claims: &Claims<'_>,
         refused: impl Fn(usize) -> u64,
     ) -> Vec<(Turn, usize)> {
+        let words = self.members.words();
+        let newest = claims.order == ClaimOrder::Newest;
         let mut batch = Vec::new();
-        while let Some((word, bits)) =
-            self.members.words().get(*cursor).filter(|_| batch.is_empty())
-        {
+        while batch.is_empty() && *cursor < words.len() {
+            let (word, bits) = words[if newest { words.len() - 1 - *cursor } else { *cursor }];
             *cursor += 1;
-            let open = bits & !refused(*word as usize);
-            batch.extend(ones(open).map(|bit| {
-                let claim = *word as usize * 64 + bit;
-                (turns[claim], claim)
+            batch.extend(ones(bits & !refused(word as usize)).map(|bit| {
+                let claim = word as usize * 64 + bit;
+                (claims.turns[claim], claim)
             }));
+        }
+        if newest {
+            batch.reverse();
         }
         batch
     }
@@ -218,7 +223,8 @@ impl<'s> Claims<'s> {
             place: None,
         });
         self.requests.resize(self.all.len() * self.width, 0);
-        self.turns.push(Turn(self.turns.len() as i64));
+        let opened = self.turns.len() as i64;
+        self.turns.push(Turn(if self.order == ClaimOrder::Newest { -opened } else { opened }));
         self.all.len() - 1
     }
 
