@@ -92,6 +92,9 @@ pub enum Difference {
     },
 }
 
+/// The number of what Karpenter leaves to chance, where our plan is not among its luckier half.
+pub const CHANCE: &str = "C2";
+
 /// What a difference means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -217,8 +220,26 @@ impl Comparison {
         self.differences.iter().map(|(_, verdict)| *verdict).max().unwrap_or(Verdict::Same)
     }
 
+    /// Names what is worse in number but no fault: a cheaper plan with more machines (C1), and a
+    /// plan that is dearer than the median but no dearer than the dearest of Karpenter's own runs
+    /// (C2). To be asked once Karpenter has had all its runs.
+    pub fn settle(&mut self) {
+        let id = if self.is_cheaper() {
+            "C1"
+        } else if self.is_unlucky() {
+            CHANCE
+        } else {
+            return;
+        };
+        for (_, verdict) in &mut self.differences {
+            if *verdict == Verdict::Worse {
+                *verdict = Verdict::Named(id);
+            }
+        }
+    }
+
     /// Whether everything that is worse is no worse than the worst of Karpenter's own runs.
-    pub fn is_unlucky(&self) -> bool {
+    fn is_unlucky(&self) -> bool {
         let mut worse = self.differences.iter().filter(|(_, verdict)| *verdict == Verdict::Worse);
         worse.all(|(difference, _)| match difference {
             Difference::Machines { ours, theirs } => theirs.last().is_some_and(|most| ours <= most),
@@ -230,7 +251,7 @@ impl Comparison {
     }
 
     /// Whether all that is worse is the number of machines, and the price is better.
-    pub fn is_cheaper(&self) -> bool {
+    fn is_cheaper(&self) -> bool {
         self.decisive().into_iter().all(|sort| sort == "machines")
             && self.differences.iter().any(|(difference, verdict)| {
                 matches!(difference, Difference::Price { .. }) && *verdict == Verdict::Better

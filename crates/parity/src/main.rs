@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns how many scenarios are worse.
+/// Returns how many scenarios somebody must look at.
 fn run(arguments: &Arguments) -> Result<usize> {
     let seeds = match arguments.only {
         Some(seed) => seed..seed + 1,
@@ -92,7 +92,7 @@ fn run(arguments: &Arguments) -> Result<usize> {
             }
         }
     }
-    Ok(report.worse())
+    Ok(report.to_look_at())
 }
 
 /// Tries the scenarios of all seeds, `jobs` at a time, each with an oracle of its own.

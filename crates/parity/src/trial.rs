@@ -45,8 +45,9 @@ pub fn run(scenario: &Scenario, oracle: &mut Oracle) -> Result<Trial> {
                 }
             }
         }
-        let comparison = compare(scenario, &ours, &theirs);
+        let mut comparison = compare(scenario, &ours, &theirs);
         if comparison.verdict() != Verdict::Worse || theirs.len() >= RUNS_MAX {
+            comparison.settle();
             return Ok(Trial { ours, theirs, comparison });
         }
     }

@@ -11,6 +11,7 @@ mod claims;
 mod class;
 mod diagnose;
 mod finish;
+mod join;
 mod labels;
 mod limits;
 mod nodes;
@@ -18,7 +19,7 @@ mod reservations;
 mod template;
 mod topology;
 
-use std::{collections::VecDeque, rc::Rc};
+use std::collections::VecDeque;
 
 use joiner_core::{
     pod::{Pod, Role},
@@ -33,16 +34,14 @@ use self::{
     bits::{Bits, ones},
     claims::{ClaimOrder, Claims, Joining, Turn},
     class::{ClassContext, Classes, Variant},
+    join::JoinRefusal,
     labels::{LabelSpace, ReqId},
     limits::Remaining,
     nodes::Nodes,
     reservations::Reservations,
-    template::{Front, Template},
+    template::Template,
     topology::{Machine, Topology},
 };
-
-/// More ways than this to settle a claim's domains are not tried for one pod and claim.
-const OPTIONS_MAX: usize = 64;
 
 /// How choices among equals are made. Upstream leaves them to chance; here each way gives one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -434,141 +433,6 @@ impl<'s> Solver<'s> {
         Err(Refusal::NoPlace)
     }
 
-    /// What a claim's requirements may become when a pod joins it: one entry per alternative of its volumes and per
-    /// domain it could settle for, in the order they are tried.
-    fn options(
-        &mut self,
-        requirements: ReqId,
-        class_index: usize,
-        variant_index: usize,
-    ) -> Vec<ReqId> {
-        let Self { labels, topology, classes, choices, .. } = self;
-        let class = &mut classes.all[class_index];
-        let variant = &mut class.variants[variant_index];
-        let joins = match variant.joins.get(&requirements) {
-            Some(known) => Rc::clone(known),
-            None => {
-                let joins: Rc<[ReqId]> = labels
-                    .join(requirements, variant.wanted.all)
-                    .into_iter()
-                    .flat_map(|own| {
-                        class.volume_alternatives.iter().map(move |volumes| (own, *volumes))
-                    })
-                    .filter_map(|(own, volumes)| labels.join(own, volumes))
-                    .collect();
-                variant.joins.insert(requirements, Rc::clone(&joins));
-                joins
-            }
-        };
-        if variant.domain_uses.is_empty() {
-            return joins.to_vec();
-        }
-        let settle = |joined: &ReqId| settle_domains(variant, *joined, *choices, topology, labels);
-        joins.iter().flat_map(settle).collect()
-    }
-
-    /// Whether a pod can join a claim, or open one, with one of `options`.
-    fn join(
-        &mut self,
-        pod: &Pod,
-        class_index: usize,
-        template_index: usize,
-        claim: Option<usize>,
-        options: &[ReqId],
-    ) -> Result<Joining, JoinRefusal> {
-        let Self { claims, templates, labels, classes, remaining, settings, reservations, .. } =
-            self;
-        let template = &mut templates[template_index];
-        let requests = &classes.all[class_index].requests;
-        let existing = claim.map(|claim| claims.get(claim));
-        if existing.is_some_and(|claim| !claim.ports_free(pod)) {
-            return Err(JoinRefusal::FOR_GOOD);
-        }
-        let mut rows = match existing {
-            Some(claim) => claim.rows,
-            None => remaining[template_index].rows(template).ok_or(JoinRefusal::FOR_GOOD)?,
-        };
-        if template.has_daemon_ports && !pod.spec.host_ports.is_empty() {
-            rows = template.rows_with_ports(rows, &pod.spec);
-        }
-        let zero;
-        let before = match claim {
-            Some(claim) => claims.requests(claim),
-            None => {
-                zero = vec![0; requests.len()];
-                &zero
-            }
-        };
-        let attaches = template.has_volume_limits
-            && (!pod.volumes.attached.is_empty()
-                || existing.is_some_and(|claim| !claim.volumes.is_empty()));
-        let reserves = settings.reserved_capacity && template.has_reserved;
-        let mut refusal = JoinRefusal { for_good: false, reserved: false };
-        let mut fitted = false;
-        for option in options {
-            let front: Rc<Front> = template.front(*option, rows, labels);
-            if !front.fits(before, requests) {
-                continue;
-            }
-            fitted = true;
-            let mut joining = Joining {
-                requirements: *option,
-                rows,
-                reserved: Vec::new(),
-                min_values_relaxed: existing.is_some_and(|claim| claim.min_values_relaxed),
-            };
-            let min_values = labels.has_min_values(*option);
-            if attaches || reserves || min_values {
-                let mut total = before.to_vec();
-                amounts::add(&mut total, requests);
-                let mut left = template.remaining(*option, rows, &total, labels);
-                if attaches {
-                    let attached = match existing {
-                        Some(claim) => claim.attached_with(pod),
-                        None => count_by_driver(pod),
-                    };
-                    left = template
-                        .with_volumes(&left, attached.iter().map(|(driver, n)| (*driver, *n)));
-                }
-                if left.is_empty() {
-                    continue;
-                }
-                if min_values {
-                    let types = template.types_of(&left);
-                    let short = template.short_of_min_values(*option, &types, labels);
-                    let relax =
-                        existing.is_none() && settings.min_values == MinValuesPolicy::BestEffort;
-                    if !short.is_empty() && !relax {
-                        continue;
-                    }
-                    for (key, achieved) in short {
-                        joining.requirements =
-                            labels.with_min_values(joining.requirements, key, achieved);
-                        joining.min_values_relaxed = true;
-                    }
-                }
-                if reserves {
-                    let held = existing.map_or(&[][..], |claim| &claim.reserved);
-                    match to_reserve(template, &left, *option, held, reservations, settings, labels)
-                    {
-                        Some(reserved) => joining.reserved = reserved,
-                        None => {
-                            refusal.reserved = true;
-                            continue;
-                        }
-                    }
-                }
-            }
-            return Ok(joining);
-        }
-        // A claim without room for the pod as it stands will not have room later, whatever domain it settles for.
-        refusal.for_good = !fitted
-            && existing.is_some_and(|claim| {
-                !template.front(claim.requirements, rows, labels).fits(before, requests)
-            });
-        Err(refusal)
-    }
-
     fn put_on_claim(
         &mut self,
         pod: &'s Pod,
@@ -612,19 +476,6 @@ impl<'s> Solver<'s> {
         let types = template.types_of(&left);
         self.remaining[index].take(template, &types);
     }
-}
-
-/// Why a pod cannot join a claim.
-#[derive(Debug, Clone, Copy)]
-struct JoinRefusal {
-    /// Whether it never will.
-    for_good: bool,
-    /// Whether reserved capacity would have suited, but is taken.
-    reserved: bool,
-}
-
-impl JoinRefusal {
-    const FOR_GOOD: Self = Self { for_good: true, reserved: false };
 }
 
 /// Every resource that anything of the snapshot mentions.
@@ -733,7 +584,7 @@ fn node_domains_suit(
     variant.domain_uses.iter().all(|used| {
         let group = topology.group(used.group);
         let key = group.key();
-        let Some(domain) = labels.get(requirements, key).and_then(|req| req.single()) else {
+        let Some(domain) = labels.get(requirements, key).and_then(labels::Req::single) else {
             return false;
         };
         let own = labels.get(variant.wanted.strict, key);
@@ -742,97 +593,4 @@ fn node_domains_suit(
             .domains
             .contains(domain)
     })
-}
-
-/// The ways in which a claim can settle its domains so that every group allows the pod.
-fn settle_domains(
-    variant: &Variant,
-    requirements: ReqId,
-    choices: Choices,
-    topology: &Topology,
-    labels: &mut LabelSpace,
-) -> Vec<ReqId> {
-    let mut per_key: Vec<(labels::Key, Bits, bool)> = Vec::new();
-    for used in &variant.domain_uses {
-        let group = topology.group(used.group);
-        let key = group.key();
-        let (own, machine) =
-            (labels.get(variant.wanted.strict, key), labels.get(requirements, key));
-        let allowed = group.allowed(
-            used.selects_self,
-            |domain| labels.allows(key, own, domain),
-            |domain| labels.allows(key, machine, domain),
-        );
-        let merged = match per_key.iter_mut().find(|(known, ..)| *known == key) {
-            Some((_, domains, one)) => {
-                *domains = domains.and(&allowed.domains);
-                *one |= allowed.one;
-                domains
-            }
-            None => {
-                per_key.push((key, allowed.domains, allowed.one));
-                &per_key[per_key.len() - 1].1
-            }
-        };
-        if merged.is_empty() {
-            return Vec::new();
-        }
-    }
-    let mut options = vec![requirements];
-    for (key, domains, one) in per_key {
-        let mut next = Vec::new();
-        for option in options {
-            if one {
-                let mut named: Vec<usize> = domains.iter().collect();
-                named.sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
-                if choices.last_domain {
-                    named.reverse();
-                }
-                next.extend(named.into_iter().filter_map(|domain| labels.pin(option, key, domain)));
-            } else {
-                next.extend(labels.narrow(option, key, &domains));
-            }
-        }
-        next.truncate(OPTIONS_MAX);
-        options = next;
-    }
-    options
-}
-
-/// The reservations that a claim with these rows left would hold; `None` if it must wait for one.
-fn to_reserve(
-    template: &Template<'_>,
-    rows: &Bits,
-    requirements: ReqId,
-    held: &[usize],
-    reservations: &Reservations,
-    settings: &PlanSettings,
-    labels: &LabelSpace,
-) -> Option<Vec<usize>> {
-    let mut compatible = false;
-    let mut reserved = Vec::new();
-    for row in rows.iter() {
-        for (type_index, offering) in template.offerings(row, requirements, labels) {
-            let info = &template.types[type_index];
-            if !info.instance_type.offerings[offering].is_reserved() {
-                continue;
-            }
-            let Some(id) = reservations.id_of(info.offerings[offering], labels) else { continue };
-            compatible |= reservations.may_be_free_again(id);
-            if reservations.can_hold(held, id) && !reserved.contains(&id) {
-                reserved.push(id);
-            }
-        }
-    }
-    let must_wait =
-        !settings.reserved_fallback && reserved.is_empty() && (compatible || !held.is_empty());
-    (!must_wait).then_some(reserved)
-}
-
-fn count_by_driver(pod: &Pod) -> std::collections::BTreeMap<&str, usize> {
-    let mut counts = std::collections::BTreeMap::new();
-    for volume in &pod.volumes.attached {
-        *counts.entry(volume.driver.as_str()).or_default() += 1;
-    }
-    counts
 }

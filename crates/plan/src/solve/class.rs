@@ -8,6 +8,7 @@ use std::rc::Rc;
 use joiner_core::{
     pod::{AffinityTerm, NodeTerm, Pod, PodSpec, SpreadConstraint, Weighted, WhenUnsatisfiable},
     requirement::Requirements,
+    selector::LabelSelector,
     settings::PreferencePolicy,
     snapshot::Snapshot,
     taint::{Toleration, first_untolerated},
@@ -333,7 +334,7 @@ fn selected_keys<'s>(pods: &'s [Pod], snapshot: &'s Snapshot) -> FxHashSet<&'s s
         let terms = spec.affinity.iter().chain(&spec.anti_affinity).chain(preferred);
         let affinity = terms.filter_map(|term| term.selector.as_ref());
         let spread = spec.spread.iter().filter_map(|constraint| constraint.selector.as_ref());
-        keys.extend(affinity.chain(spread).flat_map(|selector| selector.keys()));
+        keys.extend(affinity.chain(spread).flat_map(LabelSelector::keys));
         keys.extend(spec.spread.iter().flat_map(|c| &c.match_label_keys).map(String::as_str));
     }
     keys

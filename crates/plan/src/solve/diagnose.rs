@@ -18,8 +18,8 @@ use super::{
     Refusal, Solver, Usable,
     bits::Bits,
     class::Variant,
+    join::{count_by_driver, settle_domains},
     labels::{Key, ReqId},
-    settle_domains,
     template::{RowSetId, template_requirements},
     topology::{Kind, Use},
 };
@@ -90,7 +90,7 @@ impl<'s> Solver<'s> {
         self.taints(class, last, pool)?;
         let joined = self.requirements(class, last, template)?;
         let rows = self.large_enough(class, template, &joined)?;
-        let rows = self.with_ports(&pod.spec, template, rows)?;
+        let rows = self.with_ports(&pod.spec, template, &rows)?;
         let rows = self.with_volumes(pod, template, &rows)?;
         self.min_values(template, &joined, &rows)?;
         let options = self.domains(class, last, template, &joined)?;
@@ -363,7 +363,12 @@ impl<'s> Solver<'s> {
         ((6, -share), reason)
     }
 
-    fn with_ports(&mut self, spec: &PodSpec, template: usize, rows: Bits) -> Result<Bits, Refused> {
+    fn with_ports(
+        &mut self,
+        spec: &PodSpec,
+        template: usize,
+        rows: &Bits,
+    ) -> Result<Bits, Refused> {
         let template = &mut self.templates[template];
         let free = template.rows_with_ports(RowSetId::ALL, spec);
         let left = rows.and(template.row_set(free));
@@ -380,10 +385,9 @@ impl<'s> Solver<'s> {
     }
 
     fn with_volumes(&self, pod: &Pod, template: usize, rows: &Bits) -> Result<Bits, Refused> {
-        let attached = super::count_by_driver(pod);
+        let attached = count_by_driver(pod);
         let template = &self.templates[template];
-        let left =
-            template.with_volumes(rows, attached.iter().map(|(driver, count)| (*driver, *count)));
+        let left = template.with_volumes(rows, &attached);
         if !left.is_empty() {
             return Ok(left);
         }
@@ -589,8 +593,8 @@ impl<'s> Solver<'s> {
             return Ok(());
         }
         let template_types = &self.templates[template];
-        let infos = template_types.types_of(rows).into_iter().map(|t| &template_types.types[t]);
-        let exceeded = infos.filter_map(|info| self.remaining[template].exceeded_by(info)).next();
+        let mut infos = template_types.types_of(rows).into_iter().map(|t| &template_types.types[t]);
+        let exceeded = infos.find_map(|info| self.remaining[template].exceeded_by(info));
         let mut reason = Reason::new(
             ReasonId::PoolLimitReached,
             format!("all available instance types exceed limits for pool {:?}", pool.name),

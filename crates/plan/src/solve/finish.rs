@@ -1,6 +1,6 @@
 //! From a solved pass to a plan.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
 use joiner_core::{
     label::{self, Labels},
@@ -32,12 +32,15 @@ struct Shape {
     short_of_min_values: Vec<(String, u32)>,
 }
 
+/// Types and their price, cheapest first.
+type ByPrice = Arc<[(f64, usize)]>;
+
 /// Finishes claims, sharing what they have in common.
 #[derive(Debug, Default)]
 struct Shapes {
     finished: FxHashMap<(usize, ReqId, Bits), Shape>,
     /// Types by price, per template and requirements.
-    by_price: FxHashMap<(usize, ReqId), Arc<[(f64, usize)]>>,
+    by_price: FxHashMap<(usize, ReqId), ByPrice>,
     taints: FxHashMap<usize, [Arc<[joiner_core::taint::Taint]>; 2]>,
 }
 
@@ -115,7 +118,7 @@ impl<'s> Solver<'s> {
             template.remaining(requirements, claim.rows, self.claims.requests(index), &self.labels);
         if template.has_volume_limits {
             let attached = claim.volumes.iter().map(|(driver, claims)| (*driver, claims.len()));
-            rows = template.with_volumes(&rows, attached);
+            rows = template.with_volumes(&rows, &attached.collect());
         }
         let mut requirements = requirements;
         if let Some(key) = self.reservations.key().filter(|_| !claim.reserved.is_empty()) {
@@ -214,7 +217,7 @@ impl<'s> Solver<'s> {
     }
 
     /// Types by the price of their cheapest offering that serves the requirements; of equals by name.
-    fn types_by_price(&self, template: &Template<'_>, requirements: ReqId) -> Arc<[(f64, usize)]> {
+    fn types_by_price(&self, template: &Template<'_>, requirements: ReqId) -> ByPrice {
         let mut order: Vec<(f64, usize)> = template
             .types
             .iter()
@@ -241,21 +244,21 @@ impl<'s> Solver<'s> {
         requirements: ReqId,
         types: &[usize],
     ) -> Vec<String> {
-        let mut found = BTreeMap::new();
+        let mut found = BTreeSet::new();
         for info in types.iter().map(|t| &template.types[*t]) {
             for (offering, needs) in info.instance_type.offerings.iter().zip(&info.offerings) {
                 let capacity_type =
                     offering.requirements.get(label::CAPACITY_TYPE).and_then(|r| r.single());
                 if let Some(capacity_type) = capacity_type
-                    && !found.contains_key(capacity_type)
+                    && !found.contains(capacity_type)
                     && offering.available
                     && self.labels.compatible(requirements, *needs, true)
                 {
-                    found.insert(capacity_type, ());
+                    found.insert(capacity_type);
                 }
             }
         }
-        found.into_keys().map(str::to_owned).collect()
+        found.into_iter().map(str::to_owned).collect()
     }
 
     /// The pool's labels, and a value for every label of its own that the requirements leave open. Labels that the

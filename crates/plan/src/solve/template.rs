@@ -5,7 +5,7 @@
 //! per set; of those, only the rows that no other row beats in every resource (the *front*) decide whether one more pod
 //! fits.
 
-use std::{rc::Rc, sync::Arc};
+use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use joiner_core::{
     instance_type::{InstanceType, allocatable},
@@ -326,15 +326,11 @@ impl<'s> Template<'s> {
     }
 
     /// Those of `rows` that can attach this many volumes of each driver, besides their daemons' own.
-    pub(crate) fn with_volumes<'v>(
-        &self,
-        rows: &Bits,
-        attached: impl Iterator<Item = (&'v str, usize)> + Clone,
-    ) -> Bits {
+    pub(crate) fn with_volumes(&self, rows: &Bits, attached: &BTreeMap<&str, usize>) -> Bits {
         rows.filtered(|row| {
             let info = &self.types[self.rows[row].type_index];
-            attached.clone().all(|(driver, count)| {
-                info.instance_type.volume_limits.get(driver).is_none_or(|limit| {
+            attached.iter().all(|(driver, count)| {
+                info.instance_type.volume_limits.get(*driver).is_none_or(|limit| {
                     let own = info.daemon_volumes.get(driver).copied().unwrap_or(0);
                     count + own as usize <= *limit as usize
                 })

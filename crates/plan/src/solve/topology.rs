@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 
 use super::{
     bits::Bits,
-    labels::{Key, LabelSpace, ReqId},
+    labels::{Key, LabelSpace, Req, ReqId},
     nodes::Nodes,
     template::Template,
 };
@@ -317,8 +317,7 @@ impl Topology {
             }
             for node in nodes.active() {
                 if group.definition.filter.accepts(node.requirements, node.object_taints, labels)
-                    && let Some(domain) =
-                        labels.get(node.requirements, key).and_then(|req| req.single())
+                    && let Some(domain) = labels.get(node.requirements, key).and_then(Req::single)
                     && node.has_object
                 {
                     group.registered.insert(domain);
@@ -479,7 +478,7 @@ impl Group {
                 None => self.hosts.occupied += 1,
             }
         } else if let Some(domain) =
-            labels.get(requirements, self.definition.key).and_then(|req| req.single())
+            labels.get(requirements, self.definition.key).and_then(Req::single)
         {
             self.add(domain, labels);
         }
