@@ -71,7 +71,7 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
     let considered = Sorted::new(snapshot, settings).considered;
     let pools = if considered.contains(&(index as u32)) {
         let choices = best_pass(snapshot, settings, &considered).choices;
-        let mut solver = Solver::new(snapshot, settings, choices, &considered);
+        let mut solver = Solver::new(snapshot, settings, &considered).with(choices);
         let _ = solver.solve(&considered);
         solver.pool_verdicts(index as u32)
     } else {

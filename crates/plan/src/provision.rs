@@ -69,32 +69,35 @@ pub(crate) fn best_pass(
     settings: &PlanSettings,
     considered: &[u32],
 ) -> Passed {
-    let ways = if considered.len() <= EVERY_WAY_PODS_MAX { Choices::ALL.len() } else { 1 };
-    let passes = Choices::ALL[..ways].iter().map(|choices| {
-        let mut solver = Solver::new(snapshot, settings, *choices, considered);
-        let pools = solver.unusable_pools();
-        // COMPAT: without a pool that machines could be made from, upstream does not look at nodes
-        // that exist either.
-        if snapshot.usable_pools().is_empty() {
-            let unschedulable = without_pools(snapshot, considered, &pools);
-            return Passed {
-                plan: Plan { unschedulable, ..Plan::default() },
-                pools,
-                ..Passed::default()
-            };
-        }
+    let prepared = Solver::new(snapshot, settings, considered);
+    let pools = prepared.unusable_pools();
+    // COMPAT: without a pool that machines could be made from, upstream does not look at nodes that
+    // exist either.
+    if snapshot.usable_pools().is_empty() {
+        let unschedulable = without_pools(snapshot, considered, &pools);
+        return Passed {
+            plan: Plan { unschedulable, ..Plan::default() },
+            pools,
+            ..Passed::default()
+        };
+    }
+    let pass = |mut solver: Solver<'_>, choices| {
         let refused = solver.solve(considered);
         let is_real = |pod: u32| snapshot.pods[pod as usize].role != Role::Buffer;
         let left_out = refused.iter().filter(|(pod, _)| is_real(*pod)).count();
-        Passed { plan: solver.finish(&refused), pools, choices: *choices, left_out }
-    });
+        Passed { plan: solver.finish(&refused), pools: pools.clone(), choices, left_out }
+    };
+    let (first, others) = Choices::WAYS;
+    let others = if considered.len() <= EVERY_WAY_PODS_MAX { &others[..] } else { &[] };
+    let others: Vec<Passed> =
+        others.iter().map(|choices| pass(prepared.with(*choices), *choices)).collect();
     let worth = |passed: &Passed| {
         let plan = &passed.plan;
         (passed.left_out, std::cmp::Reverse(plan.placed()), plan.price(), plan.claims.len())
     };
-    passes
-        .min_by(|a, b| worth(a).partial_cmp(&worth(b)).unwrap_or(std::cmp::Ordering::Equal))
-        .unwrap_or_default()
+    let better =
+        |best: Passed, other: Passed| if worth(&other) < worth(&best) { other } else { best };
+    others.into_iter().fold(pass(prepared, first), better)
 }
 
 /// The pods of a snapshot, those that can be considered apart from those that cannot.

@@ -52,19 +52,21 @@ pub(crate) struct Choices {
 }
 
 impl Choices {
-    /// Every way; the first is the one to take when only one is tried.
-    pub(crate) const ALL: [Self; 6] = [
+    /// The way to take when only one is tried, and the others.
+    pub(crate) const WAYS: (Self, [Self; 5]) = (
         Self { claims: ClaimOrder::Opening, last_domain: false },
-        Self { claims: ClaimOrder::LastJoined, last_domain: false },
-        Self { claims: ClaimOrder::Newest, last_domain: false },
-        Self { claims: ClaimOrder::Opening, last_domain: true },
-        Self { claims: ClaimOrder::LastJoined, last_domain: true },
-        Self { claims: ClaimOrder::Newest, last_domain: true },
-    ];
+        [
+            Self { claims: ClaimOrder::LastJoined, last_domain: false },
+            Self { claims: ClaimOrder::Newest, last_domain: false },
+            Self { claims: ClaimOrder::Opening, last_domain: true },
+            Self { claims: ClaimOrder::LastJoined, last_domain: true },
+            Self { claims: ClaimOrder::Newest, last_domain: true },
+        ],
+    );
 }
 
 /// One pass over the pods of a snapshot.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Solver<'s> {
     snapshot: &'s Snapshot,
     settings: PlanSettings,
@@ -108,12 +110,8 @@ pub(crate) type Refused = Vec<(u32, Refusal)>;
 
 impl<'s> Solver<'s> {
     /// Prepares a pass for the pods at the positions `considered`.
-    pub(crate) fn new(
-        snapshot: &'s Snapshot,
-        settings: &PlanSettings,
-        choices: Choices,
-        considered: &[u32],
-    ) -> Self {
+    pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
+        let (choices, _) = Choices::WAYS;
         let columns = learn_columns(snapshot);
         let mut labels = LabelSpace::new(&snapshot.catalog.well_known);
         let mut templates: Vec<Template<'s>> = snapshot
@@ -159,6 +157,12 @@ impl<'s> Solver<'s> {
             least,
             placed: 0,
         }
+    }
+
+    /// The same pass before its first pod, with another way to choose among equals.
+    pub(crate) fn with(&self, choices: Choices) -> Self {
+        let claims = Claims::new(self.columns.len(), choices.claims);
+        Self { choices, claims, ..self.clone() }
     }
 
     /// Places what can be placed. Answers with the pods that found no place.
@@ -510,7 +514,7 @@ fn learn_columns(snapshot: &Snapshot) -> Columns {
 }
 
 /// Whether a pool can make machines for anybody.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Usable {
     Yes,
     /// It sets this label to a value that its requirements rule out.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 const AMOUNT_MAX: i128 = i64::MAX as i128 / 4;
 
 /// The resources of a pass and their units.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Columns {
     names: Vec<String>,
     lookup: FxHashMap<String, usize>,

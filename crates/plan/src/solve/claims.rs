@@ -13,7 +13,7 @@ use super::{
 };
 
 /// A claim in the making.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Claim<'s> {
     pub(crate) template: usize,
     pub(crate) requirements: ReqId,
@@ -32,7 +32,7 @@ pub(crate) struct Claim<'s> {
 }
 
 /// All claims of a pass, in the order they were opened.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Claims<'s> {
     all: Vec<Claim<'s>>,
     /// What the pods of each claim request, claim after claim.
@@ -47,7 +47,7 @@ pub(crate) struct Claims<'s> {
 }
 
 /// Claims that agree in template and requirements, by number of pods.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sort {
     pub(crate) template: usize,
     pub(crate) requirements: ReqId,
@@ -55,7 +55,7 @@ pub(crate) struct Sort {
 }
 
 /// Claims of one sort that have the same number of pods.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Level {
     members: SparseBits,
     count: usize,

@@ -24,7 +24,7 @@ use super::{
 };
 
 /// Pods of one kind.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Class<'s> {
     /// One of them; the others agree with it in all that matters.
     pub(crate) example: &'s Pod,
@@ -41,7 +41,7 @@ pub(crate) struct Class<'s> {
 }
 
 /// A class after some of its preferences have been given up.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Variant {
     /// What is asked of node labels.
     pub(crate) wanted: ReqIds,
@@ -151,7 +151,7 @@ fn heaviest_first<T>(terms: &[Weighted<T>], respect: bool) -> Vec<&Weighted<T>> 
 }
 
 /// All classes of a pass, and which class each pod is of.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Classes<'s> {
     pub(crate) all: Vec<Class<'s>>,
     /// By position in the snapshot.

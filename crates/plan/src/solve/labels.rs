@@ -49,7 +49,7 @@ pub(crate) struct Req {
 
 type ReqSet = Vec<(Key, Req)>;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct KeyInfo {
     name: String,
     well_known: bool,
@@ -57,14 +57,14 @@ struct KeyInfo {
     lookup: FxHashMap<String, u32>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Value {
     name: String,
     number: Option<i64>,
 }
 
 /// Every key, value and set of requirements of one planning pass.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LabelSpace {
     keys: Vec<KeyInfo>,
     key_lookup: FxHashMap<String, Key>,

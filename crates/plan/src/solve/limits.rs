@@ -8,7 +8,7 @@ use super::{
 };
 
 /// What is left of a pool's limits.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Remaining {
     /// (column, amount), `nodes` apart.
     amounts: Vec<(usize, i64)>,

@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Nodes of a snapshot, and those of them that take pods, in the order they are asked.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Nodes<'s> {
     candidates: Vec<Candidate<'s>>,
     /// For every node of the snapshot, in its order.
@@ -37,7 +37,7 @@ pub(crate) struct Seen {
     pub(crate) position: Option<usize>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Candidate<'s> {
     pub(crate) node: &'s Node,
     pub(crate) requirements: ReqId,

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::labels::{Key, LabelSpace, ReqId};
 
 /// What is left of each reservation in this pass. A claim holds one of every reservation it might be launched into.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Reservations {
     key: Option<Key>,
     left: FxHashMap<usize, u32>,

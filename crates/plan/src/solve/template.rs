@@ -33,7 +33,7 @@ pub(crate) struct RowSetId(u32);
 pub(crate) const UNNAMED_HOST: &str = "";
 
 /// What a claim of one pool starts from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Template<'s> {
     pub(crate) pool: &'s NodePool,
     /// The pool's requirements and labels, and what every claim of it has.
@@ -61,7 +61,7 @@ pub(crate) struct Template<'s> {
 }
 
 /// One instance type of a template.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TypeInfo<'s> {
     pub(crate) instance_type: &'s InstanceType,
     requirements: ReqId,
@@ -76,7 +76,7 @@ pub(crate) struct TypeInfo<'s> {
     pub(crate) offerings: Vec<ReqId>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Row {
     type_index: usize,
     /// Available offerings of this size, by position.

@@ -59,7 +59,7 @@ struct Filter {
     tolerations: Option<Vec<Toleration>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Group {
     definition: Definition,
     /// Domains that exist, whether or not something is there.
@@ -72,7 +72,7 @@ pub(crate) struct Group {
 }
 
 /// Counts per machine.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct HostCounts {
     nodes: PerMachine,
     claims: PerMachine,
@@ -80,7 +80,7 @@ struct HostCounts {
     occupied: usize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct PerMachine {
     counts: Vec<i64>,
     /// At least one.
@@ -123,7 +123,7 @@ fn identity(pod: &Pod) -> (*const PodSpec, *const str) {
 }
 
 /// All groups of a pass.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Topology {
     groups: Vec<Group>,
     lookup: FxHashMap<Definition, GroupId>,
