@@ -3,6 +3,8 @@
 //! Without an oracle, our side is held to what Karpenter achieved when a fixture was made. With one
 //! (`JOINER_ORACLE=$(scripts/install-real-parts oracle)`), Karpenter is asked again.
 
+mod hostile;
+
 use std::{
     env, fs,
     path::{Path, PathBuf},
