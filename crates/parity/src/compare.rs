@@ -222,12 +222,14 @@ impl Comparison {
 
     /// Names what is worse in number but no fault: a cheaper plan with more machines (C1), and a
     /// plan that is dearer than the median but no dearer than the dearest of Karpenter's own runs
-    /// (C2). To be asked once Karpenter has had all its runs.
+    /// (C2), and one that places more pods (C3). To be asked once Karpenter has had all its runs.
     pub fn settle(&mut self) {
         let id = if self.is_cheaper() {
             "C1"
         } else if self.is_unlucky() {
             CHANCE
+        } else if self.decisive().into_iter().all(|sort| sort == "places more pods") {
+            "C3"
         } else {
             return;
         };

@@ -66,6 +66,17 @@ const DEFECTS: &[Defect] = &[
     Defect { id: "D31", applies: spreads_that_are_relaxed, makes: ANYTHING },
     Defect { id: "D33", applies: nodes_without_a_domain, makes: ANYTHING },
     Defect { id: "D34", applies: reserved_and_overrides, makes: ANYTHING },
+    Defect {
+        id: "D35",
+        applies: demands_on_one_label,
+        makes: &[
+            "Karpenter breaks a rule",
+            "places fewer pods",
+            "places more pods",
+            "machines",
+            "price",
+        ],
+    },
 ];
 
 /// The defects that a scenario can show.
@@ -106,6 +117,33 @@ fn has_soft_taint(scenario: &Scenario) -> bool {
         .of_kind("NodePool")
         .flat_map(|pool| items(pool, "/spec/template/spec/taints"))
         .any(|taint| taint["effect"] == "PreferNoSchedule")
+}
+
+/// A pod asks twice for the same node label, so that one demand may contradict the other.
+fn demands_on_one_label(scenario: &Scenario) -> bool {
+    let expressions = |term: &Value| {
+        let keys = items(term, "/matchExpressions").iter();
+        keys.filter_map(|one| one["key"].as_str()).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let affinity = |pod: &Value, pointer: &str| -> Vec<Vec<String>> {
+        items(pod, &format!("/spec/affinity/nodeAffinity/{pointer}"))
+            .iter()
+            .map(|term| expressions(term.get("preference").unwrap_or(term)))
+            .collect()
+    };
+    scenario.of_kind("Pod").any(|pod| {
+        let selected: Vec<String> = names(&pod["spec"]["nodeSelector"]).cloned().collect();
+        let required = affinity(pod, &format!("{REQUIRED}/nodeSelectorTerms"));
+        let preferred = affinity(pod, PREFERRED);
+        let own: Vec<&String> = selected.iter().chain(required.iter().flatten()).collect();
+        let alone = |term: &Vec<String>, others: &[&String]| {
+            let mut seen = std::collections::BTreeSet::new();
+            term.iter().all(|key| seen.insert(key) && !others.contains(&key))
+        };
+        let selected: Vec<&String> = selected.iter().collect();
+        !(required.iter().all(|term| alone(term, &selected))
+            && preferred.iter().all(|term| alone(term, &own)))
+    })
 }
 
 /// Two pods are spread by constraints that Karpenter cannot tell apart: they differ only in
@@ -284,7 +322,7 @@ mod tests {
     fn every_number_is_explained_in_the_documents() {
         let compat = include_str!("../../../docs/compat.md");
         let of_rules = Rule::ALL.iter().filter_map(|rule| of_rule(*rule));
-        let outcomes = ["C1", crate::compare::CHANCE];
+        let outcomes = ["C1", crate::compare::CHANCE, "C3"];
         for id in DEFECTS.iter().map(|defect| defect.id).chain(of_rules).chain(outcomes) {
             assert!(compat.contains(&format!("| {id} |")), "{id} is not in docs/compat.md");
         }

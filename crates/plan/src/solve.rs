@@ -28,7 +28,6 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-pub(crate) use self::finish::unplaced;
 use self::{
     amounts::Columns,
     bits::{Bits, ones},
@@ -42,6 +41,7 @@ use self::{
     template::Template,
     topology::{Machine, Topology},
 };
+pub(crate) use self::{class::narrow, diagnose::contradiction, finish::unplaced};
 
 /// How choices among equals are made. Upstream leaves them to chance; here each way gives one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -225,6 +225,9 @@ impl<'s> Solver<'s> {
         }
         let mut refusal = Refusal::NoPlace;
         for variant in 0..self.classes.all[class_index].variants.len() {
+            if !self.classes.all[class_index].variants[variant].wanted.possible {
+                continue;
+            }
             if let Some(node) = self.find_node(pod, class_index, variant) {
                 self.put_on_node(pod, pod_index, class_index, node);
                 return Ok(());

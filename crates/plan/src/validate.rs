@@ -4,9 +4,11 @@ use joiner_core::{
     label::{self, WellKnown},
     pod::{Pod, PodSpec},
     reason::{Reason, ReasonId},
-    requirement::{Operator, RequirementSpec, validate},
+    requirement::{Operator, RequirementSpec, Requirements, validate},
 };
 use rustc_hash::FxHashMap;
+
+use crate::solve::{contradiction, narrow};
 
 /// What is wrong with specifications seen so far; pods of one workload share theirs.
 #[derive(Debug, Default)]
@@ -54,6 +56,9 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
             Some(Reason::new(id, format!("{field}: {problem}")).with("key", &spec.key))
         })
         .collect();
+    if reasons.is_empty() && !is_possible(spec) {
+        reasons.push(contradiction());
+    }
     if spec.node_affinity.iter().any(|term| term.has_fields) {
         let message = "spec.affinity.nodeAffinity: matchFields are not supported, a machine that \
                        does not exist yet has no name: select by label instead";
@@ -62,15 +67,20 @@ fn problems(spec: &PodSpec, well_known: &WellKnown) -> Vec<Reason> {
     reasons
 }
 
+/// Whether some alternative of the node affinity can be met together with the node selector.
+fn is_possible(spec: &PodSpec) -> bool {
+    let mut terms = spec.node_affinity.iter();
+    let own = || Requirements::from_labels(&spec.node_selector);
+    spec.node_affinity.is_empty() || terms.any(|term| narrow(&mut own(), &term.expressions))
+}
+
 /// Whether the pod wants to stay away from machines of any pool, as Karpenter's own pods do.
 fn opted_out(spec: &PodSpec) -> bool {
     let mut wanted = spec.strict_requirements(0);
     let preferred = spec.preferred_node_affinity.iter();
     // The first of the heaviest.
     if let Some(preferred) = preferred.min_by_key(|term| std::cmp::Reverse(term.weight)) {
-        wanted.add_all(&joiner_core::requirement::Requirements::from_specs(
-            &preferred.term.expressions,
-        ));
+        wanted.add_all(&Requirements::from_specs(&preferred.term.expressions));
     }
     wanted.get(label::NODE_POOL).is_some_and(|own| own.operator() == Operator::DoesNotExist)
 }

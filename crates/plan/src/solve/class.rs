@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use joiner_core::{
     pod::{AffinityTerm, NodeTerm, Pod, PodSpec, SpreadConstraint, Weighted, WhenUnsatisfiable},
-    requirement::Requirements,
+    requirement::{Operator, Requirement, RequirementSpec, Requirements},
     selector::LabelSelector,
     settings::PreferencePolicy,
     snapshot::Snapshot,
@@ -71,11 +71,13 @@ pub(crate) struct ReqIds {
     pub(crate) all: ReqId,
     /// Without any preference.
     pub(crate) strict: ReqId,
+    /// Whether any node could have what is asked.
+    pub(crate) possible: bool,
 }
 
 impl Default for ReqIds {
     fn default() -> Self {
-        Self { all: ReqId::ANY, strict: ReqId::ANY }
+        Self { all: ReqId::ANY, strict: ReqId::ANY, possible: true }
     }
 }
 
@@ -130,18 +132,34 @@ impl<'s> Wishes<'s> {
     }
 
     fn requirements(&self, spec: &PodSpec, labels: &mut LabelSpace) -> ReqIds {
+        let required: &[RequirementSpec] =
+            self.node_terms.first().map_or(&[], |term| &term.expressions);
+        let preferred: &[RequirementSpec] =
+            self.preferred_node.first().map_or(&[], |weighted| &weighted.term.expressions);
         let mut strict = Requirements::from_labels(&spec.node_selector);
         let mut all = strict.clone();
-        if let Some(preferred) = self.preferred_node.first() {
-            all.add_all(&Requirements::from_specs(&preferred.term.expressions));
-        }
-        if let Some(term) = self.node_terms.first() {
-            let required = Requirements::from_specs(&term.expressions);
-            strict.add_all(&required);
-            all.add_all(&required);
-        }
-        ReqIds { all: labels.encode(&all), strict: labels.encode(&strict) }
+        let possible = narrow(&mut all, preferred)
+            & narrow(&mut all, required)
+            & narrow(&mut strict, required);
+        ReqIds { all: labels.encode(&all), strict: labels.encode(&strict), possible }
     }
+}
+
+/// Narrows `all` by `specs`; says whether a node that has the labels can meet them together.
+///
+/// COMPAT: upstream reads two demands that leave no value as the demand that the label be absent,
+/// and then places the pod where the label is unknown.
+pub(crate) fn narrow(all: &mut Requirements, specs: &[RequirementSpec]) -> bool {
+    let mut possible = true;
+    for spec in specs {
+        let one = Requirements::from_specs([spec]);
+        let absent = matches!(spec.operator, Operator::DoesNotExist | Operator::NotIn);
+        let nothing = |own: &Requirement| own.operator() == Operator::DoesNotExist;
+        possible &=
+            all.intersects(&one).is_ok() && (absent || !one.get(&spec.key).is_some_and(nothing));
+        all.add_all(&one);
+    }
+    possible
 }
 
 fn heaviest_first<T>(terms: &[Weighted<T>], respect: bool) -> Vec<&Weighted<T>> {

@@ -86,7 +86,10 @@ impl<'s> Solver<'s> {
         let template = self.usable_template(pool)?;
         let class = self.classes.of_pod[pod as usize] as usize;
         let pod = &self.snapshot.pods[pod as usize];
-        let last = self.classes.all[class].variants.len() - 1;
+        let variants = &self.classes.all[class].variants;
+        let Some(last) = variants.iter().rposition(|variant| variant.wanted.possible) else {
+            return Err(((0, 0), contradiction()));
+        };
         self.taints(class, last, pool)?;
         let joined = self.requirements(class, last, template)?;
         let rows = self.large_enough(class, template, &joined)?;
@@ -609,6 +612,15 @@ impl<'s> Solver<'s> {
         }
         Err(((10, 0), reason))
     }
+}
+
+/// A pod that asks for what no node can have.
+pub(crate) fn contradiction() -> Reason {
+    Reason::new(
+        ReasonId::PodSelectorInvalid,
+        "spec.nodeSelector and spec.affinity.nodeAffinity contradict each other: no value of a label \
+         meets all that they require of it",
+    )
 }
 
 fn waiting_for_reservation() -> Reason {

@@ -416,3 +416,30 @@ fn d28_a_type_without_daemons_counts_as_nothing() {
     let plan = plan(&snapshot, &PlanSettings::default()).plan;
     assert_eq!(plan.claims[0].requests.to_string(), "cpu 1, pods 1");
 }
+
+#[test]
+fn a_preference_that_contradicts_a_requirement_is_given_up() {
+    // D35: upstream reads the two as "the label must be absent" and places the pod anywhere.
+    check_each(
+        [
+            (
+                "required of nobody",
+                cluster().pod(pod("a").require("team", In, ["x"]).prefer(1, "team", NotIn, ["x"])),
+            ),
+            (
+                "required of the pool",
+                cluster_of(pool("default").label("team", "x"))
+                    .pod(pod("a").require("team", In, ["x"]).prefer(1, "team", NotIn, ["x"])),
+            ),
+            (
+                "twice required",
+                cluster().pod(pod("a").on_node_selector("team", "x").require("team", NotIn, ["x"])),
+            ),
+        ],
+        expect![[r#"
+            required of nobody: unschedulable a: pool.label.unknown
+            required of the pool: claim default: a | small-instance-type +5 | team=x
+            twice required: unschedulable a: pod.selector.invalid
+        "#]],
+    );
+}
