@@ -133,9 +133,13 @@ fn refusal(
     settings: &PlanSettings,
     validated: &mut validate::Validated,
 ) -> Option<Vec<Reason>> {
-    if pod.spec.uses_dra && settings.ignore_dra {
+    if pod.spec.uses_dra {
         let message = "pod has Dynamic Resource Allocation requirements that are not yet supported";
-        return Some(vec![Reason::new(ReasonId::DraIgnored, message)]);
+        // Devices cannot be promised either way, and a pod without them is worse than a pod that
+        // waits.
+        let asked =
+            if settings.ignore_dra { "" } else { ", also with --ignore-dra-requests=false" };
+        return Some(vec![Reason::new(ReasonId::DraIgnored, format!("{message}{asked}"))]);
     }
     // Pods that have been running were accepted once.
     if pod.role != Role::Pending {

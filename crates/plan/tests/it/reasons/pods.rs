@@ -4,7 +4,9 @@ use expect_test::expect;
 use joiner_core::{
     label::{HOSTNAME, INITIALIZED, NODE_POOL, ZONE},
     pod::NodeTerm,
+    reason::ReasonId,
     requirement::Operator::{DoesNotExist, Exists, In},
+    settings::PlanSettings,
     testing::{PodBuilder, instance_type, node, pod, pool, snapshot},
 };
 
@@ -191,4 +193,14 @@ fn waiting_volume() {
                 claim default/data is being deleted: wait
         "#]],
     );
+}
+
+#[test]
+fn devices_are_not_promised_even_where_they_are_not_to_be_ignored() {
+    let settings = PlanSettings { ignore_dra: false, ..PlanSettings::default() };
+    let snapshot = cluster().pod(pod("a").dra()).build();
+    let plan = joiner_plan::provision(&snapshot, &settings).plan;
+    let reason = &plan.unschedulable[0].reasons[0];
+    assert_eq!(reason.id, ReasonId::DraIgnored);
+    assert!(reason.message.ends_with("also with --ignore-dra-requests=false"), "{reason:?}");
 }
