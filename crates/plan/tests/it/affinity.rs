@@ -291,3 +291,18 @@ fn affinity_and_spread_may_pull_in_different_directions() {
         "#]],
     );
 }
+
+#[test]
+fn pods_that_wait_for_each_other_wait() {
+    // Each must be near the other, and neither may be first.
+    check(
+        cluster()
+            .pod(named("a").affinity(HOSTNAME, app("b")))
+            .pod(named("b").affinity(HOSTNAME, app("a")))
+            .pod(named("c")),
+        expect![[r#"
+            claim default: c | small-instance-type +5
+            unschedulable a b: affinity.unmet
+        "#]],
+    );
+}
