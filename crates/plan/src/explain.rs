@@ -8,8 +8,7 @@ use joiner_core::{
 };
 
 use crate::{
-    provision,
-    provision::{Sorted, best_pass},
+    provision::{Reproducible, planned},
     solve::Solver,
 };
 
@@ -56,7 +55,8 @@ pub struct PoolVerdict {
 /// The verdicts are those of the end of the pass: with every other pod where the plan puts it.
 pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<PodExplanation> {
     let index = snapshot.pods.iter().position(|pod| pod.key() == key)?;
-    let plan = provision(snapshot, settings).plan;
+    let Reproducible { planned, considered, choices } = planned(snapshot, settings);
+    let plan = planned.plan;
     let holds = |pods: &[String]| pods.iter().any(|pod| pod == key);
     let unplaced = |list: &[Unplaced]| list.iter().find(|unplaced| unplaced.pod == key).cloned();
     let fate = if let Some(existing) = plan.existing.iter().find(|existing| holds(&existing.pods)) {
@@ -68,9 +68,7 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
     } else {
         Fate::Unschedulable(unplaced(&plan.unschedulable)?)
     };
-    let considered = Sorted::new(snapshot, settings).considered;
     let pools = if considered.contains(&(index as u32)) {
-        let choices = best_pass(snapshot, settings, &considered).choices;
         let mut solver = Solver::new(snapshot, settings, &considered).with(choices);
         let _ = solver.solve(&considered);
         solver.pool_verdicts(index as u32)

@@ -37,14 +37,32 @@ pub struct Report {
 /// is in the plan exactly once. A pod or pool that makes no sense is refused with a reason, and the
 /// rest is planned.
 pub fn provision(snapshot: &Snapshot, settings: &PlanSettings) -> Planned {
+    planned(snapshot, settings).planned
+}
+
+/// A plan, and what is needed to come to it again.
+#[derive(Debug)]
+pub(crate) struct Reproducible {
+    pub(crate) planned: Planned,
+    /// Positions of the pods that were considered.
+    pub(crate) considered: Vec<u32>,
+    /// How choices among equals were made.
+    pub(crate) choices: Choices,
+}
+
+pub(crate) fn planned(snapshot: &Snapshot, settings: &PlanSettings) -> Reproducible {
     let sorted = Sorted::new(snapshot, settings);
-    let Passed { mut plan, pools, .. } = best_pass(snapshot, settings, &sorted.considered);
+    let Passed { mut plan, pools, choices, .. } = best_pass(snapshot, settings, &sorted.considered);
     plan.unschedulable.extend(sorted.refused);
     plan.deferred.extend(sorted.deferred);
     for list in [&mut plan.unschedulable, &mut plan.deferred] {
         list.sort_by(|a, b| a.pod.cmp(&b.pod));
     }
-    Planned { plan, report: Report { pools } }
+    Reproducible {
+        planned: Planned { plan, report: Report { pools } },
+        considered: sorted.considered,
+        choices,
+    }
 }
 
 /// Passes over at most this many pods are tried in every way that choices among equals can be made.
@@ -53,22 +71,18 @@ const EVERY_WAY_PODS_MAX: usize = 2_000;
 
 /// What one pass came to.
 #[derive(Debug, Default)]
-pub(crate) struct Passed {
+struct Passed {
     plan: Plan,
     /// Why pools could not be used.
     pools: Vec<Reason>,
     /// How choices among equals were made.
-    pub(crate) choices: Choices,
+    choices: Choices,
     /// How many pods found no place, those apart that only keep room for others.
     left_out: usize,
 }
 
 /// The pass that leaves fewest pods out, then the cheapest, then the one with fewest machines.
-pub(crate) fn best_pass(
-    snapshot: &Snapshot,
-    settings: &PlanSettings,
-    considered: &[u32],
-) -> Passed {
+fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -> Passed {
     let prepared = Solver::new(snapshot, settings, considered);
     let pools = prepared.unusable_pools();
     // COMPAT: without a pool that machines could be made from, upstream does not look at nodes that
@@ -102,15 +116,15 @@ pub(crate) fn best_pass(
 
 /// The pods of a snapshot, those that can be considered apart from those that cannot.
 #[derive(Debug, Default)]
-pub(crate) struct Sorted {
+struct Sorted {
     /// Positions of the pods to place.
-    pub(crate) considered: Vec<u32>,
+    considered: Vec<u32>,
     refused: Vec<Unplaced>,
     deferred: Vec<Unplaced>,
 }
 
 impl Sorted {
-    pub(crate) fn new(snapshot: &Snapshot, settings: &PlanSettings) -> Self {
+    fn new(snapshot: &Snapshot, settings: &PlanSettings) -> Self {
         let mut sorted = Self::default();
         let mut validated = validate::Validated::default();
         for (index, pod) in snapshot.pods.iter().enumerate() {
