@@ -123,9 +123,10 @@ impl FieldError {
         supported: &[&str],
     ) -> Self {
         let quoted: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
-        let detail = match quoted.is_empty() {
-            true => String::new(),
-            false => format!("supported values: {}", quoted.join(", ")),
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
         };
         Self::new(ErrorKind::NotSupported, field, Some(value.into()), detail)
     }
