@@ -1,0 +1,238 @@
+//! The objects, their versions, and what changed.
+//!
+//! One counter numbers all changes of all resources, as etcd's revision does. Each resource keeps
+//! its recent changes, from which watches resume and lists of an earlier version are worked out.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::{Notify, watch};
+
+use crate::object::{Change, ChangeKind, Key, Object, Resource};
+
+/// How long changes are kept: the API server compacts etcd every five minutes.
+const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
+/// How many changes of one resource are kept at most. Ten thousand writes a second leave a watcher
+/// five seconds to catch up; with pods of 4 KiB this is 200 MiB at worst.
+const CHANGES_KEPT_MAX: usize = 50_000;
+
+/// All objects of all resources.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    version: u64,
+    tables: BTreeMap<Resource, Table>,
+    feeds: Vec<Weak<FeedQueue>>,
+}
+
+/// The objects of one resource.
+#[derive(Debug)]
+pub(crate) struct Table {
+    objects: BTreeMap<Key, Arc<Object>>,
+    changes: VecDeque<Change>,
+    /// Changes up to this version are no longer kept.
+    compacted: u64,
+    /// Tells watches that there is something new; carries the version.
+    news: watch::Sender<u64>,
+}
+
+/// The version asked for is no longer kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compacted;
+
+impl Table {
+    fn new(version: u64) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            changes: VecDeque::new(),
+            compacted: version,
+            news: watch::Sender::new(version),
+        }
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Object>> {
+        self.objects.get(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Objects in the order of their keys, of one namespace or of all, after a key.
+    pub(crate) fn range<'a>(
+        &'a self,
+        namespace: Option<&'a str>,
+        after: Option<&Key>,
+    ) -> impl Iterator<Item = &'a Arc<Object>> {
+        use std::ops::Bound;
+        let start = match (after, namespace) {
+            (Some(key), _) => Bound::Excluded(key.clone()),
+            (None, Some(namespace)) => Bound::Included(Key::new(namespace, "")),
+            (None, None) => Bound::Unbounded,
+        };
+        self.objects
+            .range((start, Bound::Unbounded))
+            .map(|(_, object)| object)
+            .take_while(move |object| namespace.is_none_or(|ns| &*object.key.namespace == ns))
+    }
+
+    /// The changes after a version.
+    pub(crate) fn changes_after(
+        &self,
+        version: u64,
+    ) -> Result<impl Iterator<Item = &Change>, Compacted> {
+        if version < self.compacted {
+            return Err(Compacted);
+        }
+        let start = self.changes.partition_point(|change| change.object.version <= version);
+        Ok(self.changes.range(start..))
+    }
+
+    /// What the objects that changed after a version were at that version.
+    pub(crate) fn undo_to(
+        &self,
+        version: u64,
+    ) -> Result<BTreeMap<Key, Option<Arc<Object>>>, Compacted> {
+        let mut then = BTreeMap::new();
+        for change in self.changes_after(version)? {
+            then.entry(change.object.key.clone()).or_insert_with(|| change.previous.clone());
+        }
+        Ok(then)
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    fn forget_old_changes(&mut self, now: Timestamp) {
+        while let Some(oldest) = self.changes.front() {
+            let old = now.duration_since(oldest.at) > CHANGES_KEPT_FOR;
+            if !old && self.changes.len() <= CHANGES_KEPT_MAX {
+                break;
+            }
+            self.compacted = oldest.object.version;
+            self.changes.pop_front();
+        }
+    }
+}
+
+impl Store {
+    /// The version of the last change.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) fn table(&self, resource: &Resource) -> Option<&Table> {
+        self.tables.get(resource)
+    }
+
+    /// Makes room for a resource that is served from now on.
+    pub(crate) fn ensure_table(&mut self, resource: &Resource) -> &Table {
+        let version = self.version;
+        self.tables.entry(resource.clone()).or_insert_with(|| Table::new(version))
+    }
+
+    pub(crate) fn get(&self, resource: &Resource, key: &Key) -> Option<&Arc<Object>> {
+        self.table(resource)?.get(key)
+    }
+
+    pub(crate) fn tables(&self) -> impl Iterator<Item = (&Resource, &Table)> {
+        self.tables.iter()
+    }
+
+    /// Writes a new version of an object. `make` is given the version the object will have.
+    pub(crate) fn put(
+        &mut self,
+        resource: &Resource,
+        at: Timestamp,
+        make: impl FnOnce(u64) -> Object,
+    ) -> Arc<Object> {
+        let object = Arc::new(make(self.version + 1));
+        let table = self.advance(resource);
+        let previous = table.objects.insert(object.key.clone(), Arc::clone(&object));
+        let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        let resource = resource.clone();
+        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at });
+        object
+    }
+
+    /// Removes an object. `make` is given the version of the deletion and makes its last state.
+    pub(crate) fn remove(
+        &mut self,
+        resource: &Resource,
+        key: &Key,
+        at: Timestamp,
+        make: impl FnOnce(u64) -> Object,
+    ) -> Arc<Object> {
+        let object = Arc::new(make(self.version + 1));
+        let table = self.advance(resource);
+        let previous = table.objects.remove(key);
+        let kind = ChangeKind::Deleted;
+        let resource = resource.clone();
+        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at });
+        object
+    }
+
+    /// Gives every change from now on to the caller, in order.
+    pub(crate) fn feed(&mut self) -> Feed {
+        let queue = Arc::new(FeedQueue::default());
+        self.feeds.push(Arc::downgrade(&queue));
+        Feed(queue)
+    }
+
+    fn advance(&mut self, resource: &Resource) -> &mut Table {
+        let before = self.version;
+        self.version += 1;
+        self.tables.entry(resource.clone()).or_insert_with(|| Table::new(before))
+    }
+
+    fn publish(&mut self, change: Change) {
+        self.feeds.retain(|feed| feed.upgrade().map(|feed| feed.push(change.clone())).is_some());
+        let version = self.version;
+        if let Some(table) = self.tables.get_mut(&change.resource) {
+            let now = change.at;
+            table.changes.push_back(change);
+            table.forget_old_changes(now);
+            table.news.send_replace(version);
+        }
+    }
+}
+
+/// Every change of the store since the feed was opened, for those who follow the whole cluster
+/// from inside the process. It never expires; whoever opens one must drain it.
+#[derive(Debug)]
+pub struct Feed(Arc<FeedQueue>);
+
+#[derive(Debug, Default)]
+pub(crate) struct FeedQueue {
+    changes: Mutex<Vec<Change>>,
+    news: Notify,
+}
+
+impl FeedQueue {
+    fn push(&self, change: Change) {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).push(change);
+        self.news.notify_one();
+    }
+}
+
+impl Feed {
+    /// The changes since the last call.
+    pub fn drain(&self) -> Vec<Change> {
+        std::mem::take(&mut *self.0.changes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits until there is a change that was not drained.
+    pub async fn changed(&self) {
+        loop {
+            let news = self.0.news.notified();
+            if !self.0.changes.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+                return;
+            }
+            news.await;
+        }
+    }
+}
