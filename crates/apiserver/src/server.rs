@@ -39,9 +39,10 @@ impl Server {
         &self.0.clock
     }
 
-    /// Every change from now on.
-    pub fn feed(&self) -> Feed {
-        self.store().feed()
+    /// Every object that is there, as added, and every change from now on.
+    pub fn feed_with_past(&self) -> Feed {
+        let now = self.0.clock.now();
+        self.store().feed_with_past(now)
     }
 
     /// Carries out a request in the name of a caller.

@@ -176,9 +176,16 @@ impl Store {
         object
     }
 
-    /// Gives every change from now on to the caller, in order.
-    pub(crate) fn feed(&mut self) -> Feed {
+    /// Gives every object that is there, as added, and every change from now on to the caller.
+    pub(crate) fn feed_with_past(&mut self, at: Timestamp) -> Feed {
         let queue = Arc::new(FeedQueue::default());
+        for (resource, table) in &self.tables {
+            for object in table.objects.values() {
+                let (resource, object) = (resource.clone(), Arc::clone(object));
+                let kind = ChangeKind::Added;
+                queue.push(Change { resource, kind, object, previous: None, at });
+            }
+        }
         self.feeds.push(Arc::downgrade(&queue));
         Feed(queue)
     }
@@ -201,7 +208,7 @@ impl Store {
     }
 }
 
-/// Every change of the store since the feed was opened, for those who follow the whole cluster
+/// The objects there were when the feed was opened and every change since, for those who follow the whole cluster
 /// from inside the process. It never expires; whoever opens one must drain it.
 #[derive(Debug)]
 pub struct Feed(Arc<FeedQueue>);
@@ -225,14 +232,16 @@ impl Feed {
         std::mem::take(&mut *self.0.changes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Whether every change was drained.
+    pub fn is_empty(&self) -> bool {
+        self.0.changes.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Waits until there is a change that was not drained.
     pub async fn changed(&self) {
-        loop {
-            let news = self.0.news.notified();
-            if !self.0.changes.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-                return;
-            }
-            news.await;
+        while self.is_empty() {
+            // A permit is kept when nobody waits, so a change between the two lines is not lost.
+            self.0.news.notified().await;
         }
     }
 }

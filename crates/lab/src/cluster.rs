@@ -1,0 +1,78 @@
+//! The rest of a cluster: controllers, a scheduler and kubelets, all in one deterministic loop.
+//!
+//! Every part is a [`Controller`]: it takes note of changes, does what is due, and says when it
+//! wants to be asked again. The parts are asked one after the other, in a fixed order, until
+//! nobody changes anything; then the clock moves on.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use joiner_apiserver::{Change, Feed, Server};
+
+/// One part of the simulated cluster.
+pub trait Controller: Send {
+    /// What it is called in logs and as the manager of the fields it writes.
+    fn name(&self) -> &'static str;
+
+    /// Takes note of a change. Never calls the server.
+    fn observe(&mut self, change: &Change, now: Timestamp);
+
+    /// Does everything that is due now, and says when something will be due next.
+    fn act(&mut self, now: Timestamp) -> Option<Timestamp>;
+}
+
+/// The controllers of one cluster and the loop that runs them.
+pub struct Cluster {
+    server: Server,
+    feed: Feed,
+    controllers: Vec<Box<dyn Controller>>,
+}
+
+impl Cluster {
+    /// A cluster of these parts. They see every object that is there as added.
+    pub fn new(server: Server, controllers: Vec<Box<dyn Controller>>) -> Self {
+        let feed = server.feed_with_past();
+        Self { server, feed, controllers }
+    }
+
+    /// Lets every part act until nothing changes, and says when something will be due next.
+    pub fn settle(&mut self) -> Option<Timestamp> {
+        loop {
+            let now = self.server.clock().now();
+            for change in self.feed.drain() {
+                for controller in &mut self.controllers {
+                    controller.observe(&change, now);
+                }
+            }
+            let due = self.controllers.iter_mut().filter_map(|part| part.act(now)).min();
+            if self.feed.is_empty() {
+                return due;
+            }
+        }
+    }
+
+    /// Runs the cluster until the task is dropped.
+    pub async fn run(mut self) {
+        loop {
+            let due = self.settle();
+            let clock = self.server.clock().clone();
+            let sleep = async {
+                match due {
+                    Some(moment) => clock.sleep_until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.feed.changed() => {}
+                () = sleep => {}
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.controllers.iter().map(|part| part.name())).finish()
+    }
+}
