@@ -1,0 +1,12 @@
+//! The kinds that Kubernetes has built in, as data and as pure functions of JSON values: what the
+//! API serves, what the types look like, and what becomes of an object on its way into the store.
+//!
+//! A request goes through [`normalize`], [`default`], `prepare_*` and `validate_*`, in this order.
+//! Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
+
+mod resource;
+mod schema;
+mod types;
+
+pub use resource::{Resource, Subresource, find, find_kind, resources};
+pub use schema::{schema, schema_named};
