@@ -116,10 +116,7 @@ impl NodeClass {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let read: Object = serde_path_to_error::deserialize(object).map_err(|error| {
             let field = error.path().to_string();
-            let mut problem = error.into_inner().to_string();
-            if problem.ends_with("expected a string") {
-                problem.push_str("; put it in quotes");
-            }
+            let problem = with_remedy(&error.into_inner().to_string());
             NotANodeClass { class: name.to_owned(), field, problem }
         })?;
         Ok(Self {
@@ -138,6 +135,21 @@ impl NodeClass {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// What serde says of a value of the wrong type, with what to write instead of what serde expected.
+fn with_remedy(problem: &str) -> String {
+    let Some((found, expected)) = problem.split_once(", expected ") else {
+        return problem.to_owned();
+    };
+    let remedy = match expected {
+        "a string" => "put it in quotes",
+        "a sequence" => "write a list",
+        "i64" => "write a whole number",
+        "u32" => "write a whole number of 0 or more",
+        _ => "write an object",
+    };
+    format!("{found}; {remedy}")
 }
 
 /// Paths of fields that no size has. The API server drops them without a word, and who wrote one
