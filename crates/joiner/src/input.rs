@@ -50,11 +50,12 @@ pub(crate) fn snapshot(
     args: &InputArgs,
     settings: &Settings,
 ) -> Result<Snapshot, Failure> {
-    let mut machines = Machines::find(objects, args, settings)?;
-    let mut catalog = std::mem::take(&mut machines.catalog);
-    if settings.node_overlay {
-        catalog = overlaid(objects, &catalog);
-    }
+    let machines = Machines::find(objects, args, settings)?;
+    let catalog = if settings.node_overlay {
+        overlaid(objects, &machines.catalog)
+    } else {
+        machines.catalog.clone()
+    };
     let mut indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
     for note in machines.notes.iter().chain(&indexed.notes) {
         output::talk(&format!("joiner: {note}"));

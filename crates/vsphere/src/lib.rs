@@ -79,6 +79,8 @@ pub enum Reason {
     InvalidDiskSize,
     /// `spec.kubelet` cannot be meant.
     InvalidKubelet,
+    /// An entry of `spec.zones` cannot be meant.
+    InvalidZone,
 }
 
 impl Display for Reason {

@@ -49,6 +49,7 @@ impl NodeClass {
         if let Some(kubelet) = &self.spec.kubelet {
             kubelet::check(kubelet, &mut problems);
         }
+        self.check_zones(&mut problems);
         let sizes = self.sizes(&mut problems);
         let groups = groups(&sizes, &mut problems);
         if !problems.is_empty() {
@@ -59,6 +60,24 @@ impl NodeClass {
         let types: Vec<InstanceType> =
             groups.iter().map(|group| self.instance_type(group, &own_labels, settings)).collect();
         Ok(Machines { notes: self.notes(&types), types })
+    }
+
+    fn check_zones(&self, problems: &mut Vec<Problem>) {
+        for (i, zone) in self.spec.zones.iter().flatten().enumerate() {
+            let mut refuse = |field: &str, text: String| {
+                let field = format!("spec.zones[{i}].{field}");
+                problems.push(Problem::new(Reason::InvalidZone, field, text));
+            };
+            let region = zone.region.as_deref().unwrap_or_default();
+            if zone.name.is_empty() {
+                refuse("name", "is empty; name the zone".to_owned());
+            } else if !label::is_valid_value(&zone.name) {
+                refuse("name", not_a_label_value(&zone.name));
+            }
+            if !label::is_valid_value(region) {
+                refuse("region", not_a_label_value(region));
+            }
+        }
     }
 
     /// Every entry with its index, checked.
@@ -74,14 +93,6 @@ impl NodeClass {
             let text = format!("lists {} sizes; keep {MAX_SIZES} at most", entries.len());
             refuse("spec.instanceTypes", text);
             return Vec::new();
-        }
-        for (i, zone) in self.spec.zones.iter().flatten().enumerate() {
-            let region = zone.region.as_deref().unwrap_or_default();
-            for (field, value) in [("name", zone.name.as_str()), ("region", region)] {
-                if !label::is_valid_value(value) || (field == "name" && value.is_empty()) {
-                    refuse(&format!("spec.zones[{i}].{field}"), not_a_label_value(value));
-                }
-            }
         }
         let read = |(i, entry)| Size::read(self, i, entry, problems).map(|size| (i, size));
         let sizes: Vec<(usize, Size)> = entries.iter().enumerate().filter_map(read).collect();
@@ -182,6 +193,8 @@ impl NodeClass {
 
 /// Sizes of one shape are one type. Two types of one name, or two sizes that are the same in all
 /// but spelling, cannot be meant.
+///
+/// COMPAT: upstream makes a type of each size, two of one name where only the zone differs.
 fn groups(sizes: &[(usize, Size)], problems: &mut Vec<Problem>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, size) in sizes {
@@ -232,6 +245,8 @@ fn machine(shape: &Shape) -> Resources {
 }
 
 /// What is left of a machine's memory for its guest, in whole MiB.
+///
+/// COMPAT: upstream promises all of it, and pods then do not fit on the node.
 fn visible_memory(mib: i64, overhead: f64) -> Quantity {
     let hidden = (mib as f64 * overhead).ceil() as i64;
     Quantity::bytes((mib - hidden).max(0) * MIB)

@@ -154,6 +154,8 @@ impl Reader<'_> {
     }
 
     /// Memory of the machine in MiB, and as it is written.
+    ///
+    /// COMPAT: upstream reads a bare number as bytes, while its README speaks of gigabytes.
     fn memory(&mut self, entry: &Entry) -> (i64, String) {
         const REMEDY: &str = "write GiB as a whole number such as 16, or an amount such as 16Gi";
         let text = self.required("memory", entry.memory.as_ref(), REMEDY);

@@ -43,9 +43,9 @@ fn every_bad_field_is_told_at_once() {
             InvalidDiskSize: spec.diskSize: -1 is no disk's size; write GiB, or 0 to keep the template's
             InvalidKubelet: spec.kubelet.systemReserved.memory: -1Gi is below zero; write an amount of 0 or more
             InvalidKubelet: spec.kubelet.evictionHard["memory.available"]: "much" is no threshold; write an amount such as 200Mi, or a share such as 5%
-            InvalidInstanceType: spec.zones[0].name: "" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
-            InvalidInstanceType: spec.zones[1].name: "a b" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
-            InvalidInstanceType: spec.zones[1].region: "-" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
+            InvalidZone: spec.zones[0].name: is empty; name the zone
+            InvalidZone: spec.zones[1].name: "a b" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
+            InvalidZone: spec.zones[1].region: "-" is not a valid value of a label; use at most 63 letters, digits and, between them, - _ .
             InvalidInstanceType: spec.instanceTypes[0].cpu: is missing; write a whole number from 1 to 9999
             InvalidInstanceType: spec.instanceTypes[0].memory: is missing; write GiB as a whole number such as 16, or an amount such as 16Gi
             InvalidInstanceType: spec.instanceTypes[0].os: is missing; write linux or windows
