@@ -2,6 +2,7 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 
+mod damaged;
 mod machines;
 mod refused;
 
