@@ -88,9 +88,14 @@ pub fn normalize_type(type_name: &str, object: &mut Value) -> Result<Decoded, De
 }
 
 /// What Go writes for a struct that was never set.
-pub(crate) fn empty(of: &Struct) -> Value {
+fn empty(of: &Struct) -> Value {
     let kept = of.fields.iter().filter(|field| field.keep);
     Value::Object(kept.map(|field| (field.name.to_owned(), empty_held(&field.held))).collect())
+}
+
+/// What Go writes for a field that was never set.
+pub(crate) fn empty_field(type_name: &str, field: &str) -> Option<Value> {
+    types().named(type_name)?.field(field).map(|field| empty_held(&field.held))
 }
 
 fn empty_held(held: &Held) -> Value {

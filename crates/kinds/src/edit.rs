@@ -59,3 +59,8 @@ pub(crate) fn pod_spec(object: &mut Value) -> Option<&mut Map<String, Value>> {
     })?;
     object_at(object, place)
 }
+
+/// The text at a JSON pointer; empty if there is none.
+pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

@@ -7,11 +7,16 @@
 mod decode;
 mod default;
 mod edit;
+mod prepare;
 mod resource;
 mod schema;
 mod types;
 
 pub use decode::{DecodeError, Decoded, normalize, normalize_type};
 pub use default::default;
+pub use prepare::{
+    Forbidden, User, World, admit_create, bind, prepare_create, prepare_update,
+    system_priority_classes,
+};
 pub use resource::{Resource, Subresource, find, find_kind, resources};
 pub use schema::{schema, schema_named};

@@ -155,7 +155,6 @@ fn stateful_set_strategy(strategy: &mut Map<String, Value>) {
         && let Some(update) = object_in(strategy, "rollingUpdate")
     {
         set_missing(update, "partition", 0);
-        set_missing(update, "maxUnavailable", 1);
     }
 }
 
