@@ -4,9 +4,19 @@
 //! A request goes through [`normalize`], [`default`], `prepare_*` and `validate_*`, in this order.
 //! Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
 
+mod decode;
+mod default;
+mod edit;
+mod prepare;
 mod resource;
 mod schema;
 mod types;
 
+pub use decode::{DecodeError, Decoded, normalize, normalize_type};
+pub use default::default;
+pub use prepare::{
+    Forbidden, User, World, admit_create, bind, prepare_create, prepare_update,
+    system_priority_classes,
+};
 pub use resource::{Resource, Subresource, find, find_kind, resources};
 pub use schema::{schema, schema_named};

@@ -76,7 +76,17 @@ pub(crate) fn types() -> &'static Types {
 impl Types {
     /// A type by its name.
     pub(crate) fn named(&self, name: &str) -> Option<&Struct> {
-        self.by_name.get(name).map(|&index| &self.structs[index])
+        self.index_of(name).map(|index| &self.structs[index])
+    }
+
+    /// The number of a type by its name.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// All types, in the order of the numbers that [`Shape::Struct`] holds.
+    pub(crate) fn all(&self) -> &[Struct] {
+        &self.structs
     }
 
     /// A type by the number that [`Shape::Struct`] holds.

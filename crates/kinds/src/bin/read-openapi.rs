@@ -46,7 +46,8 @@ fn facts(folder: &str, go_fields: &str) -> Result<String, Box<dyn Error>> {
         } else if let Some(field) = line.strip_prefix(' ') {
             if let Some(definition) = current {
                 let (name, held) = field.split_once(' ').ok_or("a field without a type")?;
-                writeln!(text, " {name} {held}{}", flags(definition, name))?;
+                let pointer = held.starts_with('*');
+                writeln!(text, " {name} {held}{}", flags(definition, name, pointer))?;
             }
         } else {
             current = definitions.get(line);
@@ -88,7 +89,7 @@ fn short(name: &str) -> String {
 }
 
 /// What OpenAPI adds about a field.
-fn flags(definition: &Value, name: &str) -> String {
+fn flags(definition: &Value, name: &str, pointer: bool) -> String {
     let property = &definition["properties"][name];
     let mut flags = String::new();
     if definition["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name)) {
@@ -114,13 +115,15 @@ fn flags(definition: &Value, name: &str) -> String {
             flags.push_str(&format!("={key}"));
         }
     }
-    if let Some(default) = property.get("default").filter(|value| !is_zero(value)) {
+    // Go's zero values are published as defaults although nothing is filled in for them; behind a
+    // pointer they are meant.
+    let meant = |value: &&Value| !is_zero(value) || pointer && !value.is_object();
+    if let Some(default) = property.get("default").filter(meant) {
         flags.push_str(&format!(" default={default}"));
     }
     flags
 }
 
-/// Go's zero values are published as defaults although nothing is filled in for them.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null => true,
