@@ -19,6 +19,11 @@ pub(crate) static DEPLOYMENT: LazyLock<Arc<Schema>> =
 pub(crate) static POD: LazyLock<Arc<Schema>> =
     LazyLock::new(|| built_in("io.k8s.api.core.v1.Pod"));
 
+/// The schema of a custom resource with everything that matters to merging.
+pub(crate) static WIDGET: LazyLock<Arc<Schema>> = LazyLock::new(|| {
+    read(&serde_json::from_str(include_str!("schemas/widget.json")).expect("the file is JSON"))
+});
+
 fn built_in(name: &str) -> Arc<Schema> {
     read(&json!({"$ref": name}))
 }
