@@ -55,10 +55,9 @@ pub fn apply(
     force: bool,
     time: &str,
 ) -> Result<Applied, PatchError> {
-    let entries = managed::decode(live.map_or(&[][..], managed::entries_of))
-        .map_err(|error| {
-            PatchError::internal(format!("failed to decode managed fields: {error}"))
-        })?;
+    let entries = managed::decode(live.map_or(&[][..], managed::entries_of)).map_err(|error| {
+        PatchError::internal(format!("failed to decode managed fields: {error}"))
+    })?;
     check_type(endpoint, applied)?;
     let mut live = match live {
         Some(live) => live.clone(),
@@ -73,11 +72,7 @@ pub fn apply(
                 .into_iter()
                 .filter(|conflict| !allowed.as_ref().is_some_and(|a| a.contains(&conflict.path)))
                 .collect();
-            if left.is_empty() {
-                request.run(entries, true)
-            } else {
-                Err(Failure::Conflicts(left))
-            }
+            if left.is_empty() { request.run(entries, true) } else { Err(Failure::Conflicts(left)) }
         }
         other => other,
     };
@@ -123,9 +118,8 @@ fn type_text(object: &Value) -> String {
 /// Namespace, name and type of an object, as errors name it.
 fn object_text(object: &Value) -> String {
     let metadata = object.get("metadata");
-    let text = |name: &str| {
-        metadata.and_then(|m| m.get(name)).and_then(Value::as_str).unwrap_or_default()
-    };
+    let text =
+        |name: &str| metadata.and_then(|m| m.get(name)).and_then(Value::as_str).unwrap_or_default();
     format!("{}/{}; {}", text("namespace"), text("name"), type_text(object))
 }
 
@@ -167,9 +161,8 @@ impl Request<'_> {
         for entry in &mut entries {
             entry.change(|set| typed::reconcile(set, shape));
         }
-        let merged = typed::merge(live, applied, shape).map_err(|error| {
-            PatchError::internal(format!("failed to merge config: {error}"))
-        })?;
+        let merged = typed::merge(live, applied, shape)
+            .map_err(|error| PatchError::internal(format!("failed to merge config: {error}")))?;
         let own = |entry: &Entry| {
             let (version, subresource) = (endpoint.api_version, endpoint.subresource);
             entry.is_of(manager, Operation::Apply, version, subresource)
@@ -197,15 +190,12 @@ impl Request<'_> {
     }
 
     /// Takes away from the other managers what changes; fails if that is not wanted.
-    fn take_over(
-        &self,
-        object: &Value,
-        entries: &mut [Entry],
-        force: bool,
-    ) -> Result<(), Failure> {
-        let comparison = self.endpoint.compare(self.live, object).map_err(|error| {
-            PatchError::internal(format!("failed to compare objects: {error}"))
-        })?;
+    fn take_over(&self, object: &Value, entries: &mut [Entry], force: bool) -> Result<(), Failure> {
+        let endpoint = self.endpoint;
+        let comparison = endpoint
+            .compare((self.live, true), (object, false))
+            .map_err(|error| PatchError::internal(format!("failed to compare objects: {error}")))?;
+        let comparison = comparison.without(endpoint.reset_fields);
         let mut conflicts = Vec::new();
         for entry in &*entries {
             let taken = entry.set().intersection(&comparison.changed);
@@ -220,9 +210,7 @@ impl Request<'_> {
             return Err(Failure::Conflicts(conflicts));
         }
         for entry in entries {
-            entry.change(|set| {
-                set.difference(&comparison.changed).difference(&comparison.removed)
-            });
+            entry.change(|set| set.difference(&comparison.changed).difference(&comparison.removed));
         }
         Ok(())
     }
@@ -235,9 +223,7 @@ fn prune(merged: Value, last: &FieldSet, owned: &FieldSet, shape: Shape<'_>) -> 
         return merged;
     }
     let last = typed::with_named_fields(last, shape);
-    let named = |value: &Value| {
-        typed::with_named_fields(&typed::field_set(value, shape), shape)
-    };
+    let named = |value: &Value| typed::with_named_fields(&typed::field_set(value, shape), shape);
     let merged_set = named(&merged);
     let pruned = typed::remove(&merged, &last, shape);
     // Put back what somebody owns.

@@ -220,8 +220,7 @@ pub(crate) fn compare_values(left: &Value, right: &Value) -> Ordering {
 }
 
 fn sorted(fields: &serde_json::Map<String, Value>) -> Vec<(&str, &Value)> {
-    let mut fields: Vec<_> =
-        fields.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    let mut fields: Vec<_> = fields.iter().map(|(name, value)| (name.as_str(), value)).collect();
     fields.sort_by_key(|(name, _)| *name);
     fields
 }

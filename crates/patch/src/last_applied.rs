@@ -26,7 +26,7 @@ pub(crate) fn unchanged_since(endpoint: &Endpoint<'_>, live: &Value) -> Option<F
     if !typed::validate(&last, shape).is_empty() {
         return None;
     }
-    let comparison = typed::compare(&last, live, shape, endpoint.omission()).ok()?;
+    let comparison = endpoint.compare((&last, false), (live, true)).ok()?;
     let set = typed::field_set(&last, shape);
     Some(set.difference(&comparison.changed).difference(&comparison.removed))
 }

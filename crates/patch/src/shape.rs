@@ -237,10 +237,10 @@ impl<'s> ListShape<'s> {
                 Value::Array(_) => {
                     Err("not supported: associative list with lists as elements".to_owned())
                 }
-                Value::Null => Err(
-                    "associative list without keys has an element that's an explicit null"
-                        .to_owned(),
-                ),
+                Value::Null => {
+                    Err("associative list without keys has an element that's an explicit null"
+                        .to_owned())
+                }
                 value => Ok(Step::Value(value)),
             },
             ListKind::Keyed(names) => self.key(names, entry),

@@ -62,7 +62,11 @@ fn merge_objects(
     }
     retain_keys(&mut original, &mut patch)?;
     merge_ordered_lists(&mut original, &mut patch, schema)?;
-    for (key, value) in patch {
+    // What leaves a list leaves it after the list was merged. (The API server does both in any
+    // order unless the patch also gives the list's order; then it is this one.)
+    let (deletions, merges): (Vec<_>, Vec<_>) =
+        patch.into_iter().partition(|(key, _)| key.starts_with(DELETE_FROM));
+    for (key, value) in merges.into_iter().chain(deletions) {
         let (name, deletes) = match key.strip_prefix(DELETE_FROM) {
             Some(rest) => {
                 let name = rest.strip_prefix('/').ok_or_else(|| {
@@ -163,10 +167,13 @@ fn merge_ordered_lists(
 }
 
 fn expected_list(found: &Value) -> PatchError {
-    PatchError::internal(format!(
-        "expected a []interface {{}}, but received a {}",
-        go::type_name(found)
-    ))
+    expected("[]interface {}", found)
+}
+
+/// Something has the wrong type. Go has no name for the type of `null`.
+fn expected(what: &str, found: &Value) -> PatchError {
+    let found = if found.is_null() { "%!s(<nil>)" } else { go::type_name(found) };
+    PatchError::internal(format!("expected a {what}, but received a {found}"))
 }
 
 /// The schema of a field that is an object; none for the values of maps.

@@ -12,7 +12,10 @@ pub fn keep_timestamps(old: &Value, new: &mut Value, custom: bool) {
     let (old_entries, new_entries) = (managed::entries_of(old), managed::entries_of(new));
     let alike = !new_entries.is_empty()
         && old_entries.len() == new_entries.len()
-        && old_entries.iter().zip(new_entries).all(|(old, new)| same_but(old, new, &["time"], false))
+        && old_entries
+            .iter()
+            .zip(new_entries)
+            .all(|(old, new)| same_but(old, new, &["time"], false))
         && same_but(old, new, &["metadata", "managedFields"], !custom);
     if !alike || old_entries == new_entries {
         return;
@@ -50,8 +53,7 @@ fn same(old: &Value, new: &Value, lenient: bool) -> bool {
     match (old, new) {
         (Value::Object(_), Value::Object(_)) => same_but(old, new, &[], lenient),
         (Value::Array(old), Value::Array(new)) => {
-            old.len() == new.len()
-                && old.iter().zip(new).all(|(old, new)| same(old, new, lenient))
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| same(old, new, lenient))
         }
         (old, new) => old == new || (lenient && is_empty(old) && is_empty(new)),
     }

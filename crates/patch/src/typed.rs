@@ -6,7 +6,7 @@ mod merge;
 mod remove;
 mod validate;
 
-pub(crate) use compare::{Comparison, Omission, compare};
+pub(crate) use compare::{Comparison, Origin, compare};
 pub(crate) use fieldset::{field_set, reconcile, with_named_fields};
 pub(crate) use merge::merge;
 pub(crate) use remove::remove;

@@ -9,7 +9,7 @@ use crate::{
     fields::FieldSet,
     managed::{self, Entry, Operation},
     shape::Shape,
-    typed::{self, Comparison, Omission},
+    typed::{self, Comparison, Origin},
 };
 
 /// The endpoint through which an object is written: what the API server knows about it.
@@ -38,17 +38,16 @@ impl<'a> Endpoint<'a> {
         Shape::of(self.schema)
     }
 
-    pub(crate) fn omission(&self) -> Omission {
-        if self.custom { Omission::Absent } else { Omission::Zero }
-    }
-
-    /// Compares two objects without what the endpoint resets.
-    pub(crate) fn compare(&self, old: &Value, new: &Value) -> Result<Comparison, String> {
-        let comparison = typed::compare(old, new, self.shape(), self.omission())?;
-        Ok(Comparison {
-            removed: comparison.removed.recursive_difference(self.reset_fields),
-            changed: comparison.changed.recursive_difference(self.reset_fields),
-        })
+    /// Compares two objects, each with whether it is as the API server keeps it, rather than as
+    /// somebody wrote it.
+    pub(crate) fn compare(
+        &self,
+        old: (&Value, bool),
+        new: (&Value, bool),
+    ) -> Result<Comparison, String> {
+        let origin =
+            if self.custom { Origin::Custom } else { Origin::BuiltIn { old: old.1, new: new.1 } };
+        typed::compare(old.0, new.0, self.shape(), origin)
     }
 
     /// Forgets managers whose version is not served any more.
@@ -88,6 +87,9 @@ pub(crate) static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 /// A change that cannot be tracked, because an entry of a list does not have what tells it apart,
 /// clears the managed fields.
 ///
+/// Objects of built-in kinds have to be as the API server prints them: fields that are always there
+/// are, and what goes without saying (`replicas: 0` in a status) does.
+///
 /// Entries that `new` brings along unchanged from `old` are taken to be what this crate wrote.
 pub fn track_update(
     endpoint: &Endpoint<'_>,
@@ -107,11 +109,7 @@ pub fn track_update(
 }
 
 /// The entries before the write: those that the writer sends if they make sense, else the old ones.
-fn known_entries(
-    endpoint: &Endpoint<'_>,
-    old: Option<&Value>,
-    given: Option<Value>,
-) -> Vec<Entry> {
+fn known_entries(endpoint: &Endpoint<'_>, old: Option<&Value>, given: Option<Value>) -> Vec<Entry> {
     let old_entries = old.map_or(&[][..], managed::entries_of);
     let given = match given {
         Some(Value::Array(given)) => Some(given),
@@ -149,7 +147,8 @@ pub(crate) fn record(
 ) -> Result<(), String> {
     let nothing = Value::Object(serde_json::Map::new());
     // `old` may have managed fields while `new` has none: removed, but nobody's loss.
-    let Comparison { removed, changed } = endpoint.compare(old.unwrap_or(&nothing), new)?;
+    let comparison = endpoint.compare((old.unwrap_or(&nothing), true), (new, true))?;
+    let Comparison { removed, changed } = comparison.without(endpoint.reset_fields);
     endpoint.drop_unserved(entries);
     let owned = changed.clone().difference(&UNOWNED);
     let manager = if manager.is_empty() { "unknown" } else { manager };

@@ -94,11 +94,8 @@ impl FieldSet {
         let at = match set.nodes.binary_search_by(|n| step.compare_element(&n.element).reverse()) {
             Ok(at) => at,
             Err(at) => {
-                let node = Node {
-                    element: step.to_element(),
-                    member: false,
-                    children: FieldSet::new(),
-                };
+                let node =
+                    Node { element: step.to_element(), member: false, children: FieldSet::new() };
                 set.nodes.insert(at, node);
                 at
             }

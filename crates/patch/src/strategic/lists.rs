@@ -4,7 +4,7 @@
 use joiner_schema::Schema;
 use serde_json::Value;
 
-use super::{DIRECTIVE, SET_ORDER, into_object, merge_objects, unknown_directive};
+use super::{DIRECTIVE, SET_ORDER, expected, into_object, merge_objects, unknown_directive};
 use crate::{error::PatchError, go};
 
 /// How the entries of a list are merged.
@@ -142,12 +142,16 @@ impl ListRule<'_> {
         {
             return Err(expected_object(odd));
         }
-        let stays = |entry: &&Value| self.key.is_empty() || entry.get(DIRECTIVE).is_none();
-        let mut rest = patch.iter().filter(stays).peekable();
-        for place in order {
-            let Some(entry) = rest.peek() else { break };
+        let deletes = |entry: &Value| entry.get(DIRECTIVE).is_some_and(|what| what == "delete");
+        let mut rest = patch.iter().filter(|entry| !deletes(entry)).peekable();
+        let mut places = order.iter().peekable();
+        while let (Some(entry), Some(place)) = (rest.peek(), places.peek()) {
+            if entry.get(DIRECTIVE).is_some() {
+                rest.next();
+                continue;
+            }
             let alike = if self.key.is_empty() {
-                *entry == place
+                entry == place
             } else {
                 if !place.is_object() {
                     return Err(expected_object(place));
@@ -157,6 +161,7 @@ impl ListRule<'_> {
             if alike {
                 rest.next();
             }
+            places.next();
         }
         if rest.peek().is_some() {
             return Err(PatchError::internal(format!(
@@ -192,8 +197,8 @@ impl ListRule<'_> {
         }
         let (mut named, mut others): (Vec<Value>, Vec<Value>) =
             merged.into_iter().partition(|entry| self.position(order, entry).is_some());
-        named.sort_by_key(|entry| self.position(order, entry));
-        others.sort_by_key(|entry| self.position(server, entry));
+        self.sort(&mut named, order);
+        self.sort(&mut others, server);
         let mut arranged = Vec::with_capacity(named.len() + others.len());
         let mut named = named.into_iter().peekable();
         let mut others = others.into_iter().peekable();
@@ -209,6 +214,25 @@ impl ListRule<'_> {
         Ok(arranged)
     }
 
+    /// Sorts entries by their place in a list. An entry that is not in the list goes before all that
+    /// stood before it, which turns a list of such entries around, as in the API server.
+    fn sort(&self, entries: &mut [Value], list: &[Value]) {
+        let goes_before = |entry: &Value, other: &Value| match (
+            self.position(list, entry),
+            self.position(list, other),
+        ) {
+            (Some(entry), Some(other)) => entry < other,
+            _ => true,
+        };
+        for end in 1..entries.len() {
+            let mut at = end;
+            while at > 0 && goes_before(&entries[at], &entries[at - 1]) {
+                entries.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+    }
+
     fn position(&self, list: &[Value], entry: &Value) -> Option<usize> {
         if self.key.is_empty() {
             return list.iter().position(|other| other == entry);
@@ -219,10 +243,7 @@ impl ListRule<'_> {
 }
 
 fn expected_object(found: &Value) -> PatchError {
-    PatchError::internal(format!(
-        "expected a map[string]interface {{}}, but received a {}",
-        go::type_name(found)
-    ))
+    expected("map[string]interface {}", found)
 }
 
 fn check_objects(entries: &[Value]) -> Result<(), PatchError> {

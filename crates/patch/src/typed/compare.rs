@@ -19,15 +19,30 @@ pub(crate) struct Comparison {
     pub(crate) changed: FieldSet,
 }
 
-/// What it means that an object does not have a field.
+impl Comparison {
+    /// The comparison without some fields and what is below them.
+    pub(crate) fn without(self, fields: &FieldSet) -> Self {
+        Self {
+            removed: self.removed.recursive_difference(fields),
+            changed: self.changed.recursive_difference(fields),
+        }
+    }
+}
+
+/// Where the objects come from, which decides what it means that one does not have a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Omission {
-    /// That it is not there. So it is for custom resources.
-    Absent,
-    /// For built-in kinds, which are Go structs in the API server: a struct is always there, even
-    /// if it is empty; a field that is always printed is there as `null`; an empty list or map is
-    /// not printed and so is not there.
-    Zero,
+pub(crate) enum Origin {
+    /// Custom resources: what they do not have is not there.
+    Custom,
+    /// Objects of a built-in kind, which are Go structs in the API server: a struct in a struct is
+    /// always there, even if it is empty; a field that is always printed is there as `null`; an
+    /// empty list or map is not printed and so is not there.
+    BuiltIn {
+        /// Whether the old object is such a struct, rather than what somebody wrote.
+        old: bool,
+        /// The same about the new one.
+        new: bool,
+    },
 }
 
 static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
@@ -39,16 +54,16 @@ pub(crate) fn compare(
     old: &Value,
     new: &Value,
     shape: Shape<'_>,
-    omission: Omission,
+    origin: Origin,
 ) -> Result<Comparison, String> {
-    let mut walk = Walk { comparison: Comparison::default(), omission };
+    let mut walk = Walk { comparison: Comparison::default(), origin };
     walk.values(Some(old), Some(new), shape, Path::ROOT)?;
     Ok(walk.comparison)
 }
 
 struct Walk {
     comparison: Comparison,
-    omission: Omission,
+    origin: Origin,
 }
 
 impl Walk {
@@ -93,8 +108,7 @@ impl Walk {
             Atom::Scalar(_) => {}
             Atom::Map(shape) => {
                 let (left, right) = (fields_of(old), fields_of(new));
-                let empty =
-                    left.is_none_or(Map::is_empty) && right.is_none_or(Map::is_empty);
+                let empty = left.is_none_or(Map::is_empty) && right.is_none_or(Map::is_empty);
                 if !shape.atomic && !empty {
                     self.fields(left, right, shape, path)?;
                     return Ok(false);
@@ -124,12 +138,17 @@ impl Walk {
         shape: MapShape<'_>,
         path: Path<'_>,
     ) -> Result<(), String> {
-        for (name, value) in old.into_iter().flatten() {
-            self.field(name, Some(value), new.and_then(|new| new.get(name)), shape, path)?;
+        for (name, old_value) in old.into_iter().flatten() {
+            let new_value = new.and_then(|new| new.get(name));
+            let (before, after) =
+                self.as_structs(name, shape, (old, Some(old_value)), (new, new_value));
+            self.field(name, before, after, shape, path)?;
         }
-        for (name, value) in new.into_iter().flatten() {
+        for (name, new_value) in new.into_iter().flatten() {
             if !old.is_some_and(|old| old.contains_key(name)) {
-                self.field(name, None, Some(value), shape, path)?;
+                let (before, after) =
+                    self.as_structs(name, shape, (old, None), (new, Some(new_value)));
+                self.field(name, before, after, shape, path)?;
             }
         }
         Ok(())
@@ -144,18 +163,37 @@ impl Walk {
         path: Path<'_>,
     ) -> Result<(), String> {
         let step = Step::Field(name);
-        let path = path.join(&step);
-        let declared =
-            if self.omission == Omission::Zero { shape.declared(name) } else { None };
-        match declared {
-            Some((schema, field_shape)) => {
-                let required = shape.requires(name);
-                let old = zero_or(old, schema, required);
-                let new = zero_or(new, schema, required);
-                self.values(old, new, field_shape, path)
+        self.values(old, new, shape.field(name), path.join(&step))
+    }
+
+    /// The values of a field as Go structs have them, if the objects are such: see [`Origin`].
+    fn as_structs<'v>(
+        &self,
+        name: &str,
+        shape: MapShape<'_>,
+        old: (Option<&Map<String, Value>>, Option<&'v Value>),
+        new: (Option<&Map<String, Value>>, Option<&'v Value>),
+    ) -> (Option<&'v Value>, Option<&'v Value>) {
+        let Origin::BuiltIn { old: old_struct, new: new_struct } = self.origin else {
+            return (old.1, new.1);
+        };
+        let Some((schema, _)) = shape.declared(name) else { return (old.1, new.1) };
+        let printed = |value: Option<&'v Value>, is_struct: bool| {
+            value.filter(|value| !is_struct || is_printed(value, schema))
+        };
+        let zero = |around: Option<&Map<String, Value>>| {
+            let is_struct = schema.kind == Some(Type::Object)
+                && matches!(&schema.default, Some(Value::Object(fields)) if fields.is_empty());
+            match around {
+                None => None,
+                Some(_) if is_struct => Some(&*EMPTY),
+                Some(_) if shape.requires(name) => Some(&NULL),
+                Some(_) => None,
             }
-            None => self.values(old, new, shape.field(name), path),
-        }
+        };
+        let before = printed(old.1, old_struct).or_else(|| zero(old.0));
+        let after = printed(new.1, new_struct).or_else(|| zero(new.0));
+        (before, after)
     }
 
     fn entries(
@@ -239,9 +277,7 @@ fn keyed<'v>(
 }
 
 /// Takes the first entry off a list with all that have the same key.
-fn take_alike<'e, 'v>(
-    entries: &mut &'e [(Step<'v>, &'v Value)],
-) -> &'e [(Step<'v>, &'v Value)] {
+fn take_alike<'e, 'v>(entries: &mut &'e [(Step<'v>, &'v Value)]) -> &'e [(Step<'v>, &'v Value)] {
     let count = match entries.split_first() {
         Some((first, rest)) => {
             1 + rest.iter().take_while(|entry| entry.0.compare(&first.0).is_eq()).count()
@@ -253,22 +289,11 @@ fn take_alike<'e, 'v>(
     alike
 }
 
-/// A declared field of a Go struct: see [`Omission::Zero`].
-fn zero_or<'v>(value: Option<&'v Value>, schema: &Schema, required: bool) -> Option<&'v Value> {
-    let printed = value.filter(|value| match value {
+/// Whether Go prints a field that has this value, unless it prints the field in any case.
+fn is_printed(value: &Value, schema: &Schema) -> bool {
+    match value {
         Value::Array(entries) => !entries.is_empty(),
         Value::Object(fields) => !fields.is_empty() || !schema.properties.is_empty(),
         _ => true,
-    });
-    printed.or_else(|| {
-        let is_struct = schema.kind == Some(Type::Object)
-            && matches!(&schema.default, Some(Value::Object(fields)) if fields.is_empty());
-        if is_struct {
-            Some(&EMPTY)
-        } else if required {
-            Some(&NULL)
-        } else {
-            None
-        }
-    })
+    }
 }

@@ -97,7 +97,11 @@ impl<'v> Index<'v> {
 
 /// Merges lists. Entries that both have keep the order of what is applied; the others of the live
 /// list stay where they are relative to their neighbours.
-fn entries(live: &[Value], applied: &[Value], shape: ListShape<'_>) -> Result<Option<Value>, String> {
+fn entries(
+    live: &[Value],
+    applied: &[Value],
+    shape: ListShape<'_>,
+) -> Result<Option<Value>, String> {
     if applied.is_empty() {
         // Nothing to lay over: the list stays as it is, repeated entries included.
         return Ok(Some(Value::Array(live.to_vec())));

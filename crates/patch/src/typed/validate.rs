@@ -87,9 +87,7 @@ fn scalar_problem(scalar: Scalar, value: &Value) -> Option<String> {
         (Scalar::Boolean, other) => {
             Some(format!("expected boolean, got &{{{}}}", go::plain(other)))
         }
-        (Scalar::Any, other) => {
-            Some(format!("expected any scalar, got &{{{}}}", go::plain(other)))
-        }
+        (Scalar::Any, other) => Some(format!("expected any scalar, got &{{{}}}", go::plain(other))),
     }
 }
 

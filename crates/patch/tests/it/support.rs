@@ -16,8 +16,7 @@ pub(crate) static DEPLOYMENT: LazyLock<Arc<Schema>> =
     LazyLock::new(|| built_in("io.k8s.api.apps.v1.Deployment"));
 
 /// The schema of a Pod.
-pub(crate) static POD: LazyLock<Arc<Schema>> =
-    LazyLock::new(|| built_in("io.k8s.api.core.v1.Pod"));
+pub(crate) static POD: LazyLock<Arc<Schema>> = LazyLock::new(|| built_in("io.k8s.api.core.v1.Pod"));
 
 /// The schema of a custom resource with everything that matters to merging.
 pub(crate) static WIDGET: LazyLock<Arc<Schema>> = LazyLock::new(|| {
@@ -44,11 +43,8 @@ pub(crate) fn read(value: &Value) -> Arc<Schema> {
         list.into_iter().flatten().filter_map(|v| v.as_str().map(str::to_owned)).collect()
     };
     let properties = value.get("properties").and_then(Value::as_object);
-    let properties: BTreeMap<String, Arc<Schema>> = properties
-        .into_iter()
-        .flatten()
-        .map(|(name, field)| (name.clone(), read(field)))
-        .collect();
+    let properties: BTreeMap<String, Arc<Schema>> =
+        properties.into_iter().flatten().map(|(name, field)| (name.clone(), read(field))).collect();
     Arc::new(Schema {
         kind: text("type").map(|kind| match kind {
             "object" => Type::Object,
