@@ -88,7 +88,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
         clear_status(resource, object);
     }
     match resource.id() {
-        ("", "Pod") => pod::create(object),
+        ("", "Pod") => pod::create(object, world),
         ("", "Service") => service::create(object, world),
         ("", "Namespace") => others::create_namespace(object),
         ("", "PersistentVolume") => others::create_volume(object, world),
