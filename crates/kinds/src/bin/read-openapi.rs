@@ -47,7 +47,8 @@ fn facts(folder: &str, go_fields: &str) -> Result<String, Box<dyn Error>> {
             if let Some(definition) = current {
                 let (name, held) = field.split_once(' ').ok_or("a field without a type")?;
                 let pointer = held.starts_with('*');
-                writeln!(text, " {name} {held}{}", flags(definition, name, pointer))?;
+                let flags = flags(definition, name, pointer);
+                writeln!(text, "{}", format!(" {name} {held} {flags}").trim_end())?;
             }
         } else {
             current = definitions.get(line);
@@ -120,7 +121,7 @@ fn flags(definition: &Value, name: &str, pointer: bool) -> String {
     if let Some(default) = property.get("default").filter(meant) {
         flags.push(format!("default={default}"));
     }
-    flags.iter().map(|flag| format!(" {flag}")).collect()
+    flags.join(" ")
 }
 
 fn is_zero(value: &Value) -> bool {
