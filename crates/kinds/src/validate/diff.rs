@@ -2,19 +2,21 @@
 
 use std::ops::Range;
 
-use serde_json::{Value, ser::PrettyFormatter};
+use serde_json::Value;
 
 /// A unified diff of two values, each printed with one field or entry per line.
 pub(crate) fn unified(old: &Value, new: &Value) -> String {
     unified_lines(&lines(old), &lines(new))
 }
 
+/// The lines of a value, indented by one space for each level.
 fn lines(value: &Value) -> Vec<String> {
-    let mut text = Vec::new();
-    let formatter = PrettyFormatter::with_indent(b" ");
-    let mut serializer = serde_json::Serializer::with_formatter(&mut text, formatter);
-    serde::Serialize::serialize(value, &mut serializer).expect("a JSON value can be printed");
-    String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
+    let text = format!("{value:#}");
+    let narrower = |line: &str| {
+        let content = line.trim_start();
+        format!("{}{content}", " ".repeat((line.len() - content.len()) / 2))
+    };
+    text.lines().map(narrower).collect()
 }
 
 /// Lines around a change that are shown with it.

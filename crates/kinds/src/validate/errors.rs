@@ -146,14 +146,11 @@ impl Errors {
     }
 
     pub(crate) fn too_long(&mut self, path: &Path<'_>, bytes: usize) {
-        let detail = format!("may not be more than {bytes} bytes");
-        self.0.push(FieldError::new(ErrorKind::TooLong, path.to_string(), None, detail));
+        self.0.push(FieldError::too_long(path.to_string(), bytes as u64));
     }
 
     pub(crate) fn too_many(&mut self, path: &Path<'_>, actual: usize, most: usize) {
-        let detail = format!("must have at most {most} items");
-        let value = Some(Value::from(actual));
-        self.0.push(FieldError::new(ErrorKind::TooMany, path.to_string(), value, detail));
+        self.0.push(FieldError::too_many(path.to_string(), actual, most as u64));
     }
 
     /// `value` has to be one of `supported`; an empty one is missing.

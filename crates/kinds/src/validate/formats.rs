@@ -1,5 +1,10 @@
 //! Formats of single texts. Each function returns what is wrong, nothing if the text is fine.
 
+pub(crate) use joiner_schema::names::{
+    dns1035_label as dns_1035_label, dns1123_label as dns_label, dns1123_subdomain as dns_subdomain,
+    label_value, path_segment, qualified_name,
+};
+
 /// `must be between 1 and 65535, inclusive`
 pub(crate) fn range_message(low: i64, high: i64) -> String {
     format!("must be between {low} and {high}, inclusive")
@@ -7,10 +12,6 @@ pub(crate) fn range_message(low: i64, high: i64) -> String {
 
 fn too_long(value: &str, max: usize) -> Option<String> {
     (value.len() > max).then(|| format!("must be no more than {max} characters"))
-}
-
-fn too_many_bytes(value: &str, max: usize) -> Option<String> {
-    (value.len() > max).then(|| format!("must be no more than {max} bytes"))
 }
 
 fn pattern_message(what: &str, pattern: &str, examples: &[&str]) -> String {
@@ -23,52 +24,6 @@ fn pattern_message(what: &str, pattern: &str, examples: &[&str]) -> String {
 
 fn is_lower(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit()
-}
-
-/// Lower case letters and digits, with dashes between them.
-fn is_label(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    match (bytes.first(), bytes.last()) {
-        (Some(&first), Some(&last)) => {
-            is_lower(first)
-                && is_lower(last)
-                && bytes.iter().all(|&byte| is_lower(byte) || byte == b'-')
-        }
-        _ => false,
-    }
-}
-
-fn is_subdomain(value: &str) -> bool {
-    value.split('.').all(is_label)
-}
-
-const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const SUBDOMAIN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-const SUBDOMAIN_RULE: &str = "a lowercase RFC 1123 subdomain must consist of lower case \
-     alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character";
-
-/// A DNS label.
-pub(crate) fn dns_label(value: &str) -> Vec<String> {
-    let mut wrong: Vec<String> = too_long(value, 63).into_iter().collect();
-    if !is_label(value) {
-        wrong.push(if is_subdomain(value) {
-            "must not contain dots".to_owned()
-        } else {
-            let rule = "a lowercase RFC 1123 label must consist of lower case alphanumeric \
-                 characters or '-', and must start and end with an alphanumeric character";
-            pattern_message(rule, LABEL, &["my-name", "123-abc"])
-        });
-    }
-    wrong
-}
-
-/// A DNS name: labels with dots between them.
-pub(crate) fn dns_subdomain(value: &str) -> Vec<String> {
-    let mut wrong: Vec<String> = too_long(value, 253).into_iter().collect();
-    if !is_subdomain(value) {
-        wrong.push(pattern_message(SUBDOMAIN_RULE, SUBDOMAIN, &["example.com"]));
-    }
-    wrong
 }
 
 /// A DNS name in which underscores are allowed, as search domains have them.
@@ -92,89 +47,11 @@ pub(crate) fn dns_subdomain_with_underscores(value: &str) -> Vec<String> {
 /// A DNS name whose first label is `*`.
 pub(crate) fn wildcard_dns_subdomain(value: &str) -> Vec<String> {
     let mut wrong: Vec<String> = too_long(value, 253).into_iter().collect();
-    if !value.strip_prefix("*.").is_some_and(is_subdomain) {
+    if !value.strip_prefix("*.").is_some_and(|rest| dns_subdomain(rest).is_empty()) {
         let rule = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS \
              subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and \
              end with an alphanumeric character";
-        wrong.push(pattern_message(rule, &format!("\\*\\.{SUBDOMAIN}"), &["*.example.com"]));
-    }
-    wrong
-}
-
-/// A DNS label that starts with a letter.
-pub(crate) fn dns_1035_label(value: &str) -> Vec<String> {
-    let mut wrong: Vec<String> = too_long(value, 63).into_iter().collect();
-    if !(is_label(value) && value.starts_with(|first: char| first.is_ascii_lowercase())) {
-        let rule = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', \
-             start with an alphabetic character, and end with an alphanumeric character";
-        wrong.push(pattern_message(rule, "[a-z]([-a-z0-9]*[a-z0-9])?", &["my-name", "abc-123"]));
-    }
-    wrong
-}
-
-fn is_plain_name(value: &str) -> bool {
-    let bytes = value.as_bytes();
-    match (bytes.first(), bytes.last()) {
-        (Some(first), Some(last)) => {
-            first.is_ascii_alphanumeric()
-                && last.is_ascii_alphanumeric()
-                && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
-        }
-        _ => false,
-    }
-}
-
-const PLAIN_NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-const PLAIN_NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and \
-     must start and end with an alphanumeric character";
-
-/// A name with an optional DNS name and a slash before it: label keys, resource names, conditions.
-pub(crate) fn qualified_name(value: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    let rule = || pattern_message(PLAIN_NAME_RULE, PLAIN_NAME, &["MyName", "my.name", "123-abc"]);
-    let name = match value.split_once('/') {
-        None => value,
-        Some((_, rest)) if rest.contains('/') => {
-            return vec![format!(
-                "a valid label key {} with an optional DNS subdomain prefix and '/' \
-                 (e.g. 'example.com/MyName')",
-                rule()
-            )];
-        }
-        Some(("", name)) => {
-            wrong.push("prefix part must be non-empty".to_owned());
-            name
-        }
-        Some((prefix, name)) => {
-            wrong.extend(
-                too_many_bytes(prefix, 253).map(|message| format!("prefix part {message}")),
-            );
-            if !is_subdomain(prefix) {
-                let message = pattern_message(SUBDOMAIN_RULE, SUBDOMAIN, &["example.com"]);
-                wrong.push(format!("prefix part {message}"));
-            }
-            name
-        }
-    };
-    if name.is_empty() {
-        wrong.push("name part must be non-empty".to_owned());
-    } else {
-        wrong.extend(too_many_bytes(name, 63).map(|message| format!("name part {message}")));
-    }
-    if !is_plain_name(name) {
-        wrong.push(format!("name part {}", rule()));
-    }
-    wrong
-}
-
-/// The value of a label.
-pub(crate) fn label_value(value: &str) -> Vec<String> {
-    let mut wrong: Vec<String> = too_many_bytes(value, 63).into_iter().collect();
-    if !value.is_empty() && !is_plain_name(value) {
-        let rule = "a valid label must be an empty string or consist of alphanumeric characters, \
-             '-', '_' or '.', and must start and end with an alphanumeric character";
-        let pattern = format!("({PLAIN_NAME})?");
-        wrong.push(pattern_message(rule, &pattern, &["MyValue", "my_value", "12345"]));
+        wrong.push(pattern_message(rule, "\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", &["*.example.com"]));
     }
     wrong
 }
@@ -265,15 +142,6 @@ pub(crate) fn http_header(value: &str) -> Vec<String> {
     }
     let rule = "a valid HTTP header must consist of alphanumeric characters or '-'";
     vec![pattern_message(rule, "[-A-Za-z0-9]+", &["X-Header-Name"])]
-}
-
-/// What may be a part of a URL's path, such as the name of a role.
-pub(crate) fn path_segment(value: &str) -> Vec<String> {
-    if value == "." || value == ".." {
-        return vec![format!("may not be '{value}'")];
-    }
-    let banned = ["/", "%"].into_iter().filter(|banned| value.contains(banned));
-    banned.map(|banned| format!("may not contain '{banned}'")).collect()
 }
 
 /// The reason of a condition.

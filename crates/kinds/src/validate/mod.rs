@@ -35,22 +35,11 @@ mod volume_sources;
 mod warnings;
 mod workloads;
 
-use joiner_schema::FieldError;
+use joiner_schema::{FieldError, names::NameRule};
 use serde_json::Value;
 
 use errors::Errors;
 pub use warnings::warnings;
-
-/// What the name of an object has to look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRule {
-    /// Labels with dots between them: the rule for most kinds.
-    DnsSubdomain,
-    /// Lower case letters, digits and dashes, at most 63.
-    DnsLabel,
-    /// Anything that can be a part of a URL's path.
-    PathSegment,
-}
 
 /// The rule for names of a kind.
 pub fn name_rule(group: &str, kind: &str) -> NameRule {
