@@ -59,18 +59,18 @@ impl Comparison {
     pub async fn ask(&mut self, exchange: &Exchange) -> Result<Outcome, HttpError> {
         let (real, lab) = tokio::join!(self.real.ask(exchange), self.lab.ask(exchange));
         let (request, real) = real?;
-        let lab = lab.map(|(_, answer)| answer);
         self.real.memory.remember(exchange, real.status, &real.body);
-        if let Ok(lab) = &lab {
+        if let Ok((_, lab)) = &lab {
             self.lab.memory.remember(exchange, lab.status, &lab.body);
         }
         let differences = match (exchange.handling, lab) {
             (Handling::Ignore, _) => Vec::new(),
             (_, Err(error)) => vec![difference("(no answer)", "an answer", error.to_string())],
-            (Handling::Until(_), Ok(lab)) => status_difference(real.status, lab.status),
-            (Handling::Compare, Ok(lab)) => {
-                compare(&self.real.normaliser.answer(&real), &self.lab.normaliser.answer(&lab))
-            }
+            (Handling::Until(_), Ok((_, lab))) => status_difference(real.status, lab.status),
+            (Handling::Compare, Ok((lab_request, lab))) => compare(
+                &self.real.normaliser.answer(&request, &real),
+                &self.lab.normaliser.answer(&lab_request, &lab),
+            ),
         };
         Ok(Outcome { request, real, differences })
     }
@@ -80,9 +80,9 @@ impl Side {
     async fn ask(&self, exchange: &Exchange) -> Result<(Request, Answer), HttpError> {
         let request = self.memory.request(exchange);
         let mut answer = self.server.send(&request).await?;
-        if let Handling::Until(status) = exchange.handling {
+        if let Handling::Until(text) = exchange.handling {
             for _ in 0..TRIES {
-                if answer.status == status {
+                if answer.status == 200 && answer.body.contains(text) {
                     break;
                 }
                 tokio::time::sleep(BETWEEN_TRIES).await;

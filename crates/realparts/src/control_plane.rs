@@ -252,7 +252,9 @@ fn write_files(folder: &Path, url: &str) -> Result<PathBuf, StartError> {
         tried(path.display().to_string(), fs::write(&path, text)).map(|()| path)
     };
     write("tokens.csv", format!("{TOKEN},admin,admin,\"system:masters\"\n"))?;
-    write("service-accounts.key", rcgen::KeyPair::generate()?.serialize_pem())?;
+    let key = rcgen::KeyPair::generate()?;
+    write("service-accounts.key", key.serialize_pem())?;
+    write("service-accounts.pub", key.public_key_pem())?;
     // JSON is YAML too.
     let kubeconfig = json!({
         "apiVersion": "v1",
@@ -291,7 +293,7 @@ fn etcd_flags(folder: &Path, port: u16, peer_port: u16) -> Vec<String> {
 }
 
 fn apiserver_flags(folder: &Path, etcd_port: u16, port: u16) -> Vec<String> {
-    let key = folder.join("service-accounts.key");
+    let accounts = |file: &str| folder.join(format!("service-accounts.{file}")).display().to_string();
     vec![
         format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
         // Old versions stay, so that a run may take as long as it likes.
@@ -302,8 +304,8 @@ fn apiserver_flags(folder: &Path, etcd_port: u16, port: u16) -> Vec<String> {
         format!("--cert-dir={}", folder.join("certificates").display()),
         format!("--token-auth-file={}", folder.join("tokens.csv").display()),
         "--authorization-mode=RBAC".into(),
-        format!("--service-account-key-file={}", key.display()),
-        format!("--service-account-signing-key-file={}", key.display()),
+        format!("--service-account-key-file={}", accounts("pub")),
+        format!("--service-account-signing-key-file={}", accounts("key")),
         "--service-account-issuer=https://kubernetes.default.svc".into(),
         "--service-cluster-ip-range=10.96.0.0/16".into(),
         // Without controllers there are no service accounts that pods could be given.

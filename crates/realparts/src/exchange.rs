@@ -40,9 +40,9 @@ pub enum Handling {
     Compare,
     /// They are ignored: the question only tidies up.
     Ignore,
-    /// The question is repeated until each server answers with this status. Used where a server
-    /// takes notice of something only after a moment, which is no difference.
-    Until(u16),
+    /// The question is repeated until each server's answer is a success and has this text in it.
+    /// Used where a server takes notice of something only after a moment, which is no difference.
+    Until(&'static str),
 }
 
 /// One question.

@@ -58,6 +58,15 @@ struct Live {
     object: Value,
 }
 
+/// A list of objects that was read.
+#[derive(Debug, Clone)]
+struct Listed {
+    kind: Rc<Kind>,
+    namespace: String,
+    /// The key it is remembered by.
+    key: String,
+}
+
 /// Makes questions.
 #[derive(Debug)]
 pub struct Generator {
@@ -74,7 +83,9 @@ pub struct Generator {
     /// Paths of questions under way, to find out what their answers are about.
     targets: BTreeMap<String, Target>,
     /// Lists that were read lately, for watches to begin at.
-    lists: VecDeque<(Rc<Kind>, String, String)>,
+    lists: VecDeque<Listed>,
+    /// The list that is being read.
+    listing: Option<Listed>,
     queue: VecDeque<Exchange>,
     /// Makes keys and names that were never used before.
     counter: usize,
@@ -93,6 +104,7 @@ impl Generator {
             live: BTreeMap::new(),
             targets: BTreeMap::new(),
             lists: VecDeque::new(),
+            listing: None,
             queue: VecDeque::new(),
             counter: 0,
         };
@@ -137,6 +149,14 @@ impl Generator {
     pub fn observe(&mut self, exchange: &Exchange, status: u16, body: &str, agreed: bool) {
         if exchange.handling != Handling::Compare {
             return;
+        }
+        if let Some(listed) = self.listing.take_if(|listed| listed.key == exchange.key) {
+            if status == 200 {
+                self.lists.push_back(listed);
+            }
+            if self.lists.len() > 5 {
+                self.lists.pop_front();
+            }
         }
         let Some(target) = self.targets.get(&exchange.key).cloned() else { return };
         if !agreed {

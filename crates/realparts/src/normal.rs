@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Map, Value};
 
-use crate::http::Answer;
+use crate::http::{Answer, Request};
 
 /// What is compared of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Normaliser {
     versions: BTreeMap<String, String>,
     /// Names that the server made, and what they are called here.
     names: Vec<(String, String)>,
+    /// Finds a name that the server made for an object which it then refused.
+    refused: Option<Regex>,
 }
 
 impl Default for Normaliser {
@@ -53,24 +55,36 @@ impl Default for Normaliser {
                 r"ResourceVersion in precondition: \S+, ResourceVersion in object meta: \d+",
                 "ResourceVersion in precondition: <given>, ResourceVersion in object meta: <real>",
             ),
+            (
+                r"the ResourceVersion in the precondition \(\S+\) does not match the ResourceVersion in record \(\d+\)",
+                "the ResourceVersion in the precondition (<given>) does not match the ResourceVersion in record (<real>)",
+            ),
             (r#"resourceVersion: "\d+""#, "resourceVersion: <version>"),
+            // Whole objects in messages, as JSON that was quoted.
+            (r#"(resourceVersion\\*":\\*")\d+"#, "$1<version>"),
+            (r#"managedFields\\*":\[.*?\}\]"#, "managedFields <...>"),
+            // An address that was set aside for a service which was refused after all.
+            (r"\b10\.96\.\d+\.\d+\b", "<service address>"),
         ];
         let compile = |(pattern, text)| (Regex::new(pattern).expect("the patterns are fixed"), text);
         Self {
             rules: rules.into_iter().map(compile).collect(),
             versions: BTreeMap::new(),
             names: Vec::new(),
+            refused: None,
         }
     }
 }
 
 impl Normaliser {
-    /// What is compared of an answer.
-    pub fn answer(&mut self, answer: &Answer) -> Normal {
+    /// What is compared of the answer to a request.
+    pub fn answer(&mut self, request: &Request, answer: &Answer) -> Normal {
+        self.refused = refused_name(request, answer);
         let body = match json_texts(&answer.body) {
             Some(mut body) => {
                 drop_bookmarks(&mut body);
                 self.value(&mut body);
+                sort_causes(&mut body);
                 body
             }
             None => Value::String(self.text(&answer.body)),
@@ -120,7 +134,7 @@ impl Normaliser {
     fn metadata(&mut self, kind: &str, metadata: &mut Map<String, Value>) {
         let text = |name: &str| metadata.get(name).and_then(Value::as_str).map(str::to_owned);
         if let (Some(prefix), Some(name)) = (text("generateName"), text("name")) {
-            let made = name.strip_prefix(&prefix).is_some_and(|suffix| suffix.len() == 5);
+            let made = name.strip_prefix(beginning(&prefix)).is_some_and(|suffix| suffix.len() == 5);
             if made && !self.names.iter().any(|(known, _)| *known == name) {
                 let called = format!("<generated {}>", self.names.len() + 1);
                 self.names.push((name, called));
@@ -150,6 +164,9 @@ impl Normaliser {
                 text = text.replace(name, called);
             }
         }
+        if let Some(refused) = &self.refused {
+            text = refused.replace_all(&text, "<generated>").into_owned();
+        }
         for (pattern, replacement) in &self.rules {
             if pattern.is_match(&text) {
                 text = pattern.replace_all(&text, *replacement).into_owned();
@@ -157,6 +174,45 @@ impl Normaliser {
         }
         text
     }
+}
+
+/// What a server keeps of the beginning of a generated name, so that there is room for the rest.
+fn beginning(prefix: &str) -> &str {
+    &prefix[..prefix.floor_char_boundary(58)]
+}
+
+/// What finds the name that was made for an object, if the object was refused.
+fn refused_name(request: &Request, answer: &Answer) -> Option<Regex> {
+    if answer.status < 400 {
+        return None;
+    }
+    let object: Value = serde_json::from_str(request.body.as_deref()?).ok()?;
+    let prefix = object["metadata"]["generateName"].as_str().filter(|prefix| !prefix.is_empty())?;
+    let made = format!(r"{}[bcdfghjklmnpqrstvwxz2456789]{{5}}\b", regex::escape(beginning(prefix)));
+    Regex::new(&made).ok()
+}
+
+/// A server finds what is wrong with a custom resource in no particular order; so here it is one.
+/// For built-in kinds the order is part of the answer.
+fn sort_causes(status: &mut Value) {
+    let group = status["details"]["group"].as_str().unwrap_or_default();
+    if !group.contains('.') || group.ends_with(".k8s.io") {
+        return;
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let listed = |causes: &[Value]| {
+        let lines: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"])))
+            .collect();
+        lines.join(", ")
+    };
+    let message = text(&status["message"]);
+    let Some(causes) = status["details"]["causes"].as_array_mut() else { return };
+    let before = listed(causes);
+    causes.sort_by_cached_key(ToString::to_string);
+    let after = listed(causes);
+    status["message"] = message.replace(&before, &after).into();
 }
 
 /// A body as JSON; a list where it is several texts, as watches send them.
@@ -240,7 +296,7 @@ mod tests {
 
     fn normal(normaliser: &mut Normaliser, body: &Value) -> Value {
         let answer = Answer { status: 200, headers: HeaderMap::new(), body: body.to_string() };
-        normaliser.answer(&answer).body
+        normaliser.answer(&Request::default(), &answer).body
     }
 
     #[test]
@@ -281,7 +337,7 @@ mod tests {
         let answer =
             Answer { status: 200, headers: HeaderMap::new(), body: events.to_owned() };
         assert_eq!(
-            Normaliser::default().answer(&answer).body,
+            Normaliser::default().answer(&Request::default(), &answer).body,
             json!([{"type": "ADDED", "object": {}}])
         );
     }

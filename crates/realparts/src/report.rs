@@ -139,6 +139,7 @@ pub fn record(number: usize, exchange: &Exchange, outcome: &Outcome, kept: &[&Di
         "headers": outcome.request.headers,
         "body": outcome.request.body,
         "realStatus": outcome.real.status,
+        "realBody": outcome.real.body,
         "differences": differences,
     })
 }

@@ -146,9 +146,11 @@ impl Generator {
                     text(&spec["names"]["plural"])
                 );
                 let wait = Exchange::new("wait for", &text(&spec["names"]["plural"]), "GET");
-                self.push(wait.at(served).handled(Handling::Until(200)));
+                self.push(wait.at(served).handled(Handling::Until("")));
             }
         }
+        let wait = Exchange::new("wait for", RESOURCE, "GET").at(&path);
+        self.push(wait.handled(Handling::Until("InitialNamesAccepted")));
         self.push(Exchange::new("get", RESOURCE, "GET").at(&path).remember(&path));
         self.refused_definitions(definition, &path);
     }

@@ -30,7 +30,13 @@ impl Generator {
 
     fn operation(&mut self, target: &Target, shown: &Value) -> Value {
         let (pointer, value) = self.change(target);
-        let places = spoil::pointers(shown);
+        let mut places = spoil::pointers(shown);
+        if self.rng.chance(75) {
+            // What clients own; the rest is the server's, and removing it is odd.
+            let owned = ["/metadata/labels/", "/metadata/annotations/", "/spec", "/data/"];
+            places.retain(|place| owned.iter().any(|part| place.starts_with(part)));
+            places.push("/metadata/labels".to_owned());
+        }
         let place = self.rng.pick(&places).clone();
         let other = self.rng.pick(&places).clone();
         match self.rng.below(16) {

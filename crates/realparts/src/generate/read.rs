@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Generator, kind::Kind};
+use super::{Generator, Listed, Target, kind::Kind};
 use crate::exchange::{Exchange, reference};
 
 /// What a client may ask for instead of plain JSON.
@@ -77,13 +77,9 @@ impl Generator {
 
     /// A kind and where to list its objects: in a namespace, or everywhere.
     fn listed(&mut self) -> (Rc<Kind>, String) {
-        let kind = match self.existing(|_| true) {
-            Some(target) if self.rng.chance(80) => target.kind,
-            _ => self.kind(),
-        };
+        let Target { kind, namespace, .. } = self.target(|_| true);
         let everywhere = self.rng.chance(15) && !kind.has_objects_of_the_server();
-        let namespace = if everywhere { String::new() } else { self.namespace(&kind) };
-        (kind, namespace)
+        (kind, if everywhere { String::new() } else { namespace })
     }
 
     /// A list of objects, without those that the server made for itself.
@@ -132,10 +128,7 @@ impl Generator {
             _ => {}
         }
         let key = format!("list {}", self.count());
-        self.lists.push_back((kind, namespace, key.clone()));
-        if self.lists.len() > 4 {
-            self.lists.pop_front();
-        }
+        self.listing = Some(Listed { kind, namespace, key: key.clone() });
         self.push(exchange.remember(&key));
     }
 
@@ -178,7 +171,7 @@ impl Generator {
             return;
         }
         let lists: Vec<_> = self.lists.iter().cloned().collect();
-        let (kind, namespace, key) = self.rng.pick(&lists).clone();
+        let Listed { kind, namespace, key } = self.rng.pick(&lists).clone();
         let mut exchange = self
             .listing("watch", &kind, &namespace)
             .query("watch", self.rng.pick(&["true", "1"]))

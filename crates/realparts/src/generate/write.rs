@@ -34,7 +34,7 @@ impl Generator {
         if self.rng.chance(15) && kind.namespaced {
             set(&mut object, "/metadata/namespace", json!(target.namespace));
         }
-        if self.rng.chance(28) {
+        if self.rng.chance(22) {
             let menu = if self.rng.chance(25) { &bad_metadata() } else { &kind.bad };
             let (pointer, value) = draw(&mut self.rng, menu);
             set(&mut object, &pointer, value);
