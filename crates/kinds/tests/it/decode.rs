@@ -77,7 +77,7 @@ fn empty_values_are_dropped_unless_they_mean_something() {
             - spec.hostNetwork: false
             - spec.hostUsers: null
             - spec.nodeSelector: {}
-              spec.volumes[1]: null -> {"name":""}
+            ~ spec.volumes[1]: null -> {"name":""}
             + status: {}
         "#]],
     );
@@ -119,7 +119,7 @@ fn kinds_fill_in_what_go_always_writes() {
             json!({ "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "rules": [] }),
             expect![[r#"
                 + metadata: {}
-                  rules: [] -> null
+                ~ rules: [] -> null
             "#]],
         ),
         (
@@ -144,9 +144,9 @@ fn amounts_times_and_bytes_are_rewritten() {
             "resources": { "requests": { "cpu": "1000m", "memory": "1024Mi", "x/y": 2 } },
         })),
         &expect![[r#"
-            spec.containers[0].resources.requests.cpu: "1000m" -> "1"
-              spec.containers[0].resources.requests.memory: "1024Mi" -> "1Gi"
-              spec.containers[0].resources.requests.x/y: 2 -> "2"
+            ~ spec.containers[0].resources.requests.cpu: "1000m" -> "1"
+            ~ spec.containers[0].resources.requests.memory: "1024Mi" -> "1Gi"
+            ~ spec.containers[0].resources.requests.x/y: 2 -> "2"
             + status: {}
         "#]],
     );
@@ -158,8 +158,8 @@ fn amounts_times_and_bytes_are_rewritten() {
             "spec": { "renewTime": "2030-01-01T00:00:00.123456+02:00" },
         }),
         &expect![[r#"
-            metadata.creationTimestamp: "2030-01-01T02:00:00.5+02:00" -> "2030-01-01T00:00:00Z"
-              spec.renewTime: "2030-01-01T00:00:00.123456+02:00" -> "2029-12-31T22:00:00.123456Z"
+            ~ metadata.creationTimestamp: "2030-01-01T02:00:00.5+02:00" -> "2030-01-01T00:00:00Z"
+            ~ spec.renewTime: "2030-01-01T00:00:00.123456+02:00" -> "2029-12-31T22:00:00.123456Z"
         "#]],
     );
     check(
@@ -171,10 +171,10 @@ fn amounts_times_and_bytes_are_rewritten() {
             "stringData": { "d": "é" },
         }),
         &expect![[r#"
-            data.a: "YWI=\n" -> "YWI="
-              data.b: null -> ""
-              data.c: [1,2] -> "AQI="
-              data.d: "eA==" -> "w6k="
+            ~ data.a: "YWI=\n" -> "YWI="
+            ~ data.b: null -> ""
+            ~ data.c: [1,2] -> "AQI="
+            ~ data.d: "eA==" -> "w6k="
             - stringData: {"d":"é"}
         "#]],
     );
@@ -185,7 +185,7 @@ fn two_names_of_one_thing_are_brought_in_line() {
     check(
         &pod(json!({ "containers": [], "serviceAccount": "old" })),
         &expect![[r#"
-        spec.containers: [] -> null
+        ~ spec.containers: [] -> null
         + spec.serviceAccountName: "old"
         + status: {}
     "#]],
@@ -211,8 +211,8 @@ fn two_names_of_one_thing_are_brought_in_line() {
             "status": { "podIPs": [{ "ip": "10.0.0.1" }] },
         }),
         &expect![[r#"
-            spec.containers: [] -> null
-              spec.terminationGracePeriodSeconds: -3 -> 1
+            ~ spec.containers: [] -> null
+            ~ spec.terminationGracePeriodSeconds: -3 -> 1
             + status.podIP: "10.0.0.1"
         "#]],
     );

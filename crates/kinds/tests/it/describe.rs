@@ -3,7 +3,7 @@
 use joiner_kinds::{
     Resource, admit_create, default, find_kind, normalize, prepare_create, prepare_update,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::Fixed;
 
@@ -13,6 +13,15 @@ pub(crate) fn resource_of(object: &Value) -> &'static Resource {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let kind = object["kind"].as_str().expect("a kind");
     find_kind(group, version, kind).expect("a built-in kind")
+}
+
+/// An object of a kind, with some fields.
+pub(crate) fn object(api_version: &str, kind: &str, fields: Value) -> Value {
+    let mut object =
+        json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": "one" } });
+    let target = object.as_object_mut().expect("an object");
+    target.extend(fields.as_object().expect("fields").clone());
+    object
 }
 
 /// What the server stores for a new object, or why it refuses it.
@@ -81,6 +90,6 @@ fn compare(path: &str, before: &Value, after: &Value, lines: &mut Vec<String>) {
             }
         }
         _ if before == after => {}
-        _ => lines.push(format!("  {path}: {before} -> {after}")),
+        _ => lines.push(format!("~ {path}: {before} -> {after}")),
     }
 }

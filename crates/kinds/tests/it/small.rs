@@ -163,7 +163,7 @@ fn events_have_two_faces() {
     });
     let core = event_to_core(&event);
     expect![[r#"
-          apiVersion: "events.k8s.io/v1" -> "v1"
+        ~ apiVersion: "events.k8s.io/v1" -> "v1"
         - deprecatedFirstTimestamp: null
         - deprecatedLastTimestamp: null
         - deprecatedSource: {}

@@ -29,8 +29,8 @@ fn workload(kind: &str) -> Value {
 #[test]
 fn the_main_endpoint_changes_the_wish_not_the_state() {
     expect![[r#"
-          metadata.generation: 1 -> 2
-          spec.replicas: 1 -> 3
+        ~ metadata.generation: 1 -> 2
+        ~ spec.replicas: 1 -> 3
     "#]]
     .assert_eq(&updated(&workload("Deployment"), None, |deployment| {
         deployment["spec"]["replicas"] = 3.into();
@@ -39,7 +39,7 @@ fn the_main_endpoint_changes_the_wish_not_the_state() {
     }));
     expect![[r#"
         + metadata.annotations: {"a":"b"}
-          metadata.generation: 1 -> 2
+        ~ metadata.generation: 1 -> 2
     "#]]
     .assert_eq(&updated(&workload("Deployment"), None, |deployment| {
         deployment["metadata"]["annotations"] = json!({ "a": "b" });
@@ -65,7 +65,7 @@ fn the_status_endpoint_changes_the_state_not_the_wish() {
         deployment["metadata"]["annotations"] = json!({ "a": "b" });
     }));
     expect![[r#"
-          status.phase: "Pending" -> "Running"
+        ~ status.phase: "Pending" -> "Running"
         + status.podIP: "10.0.0.1"
         + status.podIPs: [{"ip":"10.0.0.1"}]
     "#]]
@@ -79,15 +79,15 @@ fn the_status_endpoint_changes_the_state_not_the_wish() {
 #[test]
 fn a_daemon_set_counts_its_templates() {
     expect![[r#"
-          metadata.annotations.deprecated.daemonset.template.generation: "1" -> "2"
-          metadata.generation: 1 -> 2
+        ~ metadata.annotations.deprecated.daemonset.template.generation: "1" -> "2"
+        ~ metadata.generation: 1 -> 2
         + spec.template.spec.nodeName: "n"
     "#]]
     .assert_eq(&updated(&workload("DaemonSet"), None, |set| {
         set["spec"]["template"]["spec"]["nodeName"] = "n".into();
     }));
     expect![[r#"
-          metadata.generation: 1 -> 2
+        ~ metadata.generation: 1 -> 2
         + spec.minReadySeconds: 5
     "#]]
     .assert_eq(&updated(&workload("DaemonSet"), None, |set| {
@@ -99,8 +99,8 @@ fn a_daemon_set_counts_its_templates() {
 #[test]
 fn a_pod_keeps_what_admission_settled() {
     expect![[r#"
-          metadata.generation: 1 -> 2
-          spec.containers[0].image: "web:1" -> "web:2"
+        ~ metadata.generation: 1 -> 2
+        ~ spec.containers[0].image: "web:1" -> "web:2"
     "#]]
     .assert_eq(&updated(&pod(), None, |pod| {
         let spec = pod["spec"].as_object_mut().expect("a spec");
@@ -120,11 +120,11 @@ fn endpoints_of_pods_change_one_thing_each() {
         pod["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "1" } });
     };
     expect![[r#"
-          metadata.generation: 1 -> 2
+        ~ metadata.generation: 1 -> 2
         + spec.ephemeralContainers: [{"image":"debug:1","imagePullPolicy":"IfNotPresent","name":"e","resources":{},"terminationMessagePath":"/dev/termination-log","terminationMessagePolicy":"File"}]
     "#]].assert_eq(&updated(&pod(), Some("ephemeralcontainers"), change));
     expect![[r#"
-          metadata.generation: 1 -> 2
+        ~ metadata.generation: 1 -> 2
         + spec.containers[0].resources.requests: {"cpu":"1"}
     "#]]
     .assert_eq(&updated(&pod(), Some("resize"), change));
@@ -139,8 +139,8 @@ fn a_service_keeps_its_address() {
         "spec": { "ports": [{ "port": 80 }], "type": "NodePort" },
     });
     expect![[r#"
-          spec.ports[0].port: 80 -> 81
-          spec.ports[0].targetPort: 80 -> 81
+        ~ spec.ports[0].port: 80 -> 81
+        ~ spec.ports[0].targetPort: 80 -> 81
     "#]]
     .assert_eq(&updated(&service, None, |service| {
         service["spec"] = json!({ "ports": [{ "port": 81 }], "type": "NodePort" });
@@ -148,7 +148,7 @@ fn a_service_keeps_its_address() {
     expect![[r#"
         - spec.externalTrafficPolicy: "Cluster"
         - spec.ports[0].nodePort: 30007
-          spec.type: "NodePort" -> "ClusterIP"
+        ~ spec.type: "NodePort" -> "ClusterIP"
     "#]]
     .assert_eq(&updated(&service, None, |service| {
         service["spec"]["type"] = "ClusterIP".into();
@@ -162,7 +162,7 @@ fn a_service_keeps_its_address() {
         - spec.ipFamilies: ["IPv4"]
         - spec.ipFamilyPolicy: "SingleStack"
         - spec.ports[0].nodePort: 30007
-          spec.type: "NodePort" -> "ExternalName"
+        ~ spec.type: "NodePort" -> "ExternalName"
     "#]]
     .assert_eq(&updated(&service, None, |service| {
         service["spec"]["type"] = "ExternalName".into();
@@ -213,7 +213,7 @@ fn a_volume_notes_when_its_phase_changed() {
         "spec": { "hostPath": { "path": "/" } },
     });
     expect![[r#"
-          status.phase: "Pending" -> "Available"
+        ~ status.phase: "Pending" -> "Available"
     "#]]
     .assert_eq(&updated(&volume, Some("status"), |volume| {
         volume["status"] = json!({ "phase": "Available" });
