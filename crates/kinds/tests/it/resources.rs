@@ -1,7 +1,7 @@
 //! What discovery lists.
 
 use expect_test::expect;
-use joiner_kinds::{find, find_kind, resources, schema, schema_named};
+use joiner_kinds::{Resource, find, find_kind, resources, schema, schema_named};
 
 #[test]
 fn groups_come_in_the_order_of_their_priority() {
@@ -63,13 +63,13 @@ fn kinds_and_resources_name_each_other() {
 
 #[test]
 fn some_updates_name_a_version_and_some_create() {
-    let of = |wanted: fn(&joiner_kinds::Resource) -> bool| {
+    let of = |wanted: fn(&Resource) -> bool| {
         let names = resources().iter().filter(|resource| wanted(resource));
         names.map(|resource| resource.plural).collect::<Vec<_>>().join(" ")
     };
-    expect!["apiservices poddisruptionbudgets csidrivers csinodes csistoragecapacities volumeattachments mutatingadmissionpolicies mutatingadmissionpolicybindings mutatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings validatingwebhookconfigurations customresourcedefinitions leases runtimeclasses"].assert_eq(&of(|resource| resource.update_needs_version()));
-    expect!["endpoints events limitranges services events clusterrolebindings clusterroles rolebindings roles leases runtimeclasses"].assert_eq(&of(|resource| resource.update_creates()));
-    expect!["replicationcontrollers jobs"].assert_eq(&of(|resource| resource.orphans_by_default()));
+    expect!["apiservices poddisruptionbudgets csidrivers csinodes csistoragecapacities volumeattachments mutatingadmissionpolicies mutatingadmissionpolicybindings mutatingwebhookconfigurations validatingadmissionpolicies validatingadmissionpolicybindings validatingwebhookconfigurations customresourcedefinitions leases runtimeclasses"].assert_eq(&of(Resource::update_needs_version));
+    expect!["endpoints events limitranges services events clusterrolebindings clusterroles rolebindings roles leases runtimeclasses"].assert_eq(&of(Resource::update_creates));
+    expect!["replicationcontrollers jobs"].assert_eq(&of(Resource::orphans_by_default));
 }
 
 #[test]

@@ -14,7 +14,9 @@ fn fields_to_select_by() {
     let fields = |plural: &str, object: Value| {
         let resource = find("", "v1", plural).expect("a resource");
         let fields = selectable_fields(resource, &object);
-        fields.iter().map(|(name, value)| format!("{name}={value}\n")).collect::<String>()
+        let lines: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        lines.join("\n") + "\n"
     };
     expect![[r#"
         metadata.name=a
