@@ -8,12 +8,15 @@ mod decode;
 mod default;
 mod edit;
 mod events;
+mod fields;
 mod prepare;
 mod resource;
 mod scale;
 mod schema;
 mod selectable;
+pub mod table;
 mod types;
+pub mod validate;
 
 pub use decode::{DecodeError, Decoded, normalize, normalize_type};
 pub use default::default;
