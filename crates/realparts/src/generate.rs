@@ -225,11 +225,14 @@ impl Generator {
         self.counter
     }
 
-    /// A kind, by weight.
+    /// A kind, by weight. However many definitions there are, most questions are about what every
+    /// server has.
     fn kind(&mut self) -> Rc<Kind> {
-        let total: usize = self.kinds.iter().map(|kind| kind.weight).sum();
+        let custom = self.rng.chance(30);
+        let class = || self.kinds.iter().filter(|kind| kind.custom == custom);
+        let total: usize = class().map(|kind| kind.weight).sum();
         let mut rest = self.rng.below(total);
-        for kind in &self.kinds {
+        for kind in class() {
             if rest < kind.weight {
                 return Rc::clone(kind);
             }
