@@ -42,39 +42,27 @@ impl Query {
         })
     }
 
-    /// Whether nothing is to be stored.
-    pub(crate) fn dry_run(&self, options: &str) -> Result<bool, Status> {
-        let values: Vec<&str> = self.all("dryRun").collect();
-        check_dry_run(&values, options)?;
-        Ok(!values.is_empty())
-    }
-
     /// What happens to fields that the kind does not have.
-    pub(crate) fn field_validation(&self, options: &str) -> Result<FieldValidation, Status> {
+    pub(crate) fn field_validation(&self) -> Result<FieldValidation, FieldError> {
         match self.get("fieldValidation") {
             None | Some("Warn") => Ok(FieldValidation::Warn),
             Some("Ignore") => Ok(FieldValidation::Ignore),
             Some("Strict") => Ok(FieldValidation::Strict),
-            Some(other) => Err(invalid_options(
-                options,
-                &[FieldError::not_supported(
-                    "fieldValidation",
-                    other,
-                    &["", "Ignore", "Strict", "Warn"],
-                )],
-            )),
+            Some(other) => {
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                Err(FieldError::not_supported("fieldValidation", other, &supported))
+            }
         }
     }
 }
 
-/// Refuses dry runs of a kind that does not exist.
-pub(crate) fn check_dry_run(values: &[&str], options: &str) -> Result<(), Status> {
+/// What is wrong with the values of `dryRun`.
+pub(crate) fn dry_run_error(values: &[&str]) -> Option<FieldError> {
     if values.iter().all(|value| *value == "All") {
-        return Ok(());
+        return None;
     }
     let list = serde_json::Value::from(values.to_vec());
-    let error = FieldError::not_supported("dryRun", list, &["All"]);
-    Err(invalid_options(options, &[error]))
+    Some(FieldError::not_supported("dryRun", list, &["All"]))
 }
 
 /// The options of a request break rules.

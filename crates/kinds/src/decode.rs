@@ -107,7 +107,6 @@ fn empty_held(held: &Held) -> Value {
         Shape::Integer(_) | Shape::Float | Shape::IntOrString => 0.into(),
         Shape::String => "".into(),
         Shape::Quantity => "0".into(),
-        Shape::Duration => "0s".into(),
         Shape::Struct(index) => empty(types().at(*index)),
         Shape::Bytes
         | Shape::Time
@@ -259,8 +258,7 @@ impl Decoder {
             }
             (Shape::Time, Value::String(text)) => time::seconds(text),
             (Shape::MicroTime, Value::String(text)) => time::microseconds(text),
-            (Shape::Duration, Value::String(_)) => Ok(()),
-            (Shape::Time | Shape::MicroTime | Shape::Duration, other) => {
+            (Shape::Time | Shape::MicroTime, other) => {
                 Err(wrong_type(path, found(other), "string"))
             }
             (_, other) => {

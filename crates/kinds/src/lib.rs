@@ -7,16 +7,25 @@
 mod decode;
 mod default;
 mod edit;
+mod events;
+mod fields;
 mod prepare;
 mod resource;
+mod scale;
 mod schema;
+mod selectable;
+pub mod table;
 mod types;
+pub mod validate;
 
 pub use decode::{DecodeError, Decoded, normalize, normalize_type};
 pub use default::default;
+pub use events::{event_from_core, event_to_core};
 pub use prepare::{
     Forbidden, User, World, admit_create, bind, prepare_create, prepare_update,
     system_priority_classes,
 };
 pub use resource::{Resource, Subresource, find, find_kind, resources};
+pub use scale::{scale, set_scale};
 pub use schema::{schema, schema_named};
+pub use selectable::{selectable_field, selectable_fields};

@@ -34,13 +34,13 @@ pub trait World {
     /// Who sent the request.
     fn user(&self) -> User;
 
-    /// A PriorityClass.
+    /// A priority class.
     fn priority_class(&self, name: &str) -> Option<Value>;
 
-    /// The PriorityClass of pods that name none: of those marked as the default, the lowest.
+    /// The priority class of pods that name none: of those marked as the default, the lowest.
     fn default_priority_class(&self) -> Option<Value>;
 
-    /// The name of the StorageClass of claims that name none.
+    /// The name of the storage class of claims that name none.
     fn default_storage_class(&self) -> Option<String>;
 
     /// A free address for a service.
@@ -80,7 +80,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
     if let Some(metadata) = object_at(object, "/metadata") {
         metadata.remove("deletionTimestamp");
         metadata.remove("deletionGracePeriodSeconds");
-        if !generation_parts(resource).is_empty() || resource.kind == "PriorityClass" {
+        if starts_with_generation(resource) {
             metadata.insert("generation".to_owned(), 1.into());
         }
     }
@@ -88,7 +88,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
         clear_status(resource, object);
     }
     match resource.id() {
-        ("", "Pod") => pod::create(object),
+        ("", "Pod") => pod::create(object, world),
         ("", "Service") => service::create(object, world),
         ("", "Namespace") => others::create_namespace(object),
         ("", "PersistentVolume") => others::create_volume(object, world),
@@ -157,9 +157,14 @@ fn update_status(resource: &Resource, new: &mut Value, old: &Value, world: &dyn 
         ("apiregistration.k8s.io", _) => {
             &["labels", "annotations", "finalizers", "ownerReferences"]
         }
-        ("storage.k8s.io" | "admissionregistration.k8s.io" | "resource.k8s.io", _)
-        | ("networking.k8s.io", "ServiceCIDR")
-        | ("flowcontrol.apiserver.k8s.io", _) => SETTLED_METADATA,
+        (
+            "storage.k8s.io"
+            | "admissionregistration.k8s.io"
+            | "resource.k8s.io"
+            | "flowcontrol.apiserver.k8s.io",
+            _,
+        )
+        | ("networking.k8s.io", "ServiceCIDR") => SETTLED_METADATA,
         _ => &[],
     };
     for field in metadata {
@@ -184,21 +189,34 @@ const SETTLED_METADATA: &[&str] =
 fn generation_parts(resource: &Resource) -> &'static [&'static str] {
     const SPEC: &[&str] = &["/spec"];
     match resource.id() {
-        ("", "Pod" | "ReplicationController")
-        | ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
-        | ("batch" | "policy" | "flowcontrol.apiserver.k8s.io", _)
-        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy")
-        | ("resource.k8s.io", "DeviceClass" | "ResourceSlice")
-        | ("apiextensions.k8s.io", _) => SPEC,
         ("apps", "Deployment") => &["/spec", "/metadata/annotations"],
         ("", "PodTemplate") => &["/template"],
-        (
-            "admissionregistration.k8s.io",
-            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
-        ) => &["/webhooks"],
-        ("admissionregistration.k8s.io", _) => SPEC,
         ("discovery.k8s.io", _) => &["/endpoints", "/ports", "/addressType", "/metadata/labels"],
+        (_, "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration") => &["/webhooks"],
+        ("", "Pod" | "ReplicationController")
+        | ("apps", "DaemonSet" | "ReplicaSet" | "StatefulSet")
+        | (
+            "batch"
+            | "policy"
+            | "flowcontrol.apiserver.k8s.io"
+            | "apiextensions.k8s.io"
+            | "admissionregistration.k8s.io",
+            _,
+        )
+        | ("networking.k8s.io", "Ingress" | "IngressClass" | "NetworkPolicy")
+        | ("resource.k8s.io", "DeviceClass" | "ResourceSlice")
+        | ("storage.k8s.io", "CSIDriver") => SPEC,
         _ => &[],
+    }
+}
+
+/// Whether new objects have a generation. A `PriorityClass` has one that never changes, and a
+/// `CSIDriver` gets one with its first change.
+fn starts_with_generation(resource: &Resource) -> bool {
+    match resource.kind {
+        "PriorityClass" => true,
+        "CSIDriver" => false,
+        _ => !generation_parts(resource).is_empty(),
     }
 }
 
@@ -237,7 +255,7 @@ fn stamp(time: Timestamp) -> Value {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
 }
 
-/// The PriorityClasses that every cluster has.
+/// The priority classes that every cluster has.
 pub fn system_priority_classes() -> Vec<Value> {
     let class = |name: &str, value: i64, description: &str| {
         serde_json::json!({

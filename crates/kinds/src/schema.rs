@@ -92,7 +92,6 @@ fn of_held(held: &Held) -> Arc<Schema> {
         Shape::Bytes => formatted(Type::String, "byte"),
         Shape::Time => named("meta.v1.Time", formatted(Type::String, "date-time")),
         Shape::MicroTime => named("meta.v1.MicroTime", formatted(Type::String, "date-time")),
-        Shape::Duration => named("meta.v1.Duration", plain(Type::String)),
         Shape::Quantity => {
             named("api.resource.Quantity", Schema { int_or_string: true, ..Schema::default() })
         }

@@ -55,7 +55,6 @@ pub(crate) enum Shape {
     Bytes,
     Time,
     MicroTime,
-    Duration,
     Quantity,
     IntOrString,
     /// Any JSON: it is stored as it comes.
@@ -154,7 +153,6 @@ impl Held {
             Shape::Quantity => "resource.Quantity".to_owned(),
             Shape::Time => "v1.Time".to_owned(),
             Shape::MicroTime => "v1.MicroTime".to_owned(),
-            Shape::Duration => "v1.Duration".to_owned(),
             Shape::String | Shape::Any => "string".to_owned(),
         }
     }
@@ -220,7 +218,6 @@ impl Reader {
             "[]byte" => Shape::Bytes,
             "meta.v1.Time" => Shape::Time,
             "meta.v1.MicroTime" => Shape::MicroTime,
-            "meta.v1.Duration" => Shape::Duration,
             "api.resource.Quantity" => Shape::Quantity,
             "util.intstr.IntOrString" => Shape::IntOrString,
             "runtime.RawExtension"
@@ -251,7 +248,6 @@ impl Shape {
             Self::Struct(_)
                 | Self::Time
                 | Self::MicroTime
-                | Self::Duration
                 | Self::Quantity
                 | Self::IntOrString
                 | Self::Any

@@ -47,7 +47,8 @@ fn facts(folder: &str, go_fields: &str) -> Result<String, Box<dyn Error>> {
             if let Some(definition) = current {
                 let (name, held) = field.split_once(' ').ok_or("a field without a type")?;
                 let pointer = held.starts_with('*');
-                writeln!(text, " {name} {held}{}", flags(definition, name, pointer))?;
+                let flags = flags(definition, name, pointer);
+                writeln!(text, "{}", format!(" {name} {held} {flags}").trim_end())?;
             }
         } else {
             current = definitions.get(line);
@@ -91,37 +92,36 @@ fn short(name: &str) -> String {
 /// What OpenAPI adds about a field.
 fn flags(definition: &Value, name: &str, pointer: bool) -> String {
     let property = &definition["properties"][name];
-    let mut flags = String::new();
+    let mut flags: Vec<String> = Vec::new();
     if definition["required"].as_array().is_some_and(|all| all.iter().any(|one| one == name)) {
-        flags.push_str(" required");
+        flags.push("required".to_owned());
     }
-    if property["x-kubernetes-list-type"] == "atomic"
-        || property["x-kubernetes-map-type"] == "atomic"
-    {
-        flags.push_str(" atomic");
+    let list_type = &property["x-kubernetes-list-type"];
+    if list_type == "atomic" || property["x-kubernetes-map-type"] == "atomic" {
+        flags.push("atomic".to_owned());
     }
-    if property["x-kubernetes-list-type"] == "set" {
-        flags.push_str(" set");
+    if list_type == "set" {
+        flags.push("set".to_owned());
     }
     if let Some(keys) = property["x-kubernetes-list-map-keys"].as_array() {
         let keys: Vec<&str> = keys.iter().filter_map(Value::as_str).collect();
-        flags.push_str(&format!(" map={}", keys.join(",")));
+        flags.push(format!("map={}", keys.join(",")));
     }
     let strategies = property["x-kubernetes-patch-strategy"].as_str().unwrap_or_default();
     for strategy in strategies.split(',').filter(|strategy| !strategy.is_empty()) {
-        flags.push_str(&format!(" {strategy}"));
-        if let ("merge", Some(key)) = (strategy, property["x-kubernetes-patch-merge-key"].as_str())
-        {
-            flags.push_str(&format!("={key}"));
-        }
+        let key = property["x-kubernetes-patch-merge-key"].as_str();
+        flags.push(match key.filter(|_| strategy == "merge") {
+            Some(key) => format!("merge={key}"),
+            None => strategy.to_owned(),
+        });
     }
     // Go's zero values are published as defaults although nothing is filled in for them; behind a
     // pointer they are meant.
     let meant = |value: &&Value| !is_zero(value) || pointer && !value.is_object();
     if let Some(default) = property.get("default").filter(meant) {
-        flags.push_str(&format!(" default={default}"));
+        flags.push(format!("default={default}"));
     }
-    flags
+    flags.join(" ")
 }
 
 fn is_zero(value: &Value) -> bool {

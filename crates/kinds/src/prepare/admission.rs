@@ -8,12 +8,12 @@ use crate::{
     edit::{object_at, set_missing, text, text_at},
 };
 
-/// Completes a new object as the plugins do that are on by default: Priority,
-/// DefaultTolerationSeconds, TaintNodesByCondition, StorageObjectInUseProtection and
-/// DefaultStorageClass.
+/// Completes a new object as the plugins do that are on by default: `Priority`,
+/// `DefaultTolerationSeconds`, `TaintNodesByCondition`, `StorageObjectInUseProtection` and
+/// `DefaultStorageClass`.
 ///
-/// COMPAT: ServiceAccount, LimitRanger, ResourceQuota, RuntimeClass and DefaultIngressClass do
-/// nothing here: no pod needs an account, and nothing is limited.
+/// COMPAT: `ServiceAccount`, `LimitRanger`, `ResourceQuota`, `RuntimeClass` and
+/// `DefaultIngressClass` do nothing here: no pod needs an account, and nothing is limited.
 pub fn admit_create(
     resource: &Resource,
     object: &mut Value,

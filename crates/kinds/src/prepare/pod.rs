@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use joiner_core::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
-use super::{SETTLED_METADATA, admission::tolerate_lost_nodes, copy, raise_generation, status};
+use super::{
+    SETTLED_METADATA, World, admission::tolerate_lost_nodes, copy, raise_generation, stamp, status,
+};
 use crate::edit::{entries, object_at, object_in, text_at};
 
-pub(super) fn create(pod: &mut Value) {
+pub(super) fn create(pod: &mut Value, world: &dyn World) {
     let quality = quality_of_service(pod);
     let gated = pod
         .pointer("/spec/schedulingGates")
@@ -24,7 +26,7 @@ pub(super) fn create(pod: &mut Value) {
                 "reason": "SchedulingGated",
                 "message": "Scheduling is blocked due to non-empty scheduling gates",
                 "lastProbeTime": null,
-                "lastTransitionTime": null,
+                "lastTransitionTime": stamp(world.now()),
             });
             status.insert("conditions".to_owned(), json!([condition]));
         }

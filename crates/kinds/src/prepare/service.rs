@@ -67,6 +67,7 @@ pub(super) fn update(new: &mut Value, old: &Value, world: &dyn World) {
     let allocated = ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"];
     if addressed(before) && !addressed(spec) {
         drop_same(spec, before, &allocated);
+        drop_same(spec, before, &["internalTrafficPolicy"]);
     } else if addressed(before) {
         for field in allocated {
             if let (Some(value), None) = (before.get(field), spec.get(field)) {

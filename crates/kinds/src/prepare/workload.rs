@@ -37,6 +37,10 @@ pub(super) fn create_job(job: &mut Value) {
     }
     let name = text_at(job, "/metadata/name").to_owned();
     let uid = text_at(job, "/metadata/uid").to_owned();
+    // A job without labels has those of its template, also those that are added here.
+    // COMPAT: labels of its own that equal the template's are taken for the template's.
+    let labels = job.pointer("/metadata/labels");
+    let shared = labels.is_none() || labels == job.pointer("/spec/template/metadata/labels");
     if let Some(metadata) = object_at(job, "/spec/template/metadata") {
         let labels = metadata.entry("labels").or_insert_with(|| json!({}));
         for (label, value) in [
@@ -49,6 +53,9 @@ pub(super) fn create_job(job: &mut Value) {
                 labels[label] = value.as_str().into();
             }
         }
+    }
+    if shared && let Some(labels) = job.pointer("/spec/template/metadata/labels").cloned() {
+        job["metadata"]["labels"] = labels;
     }
     let Some(spec) = object_at(job, "/spec") else { return };
     let selector = spec.entry("selector").or_insert_with(|| json!({}));
