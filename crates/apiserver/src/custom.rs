@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     object::Resource,
     registry::{Kind, Registry, Rules, Subresource, Version, head, version_priority},
+    table::PrinterColumn,
     write::text,
 };
 
@@ -22,7 +23,7 @@ pub(crate) struct CustomVersion {
     pub(crate) validator: Validator,
     pub(crate) scale: Option<ScalePaths>,
     /// `additionalPrinterColumns`.
-    pub(crate) columns: Vec<Value>,
+    pub(crate) columns: Vec<PrinterColumn>,
     /// Paths that field selectors may ask for, such as `.spec.color`.
     selectable: Vec<Arc<str>>,
     /// What callers of a deprecated version are told.
@@ -154,7 +155,7 @@ fn version_of(spec: &Value, group: &str, kind: &str, version: &Value) -> Option<
         validator: Validator::new(&schema),
         schema,
         scale: version.pointer("/subresources/scale").map(scale_paths),
-        columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
+        columns: PrinterColumn::parse_all(&version["additionalPrinterColumns"]),
         selectable: paths("selectableFields"),
         deprecation: deprecation(spec, group, kind, version),
     };
