@@ -90,7 +90,10 @@ pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
     {
         let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
         match version.pointer("/schema/openAPIV3Schema") {
-            Some(schema) => errors.extend(joiner_schema::check_definition(schema, &path)),
+            Some(schema) => match Schema::from_json(schema) {
+                Ok(_) => {}
+                Err(unreadable) => errors.extend(unreadable),
+            },
             None => errors.push(FieldError::required(path, "schemas are required")),
         }
     }
@@ -237,11 +240,7 @@ fn deprecation(spec: &Value, group: &str, kind: &str, version: &Value) -> Option
 
 /// What the server says about the names of a definition: whether they are free, and which of them
 /// it has. The moment is when conditions change that do.
-pub(crate) fn accept_names(
-    registry: &Registry,
-    definition: &mut Value,
-    moment: &str,
-) -> bool {
+pub(crate) fn accept_names(registry: &Registry, definition: &mut Value, moment: &str) -> bool {
     let names = definition["spec"]["names"].clone();
     let resource = Resource::new(text(definition, "/spec/group"), text(&names, "/plural"));
     let taken = |word: &str| {
@@ -271,8 +270,8 @@ pub(crate) fn accept_names(
     if accepted {
         status["acceptedNames"] = names;
     }
-    let (reason, message) = conflict
-        .unwrap_or_else(|| ("NoConflicts", "no conflicts found".to_owned()));
+    let (reason, message) =
+        conflict.unwrap_or_else(|| ("NoConflicts", "no conflicts found".to_owned()));
     set_condition(status, "NamesAccepted", accepted, reason, &message, moment);
     let established = condition_is(status, "Established", "True");
     if accepted && !established {
