@@ -37,7 +37,7 @@ impl Server {
         let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
         let route = route::parse(request.uri().path());
         let registry = Arc::clone(&self.state().registry);
-        if let Some(response) = non_resource(self, &registry, &route, request, accept) {
+        if let Some(response) = non_resource(&registry, &route, request, accept) {
             return response;
         }
         let Route::Resource(route) = route else { return page_not_found() };
@@ -528,13 +528,12 @@ fn check_scope(kind: &Kind, route: &ResourceRoute<'_>, method: &Method) -> Resul
 }
 
 fn non_resource(
-    server: &Server,
     registry: &Registry,
     route: &Route<'_>,
     request: &Request<Bytes>,
     accept: Option<&str>,
 ) -> Option<Response<Body>> {
-    if let Some(response) = discovery::answer(server, registry, route, request, accept) {
+    if let Some(response) = discovery::answer(registry, route, request, accept) {
         return Some(response);
     }
     match route {

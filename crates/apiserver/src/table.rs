@@ -79,7 +79,8 @@ impl PrinterColumn {
         let path = text("jsonPath");
         let mut description = text("description");
         if description.is_empty() {
-            description = format!("Custom resource definition column (in JSONPath format): {path}");
+            description =
+                format!("Custom resource definition column (in JSONPath format): {path}");
         }
         let type_name = text("type");
         Some(Self {
@@ -157,7 +158,7 @@ fn age(moment: &str, now: Timestamp) -> String {
         return "<unknown>".to_owned();
     }
     match moment.parse::<Timestamp>() {
-        Ok(moment) => String::from("1m"),
+        Ok(moment) => kinds::table::age(moment, now),
         Err(_) => "<invalid>".to_owned(),
     }
 }
@@ -195,7 +196,9 @@ pub(crate) fn columns(view: &View) -> Value {
 pub(crate) fn row(view: &View, object: &Object, now: Timestamp) -> Value {
     let value = view.value(object);
     let cells: Vec<Value> = match &view.version().rules {
-        Rules::BuiltIn(resource) => kinds::table::row(resource.group, resource.kind, &value, now),
+        Rules::BuiltIn(resource) => {
+            kinds::table::row(resource.group, resource.kind, &value, now)
+        }
         Rules::Custom(custom) => {
             let name = Value::from(&*object.key.name);
             let rest = custom.columns.iter().map(|column| column.cell(&value, now));
@@ -270,8 +273,7 @@ mod tests {
         let names = |columns: Value| -> Vec<String> {
             PrinterColumn::parse_all(&columns).into_iter().map(|column| column.name).collect()
         };
-        let column =
-            |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
+        let column = |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
         let columns = json!([column("A", ".a"), column("B", "b["), column("C", ".c")]);
         assert_eq!(names(columns), ["A"]);
         assert_eq!(names(Value::Null), ["Age"]);

@@ -57,3 +57,8 @@ pub fn row_conditions(group: &str, kind: &str, object: &Value) -> Vec<Value> {
     let reason = &object["status"]["phase"];
     vec![json!({ "type": "Completed", "status": "True", "reason": reason, "message": message })]
 }
+
+/// How long ago a moment was, as tables show ages.
+pub fn age(then: Timestamp, now: Timestamp) -> String {
+    age::between(then, now)
+}
