@@ -4,6 +4,9 @@
 //! wants to be asked again. The parts are asked one after the other, in a fixed order, until
 //! nobody changes anything; then the clock moves on.
 
+mod selection;
+pub mod workloads;
+
 use std::fmt;
 
 use jiff::Timestamp;
