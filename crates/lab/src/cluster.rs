@@ -11,6 +11,7 @@ pub mod scheduler;
 mod selection;
 mod storage;
 mod times;
+pub mod volumes;
 
 use std::{fmt, sync::Arc};
 
