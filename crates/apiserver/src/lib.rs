@@ -4,18 +4,43 @@
 //! on the requests, their order, the clock and the seed it was given, so a run can be repeated to
 //! the byte. Around it: HTTP for everybody else, and [`Caller`] for those in the same process.
 
+mod answer;
+mod body;
 mod caller;
+mod custom;
+mod decode;
+mod delete;
+mod discovery;
+mod ids;
+mod json;
+mod negotiate;
 mod object;
+mod openapi;
 mod operation;
+mod options;
+mod page;
+mod read;
+mod record;
+mod registry;
+mod review;
+mod route;
 mod server;
 mod status;
 mod store;
+mod subresource;
+mod table;
+mod view;
+mod watch;
+mod write;
 
+pub use answer::refusal;
+pub use body::Body;
 pub use caller::Caller;
 pub use object::{Change, ChangeKind, Key, Object, Resource};
 pub use operation::{
     Action, DeleteOptions, FieldValidation, Operation, Outcome, PatchKind, Propagation,
 };
+pub use record::{Call, Recorder};
 pub use server::Server;
 pub use status::{Cause, Details, Status};
 pub use store::Feed;

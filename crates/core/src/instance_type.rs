@@ -192,6 +192,51 @@ impl Catalog {
     pub fn types(&self, pool: &str) -> &[Arc<InstanceType>] {
         self.by_pool.get(pool).map_or(&[], |types| types)
     }
+
+    /// The catalogs of several providers as one.
+    ///
+    /// A label that one provider fills in is then known everywhere, so a claim of any pool may
+    /// leave it open. Types of the others are therefore told not to have it: a pod that asks for it
+    /// must not end up on a machine that never gets it.
+    pub fn merged(parts: &[Self]) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.well_known = all.well_known.and(&part.well_known);
+            if all.reservation_id_label.is_none() {
+                all.reservation_id_label.clone_from(&part.reservation_id_label);
+            }
+        }
+        for part in parts {
+            let foreign: Vec<&str> =
+                all.well_known.iter().filter(|key| !part.well_known.contains(key)).collect();
+            // Pools that shared their types still do.
+            let mut without_foreign = BTreeMap::new();
+            for (pool, types) in &part.by_pool {
+                let types = without_foreign
+                    .entry(types.as_ptr())
+                    .or_insert_with(|| without(types, &foreign));
+                all.by_pool.insert(pool.clone(), Arc::clone(types));
+            }
+        }
+        all
+    }
+}
+
+/// The same types, which do not have the labels `keys` unless they say so themselves.
+fn without(types: &Arc<[Arc<InstanceType>]>, keys: &[&str]) -> Arc<[Arc<InstanceType>]> {
+    if keys.is_empty() {
+        return Arc::clone(types);
+    }
+    let deny = |instance_type: &Arc<InstanceType>| {
+        let mut instance_type = InstanceType::clone(instance_type);
+        for key in keys {
+            if instance_type.requirements.get(key).is_none() {
+                instance_type.requirements.set(key, Requirement::DOES_NOT_EXIST);
+            }
+        }
+        Arc::new(instance_type)
+    };
+    types.iter().map(deny).collect()
 }
 
 #[cfg(test)]
@@ -417,5 +462,32 @@ mod tests {
         let mut pinned = at_least(&[("family", 3)]);
         pinned.add("family", Requirement::one_of(["c4"]));
         assert_eq!(satisfies_min_values(&types, &pinned), Ok(1));
+    }
+
+    #[test]
+    fn what_one_provider_fills_in_the_types_of_another_do_not_have() {
+        let part = |pools: &[&str], name: &str, key: &str| {
+            let types: Arc<[_]> = Arc::from([Arc::new(InstanceType {
+                name: name.to_owned(),
+                requirements: specs(&[(key, Operator::In, &["x"])]),
+                ..InstanceType::default()
+            })]);
+            let by_pool = pools.iter().map(|&pool| (pool.to_owned(), Arc::clone(&types))).collect();
+            let well_known = WellKnown::with([key.to_owned()]).restricting([format!("{name}.io")]);
+            Catalog { by_pool, well_known, reservation_id_label: Some(format!("{name}.io/id")) }
+        };
+        let [a, b] = [part(&["p", "q"], "a", "a.io/size"), part(&["r"], "b", "b.io/size")];
+
+        let alone = Catalog::merged(std::slice::from_ref(&a));
+        assert!(Arc::ptr_eq(&alone.by_pool["p"], &a.by_pool["p"]));
+        assert_eq!(alone.well_known, a.well_known);
+
+        let both = Catalog::merged(&[a, b]);
+        let labels = |pool: &str| both.types(pool)[0].requirements.to_string();
+        assert_eq!(labels("p"), "a.io/size In [x], b.io/size DoesNotExist");
+        assert_eq!(labels("r"), "a.io/size DoesNotExist, b.io/size In [x]");
+        assert!(Arc::ptr_eq(&both.by_pool["p"], &both.by_pool["q"]));
+        assert!(both.well_known.contains("b.io/size") && both.well_known.is_restricted("a.io/z"));
+        assert_eq!(both.reservation_id_label.as_deref(), Some("a.io/id"));
     }
 }

@@ -135,6 +135,13 @@ impl WellKnown {
         self
     }
 
+    /// The keys and domains of both.
+    pub fn and(mut self, other: &Self) -> Self {
+        self.keys.extend(other.keys.iter().cloned());
+        self.restricted_domains.extend(other.restricted_domains.iter().cloned());
+        self
+    }
+
     /// Whether `key` is one of them.
     pub fn contains(&self, key: &str) -> bool {
         self.keys.contains(key)

@@ -13,6 +13,7 @@ pub mod label;
 pub mod plan;
 pub mod pod;
 pub mod pool;
+pub mod price;
 pub mod quantity;
 pub mod reason;
 pub mod requirement;

@@ -15,6 +15,7 @@ mod instance_type;
 mod node;
 mod pod;
 mod pool;
+pub mod rng;
 
 use std::{collections::BTreeSet, sync::Arc};
 

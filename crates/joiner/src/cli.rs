@@ -78,7 +78,8 @@ pub(crate) struct InputArgs {
     /// What `kubectl get … -o yaml` printed: files, folders, or - for stdin
     #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// The machines that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses
+    /// The machines that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses and
+    /// those that VsphereNodeClasses list
     #[arg(long, value_name = "FILE")]
     pub(crate) instance_types: Option<PathBuf>,
 }

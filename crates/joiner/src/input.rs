@@ -1,15 +1,14 @@
 //! From files to a snapshot.
 
-use std::{fs, io, path::Path};
+use std::io;
 
 use jiff::Timestamp;
-use joiner_api::node_pool::NodePool;
 use joiner_core::{instance_type::Catalog, snapshot::Snapshot};
-use joiner_kwok::catalog_file::{self, CatalogFile};
 use joiner_operator::{files, index, objects::Objects};
 use joiner_plan::overlay::{self, Verdict};
 
 use crate::{
+    catalog::Machines,
     cli::InputArgs,
     errors::{Failure, chain},
     output,
@@ -51,14 +50,17 @@ pub(crate) fn snapshot(
     args: &InputArgs,
     settings: &Settings,
 ) -> Result<Snapshot, Failure> {
-    let mut catalog = catalog(args, settings, &objects.node_pools)?;
-    if settings.node_overlay {
-        catalog = overlaid(objects, &catalog);
-    }
-    let indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
-    for note in &indexed.notes {
+    let machines = Machines::find(objects, args, settings)?;
+    let catalog = if settings.node_overlay {
+        overlaid(objects, &machines.catalog)
+    } else {
+        machines.catalog.clone()
+    };
+    let mut indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
+    for note in machines.notes.iter().chain(&indexed.notes) {
         output::talk(&format!("joiner: {note}"));
     }
+    machines.close_pools(&mut indexed.snapshot);
     Ok(indexed.snapshot)
 }
 
@@ -72,49 +74,4 @@ fn overlaid(objects: &Objects, catalog: &Catalog) -> Catalog {
         }
     }
     evaluated.catalog
-}
-
-/// The machines that each pool can have.
-fn catalog(args: &InputArgs, settings: &Settings, pools: &[NodePool]) -> Result<Catalog, Failure> {
-    let names = pools.iter().map(name);
-    if let Some(path) = &args.instance_types {
-        return Ok(catalog_file("--instance-types", path)?.catalog(names));
-    }
-    let unknown: Vec<String> = pools.iter().filter_map(without_types).collect();
-    if !unknown.is_empty() {
-        return Err(Failure::BadInput(unknown));
-    }
-    match &settings.kwok_instance_types {
-        Some(path) => Ok(catalog_file("--instance-types-file-path", path)?.catalog(names)),
-        None => Ok(joiner_kwok::catalog(names)),
-    }
-}
-
-fn name(pool: &NodePool) -> &str {
-    pool.metadata.name.as_deref().unwrap_or_default()
-}
-
-/// What to say of a pool whose machines nobody knows.
-fn without_types(pool: &NodePool) -> Option<String> {
-    let class = pool.spec.template.spec.node_class_ref.clone().unwrap_or_default();
-    let is_kwok =
-        class.group == joiner_kwok::NODE_CLASS_GROUP && class.kind == joiner_kwok::NODE_CLASS_KIND;
-    (!is_kwok).then(|| {
-        format!(
-            "NodePool {:?}: spec.template.spec.nodeClassRef is {} {:?} of group {:?}, whose machines \
-             are not known here: list them in a file and give it with --instance-types",
-            name(pool),
-            class.kind,
-            class.name,
-            class.group
-        )
-    })
-}
-
-fn catalog_file(flag: &str, path: &Path) -> Result<CatalogFile, Failure> {
-    let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::bad_input(format!("{flag}: {name} cannot be read; check the path: {error}"))
-    })?;
-    catalog_file::parse(&text, &name).map_err(|error| Failure::bad_input(chain(&error)))
 }

@@ -6,7 +6,10 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
-use joiner_core::settings::{MinValuesPolicy, PlanSettings, PreferencePolicy};
+use joiner_core::{
+    price::UnitPrices,
+    settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
+};
 use joiner_operator::index::{IndexSettings, Pending, spread::SchedulerConfig};
 
 use crate::errors::Failure;
@@ -46,21 +49,28 @@ pub(crate) struct RawSettings {
     /// Accepted for Karpenter's sake: the planner needs one core only
     #[arg(long, env, value_name = "MILLICORES", default_value = "1000", hide_env_values = true)]
     cpu_requests: String,
-    /// Share of a VM's memory that its guest does not see; KWOK's machines have none
+    /// Share of a VM's memory that its guest does not see; vSphere's 0.075, KWOK's machines have none
     #[arg(long, env, value_name = "SHARE", hide_env_values = true)]
     vm_memory_overhead_percent: Option<String>,
+    /// The same for vSphere alone
+    #[arg(long, env, value_name = "SHARE", hide_env_values = true)]
+    vsphere_vm_memory_overhead_percent: Option<String>,
     /// Price of a vCPU hour where a cloud has no prices of its own; KWOK has
     #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
-    price_per_vcpu: Option<String>,
+    #[arg(default_value_t = UnitPrices::default().per_vcpu.to_string())]
+    price_per_vcpu: String,
     /// Price of an hour of 10^9 bytes of memory, likewise
     #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
-    price_per_gb: Option<String>,
+    #[arg(default_value_t = UnitPrices::default().per_gb.to_string())]
+    price_per_gb: String,
     /// Price of a GPU hour, likewise
     #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
-    price_per_gpu: Option<String>,
+    #[arg(default_value_t = UnitPrices::default().per_gpu.to_string())]
+    price_per_gpu: String,
     /// Price of a VM hour whatever its size, likewise
     #[arg(long, env, value_name = "PRICE", hide_env_values = true)]
-    price_per_vm: Option<String>,
+    #[arg(default_value_t = UnitPrices::default().per_vm.to_string())]
+    price_per_vm: String,
 }
 
 /// Karpenter's gates and their defaults.
@@ -78,6 +88,8 @@ pub(crate) struct Settings {
     pub(crate) node_overlay: bool,
     /// Instance types of KWOK's pools, if not the built-in ones.
     pub(crate) kwok_instance_types: Option<PathBuf>,
+    /// What vSphere's machines cost and hide.
+    pub(crate) vsphere: joiner_vsphere::Settings,
 }
 
 impl Settings {
@@ -89,6 +101,7 @@ impl Settings {
             plan,
             node_overlay: false,
             kwok_instance_types: None,
+            vsphere: joiner_vsphere::Settings::default(),
         }
     }
 }
@@ -129,19 +142,7 @@ impl TryFrom<&RawSettings> for Settings {
             scheduler_config: problems.scheduler_config(&raw.scheduler_config),
         };
         problems.number::<i64>("cpu-requests", Some(&raw.cpu_requests), |_| true);
-        problems.number(
-            "vm-memory-overhead-percent",
-            raw.vm_memory_overhead_percent.as_ref(),
-            |n| (0.0..1.0).contains(n),
-        );
-        for (name, price) in [
-            ("price-per-vcpu", &raw.price_per_vcpu),
-            ("price-per-gb", &raw.price_per_gb),
-            ("price-per-gpu", &raw.price_per_gpu),
-            ("price-per-vm", &raw.price_per_vm),
-        ] {
-            problems.number(name, price.as_ref(), |price: &f64| price.is_finite() && *price >= 0.0);
-        }
+        let vsphere = problems.vsphere(raw);
         if !problems.0.is_empty() {
             return Err(Failure::BadInput(problems.0));
         }
@@ -154,6 +155,7 @@ impl TryFrom<&RawSettings> for Settings {
                 .as_deref()
                 .filter(|path| !path.is_empty())
                 .map(PathBuf::from),
+            vsphere,
         })
     }
 }
@@ -227,23 +229,55 @@ impl Problems {
         })
     }
 
-    /// A number that is accepted, but that no part of planning on files reads.
+    /// What vSphere's machines cost and hide: its own setting first, then the one for all clouds.
+    fn vsphere(&mut self, raw: &RawSettings) -> joiner_vsphere::Settings {
+        let default = joiner_vsphere::Settings::default();
+        let share = |share: &f64| (0.0..1.0).contains(share);
+        let of_all = raw.vm_memory_overhead_percent.as_ref();
+        let of_all = self.number("vm-memory-overhead-percent", of_all, share);
+        let own = raw.vsphere_vm_memory_overhead_percent.as_ref();
+        let own = self.number("vsphere-vm-memory-overhead-percent", own, share);
+        joiner_vsphere::Settings {
+            memory_overhead: own.or(of_all).unwrap_or(default.memory_overhead),
+            prices: self.prices(raw),
+        }
+    }
+
+    fn prices(&mut self, raw: &RawSettings) -> UnitPrices {
+        let default = UnitPrices::default();
+        let mut price = |name, text, default| {
+            let price =
+                self.number(name, Some(text), |price: &f64| price.is_finite() && *price >= 0.0);
+            price.unwrap_or(default)
+        };
+        UnitPrices {
+            per_vcpu: price("price-per-vcpu", &raw.price_per_vcpu, default.per_vcpu),
+            per_gb: price("price-per-gb", &raw.price_per_gb, default.per_gb),
+            per_gpu: price("price-per-gpu", &raw.price_per_gpu, default.per_gpu),
+            per_vm: price("price-per-vm", &raw.price_per_vm, default.per_vm),
+        }
+    }
+
+    /// A number, if one is given. An empty variable counts as not set.
     fn number<T: std::str::FromStr>(
         &mut self,
         setting: &str,
         value: Option<&String>,
         allowed: impl Fn(&T) -> bool,
-    ) {
-        if let Some(value) = value.filter(|value| !value.is_empty())
-            && !value.parse().is_ok_and(|number| allowed(&number))
-        {
+    ) -> Option<T> {
+        let value = value.filter(|value| !value.is_empty())?;
+        let number = value.parse().ok().filter(allowed);
+        if number.is_none() {
             let remedy = match setting {
                 "cpu-requests" => "use a whole number of millicores",
-                "vm-memory-overhead-percent" => "use a share from 0 to below 1, such as 0.075",
+                _ if setting.ends_with("-percent") => {
+                    "use a share from 0 to below 1, such as 0.075"
+                }
                 _ => "use a price, 0 or more",
             };
             self.add(setting, value, remedy);
         }
+        number
     }
 }
 
@@ -279,6 +313,7 @@ mod tests {
         assert_eq!(settings.index.pending, Pending::Unbound);
         let gates = [settings.node_overlay, settings.index.capacity_buffer];
         assert_eq!((gates, settings.index.static_capacity), ([false; 2], false));
+        assert_eq!(settings.vsphere, joiner_vsphere::Settings::default());
     }
 
     #[test]
@@ -292,6 +327,8 @@ mod tests {
             "--reserved-fallback",
             "--cpu-requests=5000",
             "--price-per-vcpu=0.03",
+            "--price-per-vm=0.5",
+            "--price-per-gpu=",
         ])
         .unwrap();
         assert_eq!(
@@ -307,6 +344,20 @@ mod tests {
         );
         assert!(settings.node_overlay && !settings.index.capacity_buffer);
         assert_eq!(settings.index.pending, Pending::Unschedulable);
+        assert_eq!(
+            settings.vsphere.prices,
+            UnitPrices { per_vcpu: 0.03, per_vm: 0.5, ..UnitPrices::default() }
+        );
+    }
+
+    #[test]
+    fn a_clouds_own_share_of_hidden_memory_beats_the_one_for_all() {
+        let share = |flags: &[&str]| settings(flags).unwrap().vsphere.memory_overhead.to_string();
+        let of_all = "--vm-memory-overhead-percent=0.1";
+        assert_eq!(share(&[]), "0.075");
+        assert_eq!(share(&[of_all]), "0.1");
+        assert_eq!(share(&[of_all, "--vsphere-vm-memory-overhead-percent=0"]), "0");
+        assert_eq!(share(&[of_all, "--vsphere-vm-memory-overhead-percent="]), "0.1");
     }
 
     #[test]

@@ -11,7 +11,8 @@ pub mod named;
 pub mod oracle;
 pub mod ours;
 pub mod report;
-pub mod rng;
 pub mod scenario;
 pub mod shrink;
 pub mod trial;
+
+pub use joiner_core::testing::rng;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::text;
+
 /// One thing that is wrong with one field of an object.
 ///
 /// Printed as the API server prints it in `Status.message`; [`FieldError::body`] is what a cause in
@@ -122,13 +124,36 @@ impl FieldError {
         value: impl Into<Value>,
         supported: &[&str],
     ) -> Self {
-        let quoted: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
+        let quoted: Vec<String> = supported.iter().map(|value| text::quote(value)).collect();
         let detail = if quoted.is_empty() {
             String::new()
         } else {
             format!("supported values: {}", quoted.join(", "))
         };
         Self::new(ErrorKind::NotSupported, field, Some(value.into()), detail)
+    }
+
+    /// A string is longer than `limit` bytes.
+    pub fn too_long(field: impl Into<String>, limit: u64) -> Self {
+        let bytes = if limit == 1 { "byte" } else { "bytes" };
+        let detail = format!("may not be more than {limit} {bytes}");
+        Self::new(ErrorKind::TooLong, field, None, detail)
+    }
+
+    /// A list or an object has `actual` entries where only `limit` are allowed.
+    pub fn too_many(field: impl Into<String>, actual: usize, limit: u64) -> Self {
+        let items = if limit == 1 { "item" } else { "items" };
+        let detail = format!("must have at most {limit} {items}");
+        Self::new(ErrorKind::TooMany, field, Some(Value::from(actual)), detail)
+    }
+
+    /// A value has the wrong JSON type or format.
+    pub fn type_invalid(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self::new(ErrorKind::TypeInvalid, field, Some(value.into()), detail)
     }
 
     /// The error without the path of the field: the message of a cause.
@@ -138,7 +163,7 @@ impl FieldError {
             && let Some(value) = &self.value
         {
             body.push_str(": ");
-            body.push_str(&value.to_string());
+            body.push_str(&text::shown(value));
         }
         if !self.detail.is_empty() {
             body.push_str(": ");

@@ -5,7 +5,13 @@
 //! those that a CustomResourceDefinition adds. Everything here is a pure function of JSON values.
 
 mod error;
+pub mod meta;
+pub mod names;
+mod parse;
+mod publish;
 mod schema;
+pub mod selector;
+mod text;
 
 pub use error::{ErrorKind, FieldError};
 pub use schema::{Additional, ListType, Patch, Rule, Schema, Type};

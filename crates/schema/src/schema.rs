@@ -15,6 +15,12 @@ pub struct Schema {
     pub name: Option<Arc<str>>,
     /// What the field is for, for readers of `kubectl explain`.
     pub description: Option<Arc<str>>,
+    /// A short name for readers.
+    pub title: Option<String>,
+    /// A value for readers to look at.
+    pub example: Option<Value>,
+    /// Where to read more (`externalDocs`), as it was given.
+    pub external_docs: Option<Value>,
     /// The JSON type; none means any (only with `int_or_string` or `preserve_unknown_fields`).
     pub kind: Option<Type>,
     /// Whether `null` is a value of its own rather than "not given".
@@ -41,6 +47,8 @@ pub struct Schema {
     pub list_map_keys: Vec<String>,
     /// `x-kubernetes-map-type: atomic`: the object is owned and replaced as a whole.
     pub atomic_map: bool,
+    /// `x-kubernetes-map-type: granular`, said explicitly; it is also what holds without a word.
+    pub granular_map: bool,
     /// How a strategic merge patch treats the field.
     pub patch: Option<Patch>,
     /// `format`, such as `int32` or `date-time`.
@@ -102,6 +110,27 @@ pub enum Type {
     Boolean,
 }
 
+impl Type {
+    /// The word OpenAPI has for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+        }
+    }
+
+    /// The type of that word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Object, Self::Array, Self::String, Self::Integer, Self::Number, Self::Boolean]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+    }
+}
+
 /// What `additionalProperties` says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Additional {
@@ -120,6 +149,17 @@ pub enum ListType {
     Set,
     /// By the fields in `list_map_keys`.
     Map,
+}
+
+impl ListType {
+    /// The word `x-kubernetes-list-type` has for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Atomic => "atomic",
+            Self::Set => "set",
+            Self::Map => "map",
+        }
+    }
 }
 
 /// How a strategic merge patch treats a field (`x-kubernetes-patch-strategy` and `-merge-key`).
@@ -148,4 +188,24 @@ pub struct Rule {
     pub field_path: Option<String>,
     /// Whether a rule about `oldSelf` also runs when there was no old value.
     pub optional_old_self: bool,
+}
+
+impl Schema {
+    /// The shape of the values of a map, if the schema describes one.
+    pub fn additional_schema(&self) -> Option<&Arc<Schema>> {
+        match &self.additional {
+            Some(Additional::Schema(schema)) => Some(schema),
+            _ => None,
+        }
+    }
+
+    /// Whether entries beyond `properties` are accepted by `additionalProperties`.
+    pub(crate) fn has_additional(&self) -> bool {
+        self.additional.is_some()
+    }
+
+    /// The word for the type, empty when there is none.
+    pub(crate) fn kind_word(&self) -> &'static str {
+        self.kind.map_or("", Type::as_str)
+    }
 }

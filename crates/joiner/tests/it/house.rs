@@ -85,6 +85,15 @@ fn the_checker_shares_nothing_with_the_planner() {
 }
 
 #[test]
+fn clouds_know_nothing_of_each_other() {
+    let packages = Packages::read();
+    let clouds = ["joiner-kwok", "joiner-vsphere"];
+    for (cloud, other) in clouds.iter().flat_map(|a| clouds.map(|b| (*a, b))) {
+        assert!(!packages.closure(cloud).contains(other), "{cloud} is built from {other}");
+    }
+}
+
+#[test]
 fn dependencies_have_licences_that_suit() {
     const SUIT: [&str; 9] = [
         "Apache-2.0",

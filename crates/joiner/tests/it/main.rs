@@ -6,6 +6,7 @@ mod commands;
 mod explain;
 mod house;
 mod plan;
+mod vsphere;
 
 use std::{
     fmt::{self, Display, Formatter},

@@ -1,0 +1,369 @@
+//! Parts of objects with endpoints of their own: scale, eviction, binding, tokens.
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use jiff::SignedDuration;
+use joiner_kinds as kinds;
+use joiner_schema::selector::LabelSelector;
+use serde_json::{Value, json};
+
+use crate::{
+    Resource, Status,
+    custom::{at, set_at},
+    object::Key,
+    operation::{DeleteOptions, Outcome, PatchKind, Propagation},
+    registry::Rules,
+    server::State,
+    status::Cause,
+    write::{Request, metadata_of, request_value, seconds, text},
+};
+
+/// How long a caller should wait before it tries an eviction again that a budget refused.
+const EVICTION_RETRY_SECONDS: u32 = 0;
+
+/// How many pods a budget remembers as evicted but not gone yet.
+const DISRUPTED_PODS_MAX: usize = 2000;
+
+impl State {
+    /// The scale of an object.
+    pub(crate) fn scale(&self, request: &Request<'_>) -> Result<Value, Status> {
+        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        scale_of(request, &request_value(request, &live))
+    }
+
+    /// Sets the scale of an object.
+    pub(crate) fn set_scale(
+        &mut self,
+        request: &Request<'_>,
+        change: impl FnOnce(&Value) -> Result<Value, Status>,
+    ) -> Result<Outcome, Status> {
+        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let mut object = request_value(request, &live);
+        let scale = change(&scale_of(request, &object)?)?;
+        let version = text(&scale, "/metadata/resourceVersion");
+        if !version.is_empty() && version != live.version.to_string() {
+            let resource = &request.kind.resource;
+            return Err(Status::modified(&resource.group, &resource.plural, &request.key.name));
+        }
+        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        if replicas < 0 {
+            let error = joiner_schema::FieldError::invalid(
+                "spec.replicas",
+                replicas,
+                "must be greater than or equal to 0",
+            );
+            return Err(Status::invalid("autoscaling", "Scale", &request.key.name, &[error]));
+        }
+        match &request.version.rules {
+            Rules::BuiltIn(_) => object["spec"]["replicas"] = replicas.into(),
+            Rules::Custom(custom) => {
+                let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
+                set_at(&mut object, &paths.spec_replicas, replicas.into());
+            }
+        }
+        let main = Request { subresource: None, ..*request };
+        let outcome = self.update(&main, object, Vec::new())?;
+        let scaled = outcome.object.as_ref().map(|object| request_value(request, object));
+        let answer = scaled.map(|object| scale_of(request, &object)).transpose()?;
+        Ok(Outcome { answer, ..outcome })
+    }
+
+    /// Patches the scale of an object.
+    pub(crate) fn patch_scale(
+        &mut self,
+        request: &Request<'_>,
+        kind: PatchKind,
+        patch: &Value,
+    ) -> Result<Outcome, Status> {
+        self.set_scale(request, |scale| {
+            let patched = match kind {
+                PatchKind::Json => {
+                    joiner_patch::json_patch(scale, patch).map(|patched| patched.document)
+                }
+                _ => joiner_patch::merge_patch(scale, patch),
+            };
+            patched.map_err(|error| Status::plain(error.code, error.reason, error.message))
+        })
+    }
+
+    /// Evicts a pod if its budgets allow it.
+    pub(crate) fn evict(
+        &mut self,
+        request: &Request<'_>,
+        eviction: &Value,
+    ) -> Result<Outcome, Status> {
+        let given = text(eviction, "/metadata/name");
+        if !given.is_empty() && given != &*request.key.name {
+            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+        }
+        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let mut pod = request_value(request, &live);
+        let options = &eviction["deleteOptions"];
+        let dry_run = request.dry_run || options["dryRun"].as_array().is_some_and(|d| !d.is_empty());
+        let request = Request { subresource: None, dry_run, ..*request };
+        let ignores_budgets = live.deleting
+            || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
+        if !ignores_budgets {
+            self.take_from_budget(&request, &pod)?;
+        }
+        if !request.dry_run && !live.deleting {
+            mark_disrupted(&mut pod, &request.time());
+            self.put(&request, pod)?;
+        }
+        let delete = DeleteOptions {
+            grace_period_seconds: options["gracePeriodSeconds"].as_i64(),
+            uid: options["preconditions"]["uid"].as_str().map(Into::into),
+            resource_version: None,
+            propagation: match options["propagationPolicy"].as_str() {
+                Some("Foreground") => Some(Propagation::Foreground),
+                Some("Orphan") => Some(Propagation::Orphan),
+                Some("Background") => Some(Propagation::Background),
+                _ => None,
+            },
+        };
+        let outcome = self.delete(&request, &delete)?;
+        let answer = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+        });
+        Ok(Outcome { answer: Some(answer), created: true, ..outcome })
+    }
+
+    /// Counts an eviction against the pod's budget, or refuses it.
+    fn take_from_budget(&mut self, request: &Request<'_>, pod: &Value) -> Result<(), Status> {
+        let budgets = Resource::new("policy", "poddisruptionbudgets");
+        let namespace = &request.key.namespace;
+        let mut matching: Vec<Value> = Vec::new();
+        if let Some(table) = self.store.table(&budgets) {
+            for budget in table.range(Some(namespace), None) {
+                let value = budget.value();
+                let selector = LabelSelector::from_json(value.pointer("/spec/selector"));
+                let labels = pod.pointer("/metadata/labels");
+                if selector.is_ok_and(|selector| selector.matches_json(labels)) {
+                    matching.push(value);
+                }
+            }
+        }
+        let mut budget = match matching.len() {
+            0 => return Ok(()),
+            1 => matching.remove(0),
+            _ => {
+                return Err(Status::internal(
+                    "This pod has more than one PodDisruptionBudget, which the eviction \
+                     subresource does not support.",
+                ));
+            }
+        };
+        if unhealthy_pod_may_go(&budget, pod) {
+            return Ok(());
+        }
+        spend(&mut budget, request)?;
+        if request.dry_run {
+            return Ok(());
+        }
+        let name = text(&budget, "/metadata/name").to_owned();
+        let kind = self
+            .registry
+            .get(&budgets)
+            .cloned()
+            .ok_or_else(|| Status::internal("budgets are not served"))?;
+        let key = Key::new(namespace, &name);
+        let write = Request {
+            kind: &kind,
+            version: kind.stored(),
+            key: &key,
+            subresource: Some("status"),
+            ..*request
+        };
+        self.update(&write, budget, Vec::new())?;
+        Ok(())
+    }
+
+    /// Binds a pod to a node.
+    pub(crate) fn bind(
+        &mut self,
+        request: &Request<'_>,
+        binding: &Value,
+    ) -> Result<Outcome, Status> {
+        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let mut pod = request_value(request, &live);
+        let target = text(binding, "/target/name");
+        if target.is_empty() {
+            let error = joiner_schema::FieldError::required("target.name", "");
+            return Err(Status::invalid("", "Binding", &request.key.name, &[error]));
+        }
+        let uid = text(binding, "/metadata/uid");
+        if !uid.is_empty() && uid != &*live.uid {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                live.uid
+            );
+            return Err(Status::conflict("", "pods/binding", &request.key.name, &why));
+        }
+        let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
+        let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
+        let world = self.world(request.now);
+        kinds::bind(&mut pod, binding, &labels.unwrap_or_default(), &world)
+            .map_err(|why| Status::conflict("", "pods/binding", &request.key.name, &why))?;
+        let stored = if request.dry_run { live } else { self.put(request, pod)? };
+        let answer = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
+        });
+        Ok(Outcome { object: Some(stored), answer: Some(answer), created: true, ..Outcome::default() })
+    }
+
+    /// Makes a token for a service account. It opens nothing: the laboratory asks nobody for one.
+    pub(crate) fn token(
+        &mut self,
+        request: &Request<'_>,
+        mut review: Value,
+    ) -> Result<Outcome, Status> {
+        self.live(request).ok_or_else(|| request.not_found())?;
+        let lives = review["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
+        if lives < 600 {
+            let error = joiner_schema::FieldError::invalid(
+                "spec.expirationSeconds",
+                lives,
+                "may not specify a duration less than 10 minutes",
+            );
+            let name = &request.key.name;
+            return Err(Status::invalid("authentication.k8s.io", "TokenRequest", name, &[error]));
+        }
+        let ends = seconds(request.now)
+            .saturating_add(SignedDuration::from_secs(lives))
+            .unwrap_or(request.now);
+        let subject =
+            format!("system:serviceaccount:{}:{}", request.key.namespace, request.key.name);
+        let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+        let token = format!(
+            "{}.{}.{}",
+            part(json!({"alg": "none", "typ": "JWT"})),
+            part(json!({
+                "sub": subject,
+                "iat": request.now.as_second(),
+                "exp": ends.as_second(),
+                "aud": review["spec"]["audiences"],
+                "jti": self.ids.uid(),
+            })),
+            URL_SAFE_NO_PAD.encode("laboratory"),
+        );
+        review["apiVersion"] = "authentication.k8s.io/v1".into();
+        review["kind"] = "TokenRequest".into();
+        review["spec"]["expirationSeconds"] = lives.into();
+        metadata_of(&mut review).insert("name".into(), Value::from(&*request.key.name));
+        metadata_of(&mut review).insert("namespace".into(), Value::from(&*request.key.namespace));
+        metadata_of(&mut review).insert("creationTimestamp".into(), request.time().into());
+        review["status"] = json!({"token": token, "expirationTimestamp": ends.to_string()});
+        Ok(Outcome { answer: Some(review), created: true, ..Outcome::default() })
+    }
+}
+
+/// The scale of an object.
+fn scale_of(request: &Request<'_>, object: &Value) -> Result<Value, Status> {
+    let custom = match &request.version.rules {
+        Rules::BuiltIn(resource) => {
+            return kinds::scale(resource, object).ok_or_else(Status::no_such_resource);
+        }
+        Rules::Custom(custom) => custom,
+    };
+    let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
+    let Some(replicas) = at(object, &paths.spec_replicas).and_then(Value::as_i64) else {
+        return Err(Status::internal(format!(
+            "the spec replicas field {:?} does not exist",
+            paths.spec_replicas
+        )));
+    };
+    let mut status = json!({
+        "replicas": at(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0),
+    });
+    let selector = paths.label_selector.as_ref().and_then(|path| at(object, path)?.as_str());
+    if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+        status["selector"] = selector.into();
+    }
+    let mut metadata = json!({});
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object["metadata"].get(field) {
+            metadata[field] = value.clone();
+        }
+    }
+    Ok(json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": metadata,
+        "spec": {"replicas": replicas},
+        "status": status,
+    }))
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|c| c["type"] == "Ready" && c["status"] == "True")
+}
+
+/// A pod that is not ready anyway may go if the others are enough, or if the budget says so.
+fn unhealthy_pod_may_go(budget: &Value, pod: &Value) -> bool {
+    if is_ready(pod) {
+        return false;
+    }
+    if text(budget, "/spec/unhealthyPodEvictionPolicy") == "AlwaysAllow" {
+        return true;
+    }
+    let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
+    let (healthy, desired) = (number("currentHealthy"), number("desiredHealthy"));
+    desired > 0 && healthy >= desired
+}
+
+/// Takes one disruption from a budget.
+fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
+    let name = text(budget, "/metadata/name").to_owned();
+    let number = |budget: &Value, path: &str| budget.pointer(path).and_then(Value::as_i64).unwrap_or(0);
+    let refuse = |cause: String, retry: u32| {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let mut status = Status::too_many_requests(message, retry);
+        if let Some(details) = &mut status.details {
+            details.causes = vec![Cause {
+                reason: "DisruptionBudget".into(),
+                message: cause,
+                field: String::new(),
+            }];
+        }
+        Err(status)
+    };
+    if number(budget, "/status/observedGeneration") < number(budget, "/metadata/generation") {
+        let cause = format!("The disruption budget {name} is still being processed by the server.");
+        return refuse(cause, 10);
+    }
+    let allowed = number(budget, "/status/disruptionsAllowed");
+    let forbidden = |why: &str| Err(Status::forbidden("policy", "poddisruptionbudget", &name, why));
+    if allowed < 0 {
+        return forbidden("pdb disruptions allowed is negative");
+    }
+    let disrupted = budget["status"]["disruptedPods"].as_object().map_or(0, serde_json::Map::len);
+    if disrupted > DISRUPTED_PODS_MAX {
+        return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+    }
+    if allowed == 0 {
+        let cause = format!(
+            "The disruption budget {name} needs {} healthy pods and has {} currently",
+            number(budget, "/status/desiredHealthy"),
+            number(budget, "/status/currentHealthy"),
+        );
+        return refuse(cause, EVICTION_RETRY_SECONDS);
+    }
+    budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
+    budget["status"]["disruptedPods"][&*request.key.name] = request.time().into();
+    Ok(())
+}
+
+/// Tells in the pod's status that it was evicted.
+fn mark_disrupted(pod: &mut Value, moment: &str) {
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "lastTransitionTime": moment,
+        "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
+    });
+    if !pod["status"]["conditions"].is_array() {
+        pod["status"]["conditions"] = json!([]);
+    }
+    if let Some(conditions) = pod["status"]["conditions"].as_array_mut() {
+        conditions.retain(|known| known["type"] != "DisruptionTarget");
+        conditions.push(condition);
+    }
+}

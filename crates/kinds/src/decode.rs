@@ -1,0 +1,322 @@
+//! What decoding an object into Go's structs and encoding it again does to it.
+
+mod base64;
+mod convert;
+mod scalar;
+mod time;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Resource,
+    types::{Field, Held, Shape, Struct, types},
+};
+
+pub(crate) use base64::encode as encode_base64;
+pub(crate) use scalar::round_to_milli;
+
+/// What decoding noticed and did not refuse.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Paths of fields that no type has, such as `spec.containers[0].foo`; they have been dropped.
+    pub unknown: Vec<String>,
+}
+
+impl Decoded {
+    /// One warning per unknown field, as `fieldValidation=Warn` answers them.
+    pub fn warnings(&self) -> Vec<String> {
+        self.unknown.iter().map(|path| format!("unknown field {path:?}")).collect()
+    }
+
+    /// The refusal of unknown fields, as `fieldValidation=Strict` answers it.
+    pub fn strict(&self) -> Result<(), DecodeError> {
+        if self.unknown.is_empty() {
+            return Ok(());
+        }
+        Err(DecodeError(format!("strict decoding error: {}", self.warnings().join(", "))))
+    }
+}
+
+/// An object that cannot be decoded, in the words of Go's decoder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError(String);
+
+impl DecodeError {
+    /// The message of the Status with which a server refuses the object.
+    pub fn refusal(&self, resource: &Resource) -> String {
+        let Resource { kind, version, .. } = resource;
+        format!("{kind} in version {version:?} cannot be handled as a {kind}: {self}")
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+/// Gives the object the form in which it comes back from the store: unknown fields are dropped,
+/// empty values are dropped or filled in as the struct has it, amounts and times are written
+/// Kubernetes' way. An object of the wrong types is refused.
+pub fn normalize(resource: &Resource, object: &mut Value) -> Result<Decoded, DecodeError> {
+    normalize_type(&resource.type_name, object)
+}
+
+/// The same for a type that is no resource, by its short name such as `autoscaling.v1.Scale`.
+pub fn normalize_type(type_name: &str, object: &mut Value) -> Result<Decoded, DecodeError> {
+    let Some(of) = types().named(type_name) else { return Ok(Decoded::default()) };
+    let mut decoder = Decoder::default();
+    match object {
+        Value::Object(fields) => decoder.fields(of, fields, &Path::Root)?,
+        other => {
+            let found = found(other);
+            return Err(DecodeError(format!(
+                "json: cannot unmarshal {found} into Go value of type {}",
+                type_name.split_once('.').map_or(type_name, |(_, name)| name)
+            )));
+        }
+    }
+    if let Some(error) = decoder.wrong_type {
+        return Err(error);
+    }
+    convert::settle(type_name, object);
+    Ok(Decoded { unknown: decoder.unknown })
+}
+
+/// What Go writes for a struct that was never set.
+fn empty(of: &Struct) -> Value {
+    let kept = of.fields.iter().filter(|field| field.keep);
+    Value::Object(kept.map(|field| (field.name.to_owned(), empty_held(&field.held))).collect())
+}
+
+/// What Go writes for a field that was never set.
+pub(crate) fn empty_field(type_name: &str, field: &str) -> Option<Value> {
+    types().named(type_name)?.field(field).map(|field| empty_held(&field.held))
+}
+
+fn empty_held(held: &Held) -> Value {
+    if held.pointer {
+        return Value::Null;
+    }
+    match &held.shape {
+        Shape::Bool => false.into(),
+        Shape::Integer(_) | Shape::Float | Shape::IntOrString => 0.into(),
+        Shape::String => "".into(),
+        Shape::Quantity => "0".into(),
+        Shape::Struct(index) => empty(types().at(*index)),
+        Shape::Bytes
+        | Shape::Time
+        | Shape::MicroTime
+        | Shape::Any
+        | Shape::List(_)
+        | Shape::Map(..) => Value::Null,
+    }
+}
+
+/// Where in the object the decoder is.
+enum Path<'a> {
+    Root,
+    Field(&'a Path<'a>, &'static Struct, &'static Field),
+    Index(&'a Path<'a>, usize),
+    Key(&'a Path<'a>, &'a str),
+}
+
+impl Path<'_> {
+    /// As strict decoding writes it: `spec.containers[0]`.
+    fn full(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Field(Self::Root, _, field) => field.name.to_owned(),
+            Self::Field(parent, _, field) => format!("{}.{}", parent.full(), field.name),
+            Self::Index(parent, index) => format!("{}[{index}]", parent.full()),
+            Self::Key(parent, key) => format!("{}.{key}", parent.full()),
+        }
+    }
+
+    /// The struct that holds the field the decoder is in, and the names of the fields on the way:
+    /// what Go's errors know of the place.
+    fn go(&self) -> (Option<&'static Struct>, String) {
+        match self {
+            Self::Root => (None, String::new()),
+            Self::Index(parent, _) | Self::Key(parent, _) => parent.go(),
+            Self::Field(parent, owner, field) => {
+                let (_, mut path) = parent.go();
+                for part in field.inside.into_iter().chain([field.name]) {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(part);
+                }
+                (Some(owner), path)
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Decoder {
+    unknown: Vec<String>,
+    /// The first value of a wrong type. Go goes on decoding after it, and forgets it if a value
+    /// that decodes itself refuses its text later on.
+    wrong_type: Option<DecodeError>,
+}
+
+impl Decoder {
+    fn fields(
+        &mut self,
+        of: &'static Struct,
+        object: &mut Map<String, Value>,
+        path: &Path<'_>,
+    ) -> Result<(), DecodeError> {
+        let mut failure = None;
+        object.retain(|name, value| {
+            if failure.is_some() {
+                return true;
+            }
+            let Some(field) = of.field(name) else {
+                let parent = path.full();
+                let separator = if parent.is_empty() { "" } else { "." };
+                self.unknown.push(format!("{parent}{separator}{name}"));
+                return false;
+            };
+            if value.is_null() {
+                return false;
+            }
+            match self.value(&field.held, value, &Path::Field(path, of, field)) {
+                Ok(()) => field.keep || field.held.pointer || !is_empty(value),
+                Err(error) => {
+                    failure = Some(error);
+                    true
+                }
+            }
+        });
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        for field in of.fields.iter().filter(|field| field.keep) {
+            match object.get_mut(field.name) {
+                None => {
+                    object.insert(field.name.to_owned(), empty_held(&field.held));
+                }
+                // The store does not tell an empty list from none.
+                Some(value @ (Value::Array(_) | Value::Object(_)))
+                    if !field.held.pointer
+                        && matches!(field.held.shape, Shape::List(_) | Shape::Map(..))
+                        && is_empty(value) =>
+                {
+                    *value = Value::Null;
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn value(
+        &mut self,
+        held: &'static Held,
+        value: &mut Value,
+        path: &Path<'_>,
+    ) -> Result<(), DecodeError> {
+        match (&held.shape, &mut *value) {
+            (Shape::Struct(index), Value::Object(object)) => {
+                self.fields(types().at(*index), object, path)
+            }
+            (Shape::List(entry), Value::Array(entries)) => {
+                for (index, one) in entries.iter_mut().enumerate() {
+                    self.entry(entry, one, &Path::Index(path, index))?;
+                }
+                Ok(())
+            }
+            (Shape::Map(_, entry), Value::Object(entries)) => {
+                for (key, one) in entries.iter_mut() {
+                    self.entry(entry, one, &Path::Key(path, key))?;
+                }
+                Ok(())
+            }
+            (Shape::Bool, Value::Bool(_))
+            | (Shape::String, Value::String(_))
+            | (Shape::Float, Value::Number(_))
+            | (Shape::Any, _) => Ok(()),
+            (Shape::Integer(bits), Value::Number(number)) => {
+                if !scalar::fits(number, *bits) {
+                    self.wrong(path, &format!("number {number}"), &held.go_name());
+                }
+                Ok(())
+            }
+            (Shape::Bytes, Value::String(_) | Value::Array(_)) => scalar::bytes(value),
+            (Shape::Quantity, _) => scalar::quantity(value),
+            (Shape::IntOrString, _) => {
+                if let Some(found) = scalar::not_int_or_string(value) {
+                    return Err(wrong_type(path, &found, "int32"));
+                }
+                Ok(())
+            }
+            (Shape::Time, Value::String(text)) => time::seconds(text),
+            (Shape::MicroTime, Value::String(text)) => time::microseconds(text),
+            (Shape::Time | Shape::MicroTime, other) => {
+                Err(wrong_type(path, found(other), "string"))
+            }
+            (_, other) => {
+                self.wrong(path, found(other), &held.go_name());
+                Ok(())
+            }
+        }
+    }
+
+    /// An entry of a list or map; one that is null is the empty value of its type.
+    fn entry(
+        &mut self,
+        held: &'static Held,
+        value: &mut Value,
+        path: &Path<'_>,
+    ) -> Result<(), DecodeError> {
+        if value.is_null() {
+            *value = if matches!(held.shape, Shape::Bytes) { "".into() } else { empty_held(held) };
+            return Ok(());
+        }
+        self.value(held, value, path)
+    }
+
+    fn wrong(&mut self, path: &Path<'_>, found: &str, wanted: &str) {
+        if self.wrong_type.is_none() {
+            self.wrong_type = Some(wrong_type(path, found, wanted));
+        }
+    }
+}
+
+fn wrong_type(path: &Path<'_>, found: &str, wanted: &str) -> DecodeError {
+    let (owner, path) = path.go();
+    let owner = owner.map_or("", Struct::go_name);
+    DecodeError(format!(
+        "json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}"
+    ))
+}
+
+/// Go's word for the type of a JSON value.
+fn found(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Whether `omitempty` leaves the value out.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}

@@ -1,0 +1,153 @@
+//! The difference of two values as text, which errors about immutable parts carry.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// A unified diff of two values, each printed with one field or entry per line.
+pub(crate) fn unified(old: &Value, new: &Value) -> String {
+    unified_lines(&lines(old), &lines(new))
+}
+
+/// The lines of a value, indented by one space for each level.
+fn lines(value: &Value) -> Vec<String> {
+    let text = format!("{value:#}");
+    let narrower = |line: &str| {
+        let content = line.trim_start();
+        format!("{}{content}", " ".repeat((line.len() - content.len()) / 2))
+    };
+    text.lines().map(narrower).collect()
+}
+
+/// Lines around a change that are shown with it.
+const CONTEXT: usize = 3;
+
+/// A stretch of lines of both sides, and whether they are the same.
+#[derive(Clone, Debug)]
+struct Stretch {
+    same: bool,
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+fn unified_lines(old: &[String], new: &[String]) -> String {
+    let mut stretches = Vec::new();
+    compare(old, new, 0..old.len(), 0..new.len(), &mut stretches);
+    let mut text = String::new();
+    for hunk in hunks(&stretches) {
+        let first = hunk.first().expect("a hunk has a change");
+        let last = hunk.last().expect("a hunk has a change");
+        let old_lines = header(&(first.old.start..last.old.end));
+        let new_lines = header(&(first.new.start..last.new.end));
+        text.push_str(&format!("@@ -{old_lines} +{new_lines} @@\n"));
+        for stretch in hunk {
+            let (removed, added) = if stretch.same { (' ', None) } else { ('-', Some('+')) };
+            for line in &old[stretch.old.clone()] {
+                text.push_str(&format!("{removed}{line}\n"));
+            }
+            if let Some(added) = added {
+                for line in &new[stretch.new.clone()] {
+                    text.push_str(&format!("{added}{line}\n"));
+                }
+            }
+        }
+    }
+    text
+}
+
+fn header(lines: &Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        length => format!("{},{length}", lines.start + 1),
+    }
+}
+
+/// Splits both sides at their longest common stretch, and again what is before and after it.
+fn compare(
+    old: &[String],
+    new: &[String],
+    in_old: Range<usize>,
+    in_new: Range<usize>,
+    found: &mut Vec<Stretch>,
+) {
+    let (at_old, at_new, length) = longest_common(old, new, &in_old, &in_new);
+    if length == 0 {
+        if !in_old.is_empty() || !in_new.is_empty() {
+            found.push(Stretch { same: false, old: in_old, new: in_new });
+        }
+        return;
+    }
+    compare(old, new, in_old.start..at_old, in_new.start..at_new, found);
+    let same = Stretch { same: true, old: at_old..at_old + length, new: at_new..at_new + length };
+    match found.last_mut().filter(|last| last.same) {
+        Some(last) => (last.old.end, last.new.end) = (same.old.end, same.new.end),
+        None => found.push(same),
+    }
+    compare(old, new, at_old + length..in_old.end, at_new + length..in_new.end, found);
+}
+
+/// Where the longest common stretch starts on both sides, and how long it is: the first of them.
+fn longest_common(
+    old: &[String],
+    new: &[String],
+    in_old: &Range<usize>,
+    in_new: &Range<usize>,
+) -> (usize, usize, usize) {
+    let mut best = (in_old.start, in_new.start, 0);
+    let mut above = vec![0_usize; in_new.len() + 1];
+    for i in in_old.clone() {
+        let mut current = vec![0_usize; in_new.len() + 1];
+        for j in in_new.clone() {
+            if old[i] == new[j] {
+                let column = j - in_new.start;
+                let length = above[column] + 1;
+                current[column + 1] = length;
+                if length > best.2 {
+                    best = (i + 1 - length, j + 1 - length, length);
+                }
+            }
+        }
+        above = current;
+    }
+    best
+}
+
+/// Changes with the lines around them; changes that are near to each other share a hunk.
+fn hunks(stretches: &[Stretch]) -> Vec<Vec<Stretch>> {
+    let mut hunks: Vec<Vec<Stretch>> = Vec::new();
+    let mut open: Vec<Stretch> = Vec::new();
+    for (index, stretch) in stretches.iter().enumerate() {
+        if !stretch.same {
+            open.push(stretch.clone());
+            continue;
+        }
+        let length = stretch.old.len();
+        let (is_first, is_last) = (index == 0, index + 1 == stretches.len());
+        let head = Stretch {
+            same: true,
+            old: stretch.old.start..stretch.old.start + length.min(CONTEXT),
+            new: stretch.new.start..stretch.new.start + length.min(CONTEXT),
+        };
+        let tail = Stretch {
+            same: true,
+            old: stretch.old.end - length.min(CONTEXT)..stretch.old.end,
+            new: stretch.new.end - length.min(CONTEXT)..stretch.new.end,
+        };
+        if is_first {
+            open.push(tail);
+        } else if is_last {
+            open.push(head);
+        } else if length > 2 * CONTEXT {
+            open.push(head);
+            hunks.push(std::mem::take(&mut open));
+            open.push(tail);
+        } else {
+            open.push(stretch.clone());
+        }
+    }
+    if open.iter().any(|stretch| !stretch.same) {
+        hunks.push(open);
+    }
+    hunks
+}

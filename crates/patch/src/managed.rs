@@ -1,0 +1,314 @@
+//! `metadata.managedFields`: who owns which fields, and since when.
+
+use serde_json::{Map, Value, json};
+
+use crate::{fields::FieldSet, go};
+
+/// How a manager came to own fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Operation {
+    /// By server-side apply.
+    Apply,
+    /// By any other write.
+    Update,
+}
+
+impl Operation {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Apply => "Apply",
+            Self::Update => "Update",
+        }
+    }
+}
+
+/// One entry of `metadata.managedFields`.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) manager: String,
+    pub(crate) operation: Operation,
+    pub(crate) api_version: String,
+    pub(crate) subresource: String,
+    /// RFC 3339, in UTC and without fractions; empty if there is none.
+    pub(crate) time: String,
+    fields: Fields,
+}
+
+/// The fields of an entry. Most writes touch the fields of one or two managers, so entries are read
+/// only when they are needed.
+#[derive(Clone, Debug)]
+enum Fields {
+    /// As `fieldsV1` has it.
+    Written(Value),
+    Read(FieldSet),
+}
+
+impl Entry {
+    pub(crate) fn new(
+        manager: &str,
+        operation: Operation,
+        api_version: &str,
+        subresource: &str,
+        set: FieldSet,
+    ) -> Self {
+        Self {
+            manager: manager.to_owned(),
+            operation,
+            api_version: api_version.to_owned(),
+            subresource: subresource.to_owned(),
+            time: String::new(),
+            fields: Fields::Read(set),
+        }
+    }
+
+    /// Whether the entry is the one that a write adds to. An applier has one entry however many
+    /// versions it applies in.
+    pub(crate) fn is_of(
+        &self,
+        manager: &str,
+        operation: Operation,
+        api_version: &str,
+        subresource: &str,
+    ) -> bool {
+        self.manager == manager
+            && self.operation == operation
+            && self.subresource == subresource
+            && (operation == Operation::Apply || self.api_version == api_version)
+    }
+
+    /// What the API server knows the entry by; it sorts by this text.
+    pub(crate) fn identifier(&self) -> String {
+        let mut parts = Vec::new();
+        let mut part = |name: &str, value: &str| {
+            if !value.is_empty() {
+                parts.push(format!("\"{name}\":{}", go::json(&json!(value))));
+            }
+        };
+        part("manager", &self.manager);
+        part("operation", self.operation.name());
+        if self.operation == Operation::Update {
+            part("apiVersion", &self.api_version);
+        }
+        part("subresource", &self.subresource);
+        format!("{{{}}}", parts.join(","))
+    }
+
+    /// The manager as conflicts name it.
+    pub(crate) fn describe(&self) -> String {
+        let mut text = go::quoted(&self.manager);
+        if !self.subresource.is_empty() {
+            text.push_str(" with subresource ");
+            text.push_str(&go::quoted(&self.subresource));
+        }
+        if self.operation == Operation::Update {
+            text.push_str(" using ");
+            text.push_str(&self.api_version);
+        }
+        text
+    }
+
+    /// The fields, read if they are not yet.
+    pub(crate) fn set(&self) -> FieldSet {
+        match &self.fields {
+            Fields::Written(fields) => FieldSet::from_value(fields).unwrap_or_default(),
+            Fields::Read(set) => set.clone(),
+        }
+    }
+
+    /// Changes the fields.
+    pub(crate) fn change(&mut self, change: impl FnOnce(FieldSet) -> FieldSet) {
+        let set = match std::mem::replace(&mut self.fields, Fields::Written(Value::Null)) {
+            Fields::Written(fields) => FieldSet::from_value(&fields).unwrap_or_default(),
+            Fields::Read(set) => set,
+        };
+        self.fields = Fields::Read(change(set));
+    }
+
+    /// Whether the entry owns one of these fields.
+    pub(crate) fn owns_any(&self, set: &FieldSet) -> bool {
+        match &self.fields {
+            Fields::Written(fields) => set.meets(fields),
+            Fields::Read(own) => !own.intersection(set).is_empty(),
+        }
+    }
+
+    /// Whether the entry owns all of these fields.
+    pub(crate) fn owns_all(&self, set: &FieldSet) -> bool {
+        match &self.fields {
+            Fields::Written(fields) => set.within(fields),
+            Fields::Read(own) => set.clone().difference(own).is_empty(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.fields {
+            Fields::Written(fields) => fields.as_object().is_none_or(Map::is_empty),
+            Fields::Read(set) => set.is_empty(),
+        }
+    }
+
+    /// Reads an entry that this crate has written.
+    fn trusted(entry: Value) -> Option<Self> {
+        let Value::Object(mut entry) = entry else { return None };
+        let mut text = |name: &str| match entry.remove(name) {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        };
+        let operation = match text("operation").as_str() {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return None,
+        };
+        Some(Self {
+            manager: text("manager"),
+            operation,
+            api_version: text("apiVersion"),
+            subresource: text("subresource"),
+            time: text("time"),
+            fields: Fields::Written(entry.remove("fieldsV1").unwrap_or_default()),
+        })
+    }
+
+    /// Reads an entry that somebody else may have written.
+    fn decode(index: usize, entry: &Value) -> Result<Self, String> {
+        let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+        if !matches!(text("operation"), "Apply" | "Update") {
+            return Err("operation must be `Apply` or `Update`".to_owned());
+        }
+        if text("apiVersion").is_empty() {
+            return Err("apiVersion must not be empty".to_owned());
+        }
+        match text("fieldsType") {
+            "FieldsV1" => {}
+            "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
+            other => {
+                let other = go::quoted(other);
+                return Err(format!("invalid fieldsType {other} in managed fields entry {index}"));
+            }
+        }
+        let set = FieldSet::from_value(entry.get("fieldsV1").unwrap_or(&Value::Null))
+            .map_err(|error| format!("error decoding set: {error}"))?;
+        let entry = Self::trusted(entry.clone())
+            .ok_or_else(|| format!("managed fields entry {index} is not an object"))?;
+        Ok(Self { fields: Fields::Read(set), ..entry })
+    }
+
+    fn encode(self) -> Value {
+        let mut entry = Map::new();
+        let mut text = |name: &str, value: String| {
+            if !value.is_empty() {
+                entry.insert(name.to_owned(), Value::String(value));
+            }
+        };
+        text("manager", self.manager);
+        text("operation", self.operation.name().to_owned());
+        text("apiVersion", self.api_version);
+        text("time", self.time);
+        text("fieldsType", "FieldsV1".to_owned());
+        text("subresource", self.subresource);
+        let fields = match self.fields {
+            Fields::Written(fields) => fields,
+            Fields::Read(set) => set.to_value(),
+        };
+        entry.insert("fieldsV1".to_owned(), fields);
+        Value::Object(entry)
+    }
+}
+
+/// Reads entries that this crate has written.
+pub(crate) fn trusted(entries: Vec<Value>) -> Vec<Entry> {
+    entries.into_iter().filter_map(Entry::trusted).collect()
+}
+
+/// Reads entries that somebody else may have written. Of several with the same identity, the last
+/// one counts.
+pub(crate) fn decode(entries: &[Value]) -> Result<Vec<Entry>, String> {
+    let mut decoded: Vec<Entry> = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        let entry = Entry::decode(index, entry)?;
+        let identifier = entry.identifier();
+        decoded.retain(|other| other.identifier() != identifier);
+        decoded.push(entry);
+    }
+    Ok(decoded)
+}
+
+/// The entries of an object.
+pub(crate) fn entries_of(object: &Value) -> &[Value] {
+    let entries = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    entries.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Takes `metadata.managedFields` out of an object.
+pub(crate) fn take(object: &mut Value) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+}
+
+/// Writes entries into an object, in the API server's order; none if there are none.
+pub(crate) fn store(object: &mut Value, mut entries: Vec<Entry>) {
+    let Value::Object(object) = object else { return };
+    if entries.is_empty() {
+        return;
+    }
+    entries.sort_by(|left, right| {
+        (left.operation, &left.time, &left.manager, &left.api_version, &left.subresource).cmp(&(
+            right.operation,
+            &right.time,
+            &right.manager,
+            &right.api_version,
+            &right.subresource,
+        ))
+    });
+    let entries: Vec<Value> = entries.into_iter().map(Entry::encode).collect();
+    let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+    if let Value::Object(metadata) = metadata {
+        metadata.insert("managedFields".to_owned(), Value::Array(entries));
+    }
+}
+
+/// At most this many managers that do not apply have entries of their own.
+const MOST_UPDATERS: usize = 10;
+
+/// Puts the oldest updaters' fields together under one name where there are too many of them.
+pub(crate) fn cap(entries: &mut Vec<Entry>) {
+    let mut updaters: Vec<(String, String)> = entries
+        .iter()
+        .filter(|entry| entry.operation == Operation::Update)
+        .map(|entry| (entry.time.clone(), entry.identifier()))
+        .collect();
+    let mut count = updaters.len();
+    if count <= MOST_UPDATERS {
+        return;
+    }
+    updaters.sort();
+    // The first updater of a version stays under its own name until a second one joins it.
+    let mut firsts: Vec<(String, String)> = Vec::new();
+    for (_, identifier) in updaters {
+        if count <= MOST_UPDATERS {
+            return;
+        }
+        let Some(at) = position(entries, &identifier) else { continue };
+        let version = entries[at].api_version.clone();
+        let Some((_, first)) = firsts.iter().find(|(known, _)| *known == version) else {
+            firsts.push((version, identifier));
+            continue;
+        };
+        let entry = entries.remove(at);
+        let bucket =
+            Entry::new("ancient-changes", Operation::Update, &version, "", FieldSet::new());
+        let at = position(entries, &bucket.identifier()).unwrap_or_else(|| {
+            let set = position(entries, first).map(|at| entries.remove(at).set());
+            entries.push(bucket);
+            let at = entries.len() - 1;
+            entries[at].change(|_| set.unwrap_or_default());
+            at
+        });
+        entries[at].change(|set| set.union(entry.set()));
+        entries[at].time = entry.time;
+        count -= 1;
+    }
+}
+
+fn position(entries: &[Entry], identifier: &str) -> Option<usize> {
+    entries.iter().position(|entry| entry.identifier() == identifier)
+}

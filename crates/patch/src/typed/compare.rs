@@ -1,0 +1,299 @@
+//! What changed between two objects, field by field.
+
+use std::{cmp::Ordering, sync::LazyLock};
+
+use joiner_schema::{Schema, Type};
+use serde_json::{Map, Value};
+
+use crate::{
+    fields::{FieldSet, Path, Step, same_value},
+    shape::{Atom, ListKind, ListShape, MapShape, Shape},
+};
+
+/// The fields in which two objects differ.
+#[derive(Debug, Default)]
+pub(crate) struct Comparison {
+    /// In the first one only.
+    pub(crate) removed: FieldSet,
+    /// In both, with different values; or in the second one only. Nobody needs to tell these apart.
+    pub(crate) changed: FieldSet,
+}
+
+impl Comparison {
+    /// The comparison without some fields and what is below them.
+    pub(crate) fn without(self, fields: &FieldSet) -> Self {
+        Self {
+            removed: self.removed.recursive_difference(fields),
+            changed: self.changed.recursive_difference(fields),
+        }
+    }
+}
+
+/// Where the objects come from, which decides what it means that one does not have a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Custom resources: what they do not have is not there.
+    Custom,
+    /// Objects of a built-in kind, which are Go structs in the API server: a struct in a struct is
+    /// always there, even if it is empty; a field that is always printed is there as `null`; an
+    /// empty list or map is not printed and so is not there.
+    BuiltIn {
+        /// Whether the old object is such a struct, rather than what somebody wrote.
+        old: bool,
+        /// The same about the new one.
+        new: bool,
+    },
+}
+
+static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
+static NULL: Value = Value::Null;
+
+/// Compares two objects of a shape. `metadata.managedFields` is none of the objects' own fields and
+/// must not be in them.
+pub(crate) fn compare(
+    old: &Value,
+    new: &Value,
+    shape: Shape<'_>,
+    origin: Origin,
+) -> Result<Comparison, String> {
+    let mut walk = Walk { comparison: Comparison::default(), origin };
+    walk.values(Some(old), Some(new), shape, Path::ROOT)?;
+    Ok(walk.comparison)
+}
+
+struct Walk {
+    comparison: Comparison,
+    origin: Origin,
+}
+
+impl Walk {
+    fn values(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        shape: Shape<'_>,
+        path: Path<'_>,
+    ) -> Result<(), String> {
+        if old.is_none() && new.is_none() {
+            return Ok(());
+        }
+        let atom = shape.atom(new.or(old));
+        // A value that turned from one sort into another is compared as both.
+        if !shape.is_fixed() && old.is_some() && new.is_some() {
+            let before = shape.atom(old);
+            if std::mem::discriminant(&before) != std::mem::discriminant(&atom) {
+                self.atoms(old, new, before, path)?;
+            }
+        }
+        let leaf = self.atoms(old, new, atom, path)?;
+        if !leaf {
+            if old.is_none() {
+                self.comparison.changed.insert_path(path);
+            } else if new.is_none() {
+                self.comparison.removed.insert_path(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares values as one sort; returns whether they are compared as a whole.
+    fn atoms(
+        &mut self,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        atom: Atom<'_>,
+        path: Path<'_>,
+    ) -> Result<bool, String> {
+        match atom {
+            Atom::Scalar(_) => {}
+            Atom::Map(shape) => {
+                let (left, right) = (fields_of(old), fields_of(new));
+                let empty = left.is_none_or(Map::is_empty) && right.is_none_or(Map::is_empty);
+                if !shape.atomic && !empty {
+                    self.fields(left, right, shape, path)?;
+                    return Ok(false);
+                }
+            }
+            Atom::List(shape) => {
+                let (left, right) = (entries_of(old), entries_of(new));
+                let empty = left.is_empty() && right.is_empty();
+                if !matches!(shape.kind, ListKind::Atomic) && !empty {
+                    self.entries(left, right, shape, path)?;
+                    return Ok(false);
+                }
+            }
+        }
+        match (old, new) {
+            (Some(_), None) => self.comparison.removed.insert_path(path),
+            (Some(old), Some(new)) if same_value(old, new) => {}
+            _ => self.comparison.changed.insert_path(path),
+        }
+        Ok(true)
+    }
+
+    fn fields(
+        &mut self,
+        old: Option<&Map<String, Value>>,
+        new: Option<&Map<String, Value>>,
+        shape: MapShape<'_>,
+        path: Path<'_>,
+    ) -> Result<(), String> {
+        for (name, old_value) in old.into_iter().flatten() {
+            let new_value = new.and_then(|new| new.get(name));
+            let (before, after) =
+                self.as_structs(name, shape, (old, Some(old_value)), (new, new_value));
+            self.field(name, before, after, shape, path)?;
+        }
+        for (name, new_value) in new.into_iter().flatten() {
+            if !old.is_some_and(|old| old.contains_key(name)) {
+                let (before, after) =
+                    self.as_structs(name, shape, (old, None), (new, Some(new_value)));
+                self.field(name, before, after, shape, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        name: &str,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        shape: MapShape<'_>,
+        path: Path<'_>,
+    ) -> Result<(), String> {
+        let step = Step::Field(name);
+        self.values(old, new, shape.field(name), path.join(&step))
+    }
+
+    /// The values of a field as Go structs have them, if the objects are such: see [`Origin`].
+    fn as_structs<'v>(
+        &self,
+        name: &str,
+        shape: MapShape<'_>,
+        old: (Option<&Map<String, Value>>, Option<&'v Value>),
+        new: (Option<&Map<String, Value>>, Option<&'v Value>),
+    ) -> (Option<&'v Value>, Option<&'v Value>) {
+        let Origin::BuiltIn { old: old_struct, new: new_struct } = self.origin else {
+            return (old.1, new.1);
+        };
+        let Some((schema, _)) = shape.declared(name) else { return (old.1, new.1) };
+        let printed = |value: Option<&'v Value>, is_struct: bool| {
+            value.filter(|value| !is_struct || is_printed(value, schema))
+        };
+        let zero = |around: Option<&Map<String, Value>>| {
+            let is_struct = schema.kind == Some(Type::Object)
+                && matches!(&schema.default, Some(Value::Object(fields)) if fields.is_empty());
+            match around {
+                None => None,
+                Some(_) if is_struct => Some(&*EMPTY),
+                Some(_) if shape.requires(name) => Some(&NULL),
+                Some(_) => None,
+            }
+        };
+        let before = printed(old.1, old_struct).or_else(|| zero(old.0));
+        let after = printed(new.1, new_struct).or_else(|| zero(new.0));
+        (before, after)
+    }
+
+    fn entries(
+        &mut self,
+        old: &[Value],
+        new: &[Value],
+        shape: ListShape<'_>,
+        path: Path<'_>,
+    ) -> Result<(), String> {
+        if old == new {
+            return Ok(());
+        }
+        let (old, new) = (keyed(old, shape)?, keyed(new, shape)?);
+        let (mut left, mut right) = (old.as_slice(), new.as_slice());
+        loop {
+            let order = match (left.first(), right.first()) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some((one, _)), Some((two, _))) => one.compare(two),
+            };
+            let before = if order.is_le() { take_alike(&mut left) } else { &[] };
+            let after = if order.is_ge() { take_alike(&mut right) } else { &[] };
+            self.entry(before, after, shape, path)?;
+        }
+    }
+
+    /// Compares the entries that have the same key; more than one on a side if keys are not unique.
+    fn entry(
+        &mut self,
+        old: &[(Step<'_>, &Value)],
+        new: &[(Step<'_>, &Value)],
+        shape: ListShape<'_>,
+        path: Path<'_>,
+    ) -> Result<(), String> {
+        let Some((step, _)) = old.first().or(new.first()) else { return Ok(()) };
+        let path = path.join(step);
+        let (first_old, first_new) = (old.first().map(|e| e.1), new.first().map(|e| e.1));
+        match (old.len(), new.len()) {
+            (0 | 1, 0 | 1) => self.values(first_old, first_new, shape.entries, path),
+            (0 | 1, _) => {
+                self.comparison.changed.insert_path(path);
+                self.values(first_old, None, shape.entries, path)
+            }
+            (_, 0 | 1) => {
+                self.comparison.removed.insert_path(path);
+                self.values(None, first_new, shape.entries, path)
+            }
+            _ => {
+                let alike = old.len() == new.len()
+                    && old.iter().zip(new).all(|(one, two)| same_value(one.1, two.1));
+                if !alike {
+                    self.comparison.changed.insert_path(path);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn fields_of(value: Option<&Value>) -> Option<&Map<String, Value>> {
+    value.and_then(Value::as_object)
+}
+
+fn entries_of(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The entries of a list with what tells them apart, in that order.
+fn keyed<'v>(
+    entries: &'v [Value],
+    shape: ListShape<'v>,
+) -> Result<Vec<(Step<'v>, &'v Value)>, String> {
+    let mut keyed = Vec::with_capacity(entries.len());
+    for (index, entry) in entries.iter().enumerate() {
+        let step = shape.step(entry).map_err(|problem| format!("element {index}: {problem}"))?;
+        keyed.push((step, entry));
+    }
+    keyed.sort_by(|left, right| left.0.compare(&right.0));
+    Ok(keyed)
+}
+
+/// Takes the first entry off a list with all that have the same key.
+fn take_alike<'e, 'v>(entries: &mut &'e [(Step<'v>, &'v Value)]) -> &'e [(Step<'v>, &'v Value)] {
+    let count = match entries.split_first() {
+        Some((first, rest)) => {
+            1 + rest.iter().take_while(|entry| entry.0.compare(&first.0).is_eq()).count()
+        }
+        None => 0,
+    };
+    let (alike, rest) = entries.split_at(count);
+    *entries = rest;
+    alike
+}
+
+/// Whether Go prints a field that has this value, unless it prints the field in any case.
+fn is_printed(value: &Value, schema: &Schema) -> bool {
+    match value {
+        Value::Array(entries) => !entries.is_empty(),
+        Value::Object(fields) => !fields.is_empty() || !schema.properties.is_empty(),
+        _ => true,
+    }
+}

@@ -1,0 +1,134 @@
+//! Asks two servers the same questions in lockstep and compares what they say.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{
+    diff::{Difference, differences},
+    exchange::{Exchange, Handling},
+    http::{Answer, HttpError, Request, Server},
+    memory::Memory,
+    normal::{Normal, Normaliser},
+};
+
+/// How often a server is asked again that has not taken notice yet, and how long it is left alone
+/// in between.
+const TRIES: usize = 400;
+const BETWEEN_TRIES: Duration = Duration::from_millis(25);
+
+/// One of the two servers, with what it answered so far.
+#[derive(Debug)]
+struct Side {
+    server: Server,
+    memory: Memory,
+    normaliser: Normaliser,
+}
+
+/// What came of one question.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The request as the real server got it.
+    pub request: Request,
+    /// What the real server answered.
+    pub real: Answer,
+    /// Where the answers differ.
+    pub differences: Vec<Difference>,
+}
+
+/// Two servers that are compared.
+#[derive(Debug)]
+pub struct Comparison {
+    real: Side,
+    lab: Side,
+}
+
+impl Comparison {
+    /// Compares a server with a real one.
+    pub fn new(real: Server, lab: Server) -> Self {
+        let side = |server| Side {
+            server,
+            memory: Memory::default(),
+            normaliser: Normaliser::default(),
+        };
+        Self { real: side(real), lab: side(lab) }
+    }
+
+    /// Asks both servers. It is an error if the real one does not answer, and a difference if the
+    /// other one does not.
+    pub async fn ask(&mut self, exchange: &Exchange) -> Result<Outcome, HttpError> {
+        let (real, lab) = tokio::join!(self.real.ask(exchange), self.lab.ask(exchange));
+        let (request, real) = real?;
+        self.real.memory.remember(exchange, real.status, &real.body);
+        if let Ok((_, lab)) = &lab {
+            self.lab.memory.remember(exchange, lab.status, &lab.body);
+        }
+        let differences = match (exchange.handling, lab) {
+            (Handling::Ignore, _) => Vec::new(),
+            (_, Err(error)) => vec![difference("(no answer)", "an answer", error.to_string())],
+            (Handling::Until(_), Ok((_, lab))) => status_difference(real.status, lab.status),
+            (Handling::Compare, Ok((lab_request, lab))) => compare(
+                &self.real.normaliser.answer(&request, &real),
+                &self.lab.normaliser.answer(&lab_request, &lab),
+            ),
+        };
+        Ok(Outcome { request, real, differences })
+    }
+}
+
+impl Side {
+    async fn ask(&self, exchange: &Exchange) -> Result<(Request, Answer), HttpError> {
+        let request = self.memory.request(exchange);
+        let mut answer = self.server.send(&request).await?;
+        if let Handling::Until(text) = exchange.handling {
+            for _ in 0..TRIES {
+                if answer.status == 200 && answer.body.contains(text) {
+                    break;
+                }
+                tokio::time::sleep(BETWEEN_TRIES).await;
+                answer = self.server.send(&request).await?;
+            }
+        }
+        Ok((request, answer))
+    }
+}
+
+fn difference(path: &str, real: impl Into<Value>, lab: impl Into<Value>) -> Difference {
+    Difference {
+        path: path.to_owned(),
+        pattern: path.to_owned(),
+        real: Some(real.into()),
+        lab: Some(lab.into()),
+    }
+}
+
+fn status_difference(real: u16, lab: u16) -> Vec<Difference> {
+    if real == lab { Vec::new() } else { vec![difference("(status)", real, lab)] }
+}
+
+/// Where two answers differ. Bodies of answers with different status codes have nothing in common
+/// worth listing, so only what they say is shown.
+fn compare(real: &Normal, lab: &Normal) -> Vec<Difference> {
+    let mut found = status_difference(real.status, lab.status);
+    if found.is_empty() {
+        if real.content_type != lab.content_type {
+            let (real, lab) = (real.content_type.clone(), lab.content_type.clone());
+            found.push(difference("(content-type)", real, lab));
+        }
+        if real.warnings != lab.warnings {
+            found.push(difference("(warning)", real.warnings.clone(), lab.warnings.clone()));
+        }
+        found.extend(differences(&real.body, &lab.body));
+    } else {
+        found.push(difference("(said)", said(real), said(lab)));
+    }
+    found
+}
+
+fn said(answer: &Normal) -> Value {
+    match &answer.body {
+        Value::Object(body) if body.contains_key("message") => body["message"].clone(),
+        Value::Object(body) => body.get("kind").cloned().unwrap_or_default(),
+        other => other.clone(),
+    }
+}

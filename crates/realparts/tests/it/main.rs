@@ -1,0 +1,1 @@
+//! The comparison as a whole, without any real part.

@@ -1,0 +1,189 @@
+//! What the kubelet of a machine keeps for itself.
+//!
+//! The same numbers are what a kubelet is configured with, so that a plan and a node agree.
+
+use std::collections::BTreeMap;
+
+use joiner_core::{
+    instance_type::Overhead,
+    quantity::{Format, Quantity},
+    resources::{CPU, EPHEMERAL_STORAGE, MEMORY, Resources},
+};
+
+use crate::{GIB, MIB, Problem, Reason, node_class::Kubelet};
+
+/// Pods a node takes where nobody says: Kubernetes' own default.
+const DEFAULT_PODS: i64 = 110;
+
+/// Where evictions start unless the class says otherwise. The first is the kubelet's own default.
+const DEFAULT_EVICTION: [(&str, Threshold); 2] = [
+    (MEMORY, Threshold::Amount(Quantity::bytes(100 * MIB))),
+    (EPHEMERAL_STORAGE, Threshold::Percent(Quantity::whole(10))),
+];
+
+/// The kubelet's names for what is left of a resource.
+const SIGNALS: [(&str, &str); 2] =
+    [("memory.available", MEMORY), ("nodefs.available", EPHEMERAL_STORAGE)];
+
+/// How little may be left of a resource.
+#[derive(Debug, Clone, Copy)]
+enum Threshold {
+    Amount(Quantity),
+    /// Of the capacity.
+    Percent(Quantity),
+}
+
+impl Threshold {
+    fn parse(text: &str) -> Option<Self> {
+        let Some(percent) = text.strip_suffix('%') else {
+            return text.parse().ok().filter(|amount| *amount >= Quantity::ZERO).map(Self::Amount);
+        };
+        let percent: Quantity = percent.parse().ok()?;
+        (Quantity::ZERO..=Quantity::whole(100)).contains(&percent).then_some(Self::Percent(percent))
+    }
+
+    /// The threshold in bytes, rounded up. All of the capacity is the kubelet's way to say that
+    /// nothing is ever evicted.
+    fn of(self, capacity: Quantity) -> Quantity {
+        match self {
+            Self::Amount(amount) => amount,
+            Self::Percent(percent) if percent == Quantity::whole(100) => Quantity::ZERO,
+            Self::Percent(percent) => {
+                let hundred = Quantity::whole(100).nanos();
+                // In whole units the product stays far inside the integer's range.
+                let units = i128::from(capacity.floor()) * percent.nanos();
+                let rounded_up = (units + hundred - 1).div_euclid(hundred);
+                let one = Quantity::whole(1).nanos();
+                Quantity::from_nanos(rounded_up * one, Format::BinarySi)
+            }
+        }
+    }
+}
+
+/// How many pods a machine takes.
+pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
+    let of_class = kubelet.and_then(|kubelet| kubelet.max_pods).map(i64::from);
+    let pods = of_size.or(of_class).unwrap_or(DEFAULT_PODS);
+    match kubelet.and_then(|kubelet| kubelet.pods_per_core).map(i64::from) {
+        Some(per_core) if per_core > 0 => pods.min(per_core.saturating_mul(cpus)),
+        _ => pods,
+    }
+}
+
+/// What a machine with this capacity keeps for itself.
+pub(crate) fn overhead(
+    cpus: i64,
+    pods: i64,
+    capacity: &Resources,
+    kubelet: Option<&Kubelet>,
+) -> Overhead {
+    let mut kube_reserved = Resources::from_iter([
+        (CPU, reserved_cpu(cpus)),
+        (MEMORY, Quantity::bytes((255 + 11 * pods) * MIB)),
+    ]);
+    if capacity.contains(EPHEMERAL_STORAGE) {
+        kube_reserved.set(EPHEMERAL_STORAGE, Quantity::bytes(GIB));
+    }
+    let written = |of: fn(&Kubelet) -> Option<&Resources>| kubelet.and_then(of).cloned();
+    Overhead {
+        kube_reserved: kube_reserved
+            .overlaid(&written(|kubelet| kubelet.kube_reserved.as_ref()).unwrap_or_default()),
+        system_reserved: written(|kubelet| kubelet.system_reserved.as_ref()).unwrap_or_default(),
+        eviction_threshold: eviction(capacity, kubelet),
+    }
+}
+
+/// 6 % of the first core, 1 % of the second, 0.5 % of the next two and 0.25 % of the others, in
+/// whole millicores.
+fn reserved_cpu(cpus: i64) -> Quantity {
+    let of_others = (cpus - 4).max(0) * 25;
+    let tenths = [600, 100, 50, 50].iter().take(cpus.max(0) as usize).sum::<i64>() + of_others;
+    Quantity::milli((tenths + 9).div_euclid(10))
+}
+
+/// The higher of hard and soft threshold of each resource that the machine has.
+fn eviction(capacity: &Resources, kubelet: Option<&Kubelet>) -> Resources {
+    let mut thresholds = Resources::new();
+    for (resource, default) in DEFAULT_EVICTION {
+        if !capacity.contains(resource) {
+            continue;
+        }
+        let total = capacity.get(resource);
+        let written = kubelet.into_iter().flat_map(written_thresholds);
+        let highest = written
+            .filter_map(|(_, signal, text)| {
+                let meant = SIGNALS.contains(&(signal, resource));
+                meant.then(|| Threshold::parse(text)).flatten()
+            })
+            .map(|threshold| threshold.of(total))
+            .max();
+        thresholds.set(resource, highest.unwrap_or_else(|| default.of(total)));
+    }
+    thresholds
+}
+
+/// Field, signal and text of every threshold that is written.
+fn written_thresholds(kubelet: &Kubelet) -> impl Iterator<Item = (&'static str, &str, &str)> {
+    fn of<'k>(
+        field: &'static str,
+        map: Option<&'k BTreeMap<String, String>>,
+    ) -> impl Iterator<Item = (&'static str, &'k str, &'k str)> {
+        map.into_iter().flatten().map(move |(signal, text)| (field, signal.as_str(), text.trim()))
+    }
+    of("evictionHard", kubelet.eviction_hard.as_ref())
+        .chain(of("evictionSoft", kubelet.eviction_soft.as_ref()))
+}
+
+/// What is wrong with `spec.kubelet`.
+pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
+    let mut refuse = |field: String, text: String| {
+        let field = format!("spec.kubelet.{field}");
+        problems.push(Problem::new(Reason::InvalidKubelet, field, text));
+    };
+    for (field, reserved) in
+        [("kubeReserved", &kubelet.kube_reserved), ("systemReserved", &kubelet.system_reserved)]
+    {
+        for (name, amount) in reserved.iter().flat_map(Resources::iter) {
+            if amount < Quantity::ZERO {
+                let text = format!("{amount} is below zero; write an amount of 0 or more");
+                refuse(format!("{field}.{name}"), text);
+            }
+        }
+    }
+    for (field, signal, text) in written_thresholds(kubelet) {
+        if Threshold::parse(text).is_none() {
+            let remedy = "write an amount such as 200Mi, or a share such as 5%";
+            refuse(format!("{field}[{signal:?}]"), format!("{text:?} is no threshold; {remedy}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_more_cores_the_smaller_the_share_that_is_kept() {
+        let reserved = |cpus| reserved_cpu(cpus).to_string();
+        assert_eq!(
+            [1, 2, 3, 4, 5, 8, 64].map(reserved),
+            ["60m", "70m", "75m", "80m", "83m", "90m", "230m"]
+        );
+    }
+
+    #[test]
+    fn thresholds_are_amounts_or_shares() {
+        let of = |text: &str, capacity: &str| {
+            let threshold = Threshold::parse(text)?;
+            Some(threshold.of(capacity.parse().unwrap()).to_string())
+        };
+        assert_eq!(of("5%", "16Gi").as_deref(), Some("858993460"));
+        assert_eq!(of("7.5%", "1000").as_deref(), Some("75"));
+        assert_eq!(of("100%", "16Gi").as_deref(), Some("0"));
+        assert_eq!(of("1Gi", "16Gi").as_deref(), Some("1Gi"));
+        assert_eq!(of("10%", "9223372036854775807").as_deref(), Some("922337203685477581"));
+        for bad in ["", "%", "lots", "101%", "-1%", "-1Gi"] {
+            assert_eq!(of(bad, "1"), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! vSphere: the machines that `VsphereNodeClass`es describe.
+//!
+//! A vCenter has no list of instance types; each class brings its own sizes. [`NodeClass::read`]
+//! reads a class in every documented spelling, and [`NodeClass::machines`] makes instance types of
+//! its sizes, with what the kubelet keeps for itself, a price, and an offering for each zone.
+//!
+//! This crate knows nothing of Kubernetes clients and controllers.
+
+mod kubelet;
+mod machines;
+mod node_class;
+mod size;
+mod text;
+
+use std::{
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+};
+
+use joiner_core::{
+    instance_type::{Catalog, InstanceType},
+    label::{self, WellKnown},
+    price::UnitPrices,
+};
+
+pub use crate::{machines::Machines, node_class::NodeClass};
+
+/// API group of vSphere's `NodeClass`.
+pub const NODE_CLASS_GROUP: &str = "karpenter.vsphere.com";
+/// Kind of vSphere's `NodeClass`.
+pub const NODE_CLASS_KIND: &str = "VsphereNodeClass";
+
+/// Label: the name of the machine's type.
+pub const INSTANCE_SIZE: &str = "karpenter.vsphere.com/instance-size";
+/// Label: virtual CPUs.
+pub const INSTANCE_CPU: &str = "karpenter.vsphere.com/instance-cpu";
+/// Label: memory of the virtual machine in MiB.
+pub const INSTANCE_MEMORY: &str = "karpenter.vsphere.com/instance-memory";
+
+/// The labels that this provider fills in besides Karpenter's own.
+pub const WELL_KNOWN_LABELS: [&str; 3] = [INSTANCE_SIZE, INSTANCE_CPU, INSTANCE_MEMORY];
+
+const MIB: i64 = 1 << 20;
+const GIB: i64 = 1 << 30;
+
+/// What the user can choose about machines for all classes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Prices of sizes that bring none of their own.
+    pub prices: UnitPrices,
+    /// The share of a machine's memory that its guest does not see, from 0 to below 1.
+    pub memory_overhead: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { prices: UnitPrices::default(), memory_overhead: 0.075 }
+    }
+}
+
+/// An object that the API server would refuse: a field has a value of the wrong type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{NODE_CLASS_KIND} {class:?}: {field}: {problem}")]
+pub struct NotANodeClass {
+    /// Name of the object.
+    pub class: String,
+    /// Path of the field.
+    pub field: String,
+    /// What is wrong and what to write.
+    pub problem: String,
+}
+
+/// Why a condition of a class is false, in a word for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// An entry of `spec.instanceTypes` cannot be meant, or there is none.
+    InvalidInstanceType,
+    /// `spec.diskSize` cannot be meant.
+    InvalidDiskSize,
+    /// `spec.kubelet` cannot be meant.
+    InvalidKubelet,
+    /// An entry of `spec.zones` cannot be meant.
+    InvalidZone,
+}
+
+impl Display for Reason {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Something about a class that keeps it from being used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The word for it.
+    pub reason: Reason,
+    /// Path of the field.
+    pub field: String,
+    /// What is wrong and what to write.
+    pub text: String,
+}
+
+impl Problem {
+    pub(crate) fn new(reason: Reason, field: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { reason, field: field.into(), text: text.into() }
+    }
+}
+
+impl Display for Problem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.reason, self.field, self.text)
+    }
+}
+
+/// A class that the API server accepts, but of which no machine can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotReady {
+    /// Name of the class.
+    pub class: String,
+    /// Everything that keeps it from being used.
+    pub problems: Vec<Problem>,
+}
+
+impl Display for NotReady {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{NODE_CLASS_KIND} {:?} is not ready: ", self.class)?;
+        for (i, problem) in self.problems.iter().enumerate() {
+            let separator = if i == 0 { "" } else { "; " };
+            write!(f, "{separator}{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for NotReady {}
+
+/// The catalog of `pools`, which all use the one class that `types` are from.
+pub fn catalog<P: Into<String>>(
+    types: Vec<InstanceType>,
+    pools: impl IntoIterator<Item = P>,
+) -> Catalog {
+    let own_labels = types.iter().flat_map(|instance_type| instance_type.requirements.iter());
+    let well_known = WellKnown::with(
+        own_labels
+            .map(|(key, _)| key)
+            .filter(|key| !label::WELL_KNOWN.contains(key))
+            .chain(WELL_KNOWN_LABELS)
+            .map(str::to_owned),
+    )
+    .restricting([NODE_CLASS_GROUP.to_owned()]);
+    let types: Arc<[Arc<InstanceType>]> = types.into_iter().map(Arc::new).collect();
+    Catalog {
+        by_pool: pools.into_iter().map(|pool| (pool.into(), Arc::clone(&types))).collect(),
+        well_known,
+        reservation_id_label: None,
+    }
+}

@@ -1,0 +1,286 @@
+//! From the sizes of a class to instance types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use joiner_core::{
+    instance_type::{InstanceType, Offering},
+    label,
+    quantity::Quantity,
+    requirement::{Requirement, Requirements},
+    resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, Resources},
+};
+
+use crate::{
+    GIB, INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, MIB, NODE_CLASS_KIND, NotReady, Problem,
+    Reason, Settings, kubelet,
+    node_class::NodeClass,
+    size::{Place, Shape, Size, is_disk, not_a_disk, not_a_label_value},
+};
+
+/// How many sizes a class may list.
+const MAX_SIZES: usize = 100;
+
+/// What machines a class can make.
+#[derive(Debug, Clone, Default)]
+pub struct Machines {
+    /// In the order of their first mention.
+    pub types: Vec<InstanceType>,
+    /// One sentence for each thing that its author may not expect.
+    pub notes: Vec<String>,
+}
+
+/// Sizes of one shape: one type.
+struct Group {
+    shape: Shape,
+    name: String,
+    /// Index of the first size.
+    first: usize,
+    places: Vec<Place>,
+}
+
+impl NodeClass {
+    /// Makes an instance type of each shape that the class lists, with an offering for each place.
+    pub fn machines(&self, settings: &Settings) -> Result<Machines, NotReady> {
+        let mut problems = Vec::new();
+        if let Some(gib) = self.spec.disk_size.filter(|gib| !is_disk(*gib)) {
+            let problem = Problem::new(Reason::InvalidDiskSize, "spec.diskSize", not_a_disk(gib));
+            problems.push(problem);
+        }
+        if let Some(kubelet) = &self.spec.kubelet {
+            kubelet::check(kubelet, &mut problems);
+        }
+        self.check_zones(&mut problems);
+        let sizes = self.sizes(&mut problems);
+        let groups = groups(&sizes, &mut problems);
+        if !problems.is_empty() {
+            return Err(NotReady { class: self.name.clone(), problems });
+        }
+        let own_labels: BTreeSet<&str> =
+            groups.iter().flat_map(|group| group.shape.labels.keys()).map(String::as_str).collect();
+        let types: Vec<InstanceType> =
+            groups.iter().map(|group| self.instance_type(group, &own_labels, settings)).collect();
+        Ok(Machines { notes: self.notes(&types), types })
+    }
+
+    fn check_zones(&self, problems: &mut Vec<Problem>) {
+        for (i, zone) in self.spec.zones.iter().flatten().enumerate() {
+            let mut refuse = |field: &str, text: String| {
+                let field = format!("spec.zones[{i}].{field}");
+                problems.push(Problem::new(Reason::InvalidZone, field, text));
+            };
+            let region = zone.region.as_deref().unwrap_or_default();
+            if zone.name.is_empty() {
+                refuse("name", "is empty; name the zone".to_owned());
+            } else if !label::is_valid_value(&zone.name) {
+                refuse("name", not_a_label_value(&zone.name));
+            }
+            if !label::is_valid_value(region) {
+                refuse("region", not_a_label_value(region));
+            }
+        }
+    }
+
+    /// Every entry with its index, checked.
+    fn sizes(&self, problems: &mut Vec<Problem>) -> Vec<(usize, Size)> {
+        let entries = self.spec.instance_types.as_deref().unwrap_or_default();
+        let mut refuse = |field: &str, text: String| {
+            problems.push(Problem::new(Reason::InvalidInstanceType, field, text));
+        };
+        if entries.is_empty() {
+            let text = "lists no size; add one such as {os: linux, cpu: 4, memory: 16Gi}";
+            refuse("spec.instanceTypes", text.to_owned());
+        } else if entries.len() > MAX_SIZES {
+            let text = format!("lists {} sizes; keep {MAX_SIZES} at most", entries.len());
+            refuse("spec.instanceTypes", text);
+            return Vec::new();
+        }
+        let read = |(i, entry)| Size::read(self, i, entry, problems).map(|size| (i, size));
+        let sizes: Vec<(usize, Size)> = entries.iter().enumerate().filter_map(read).collect();
+        if sizes.iter().any(|(_, size)| size.place.zone.is_some()) {
+            for (i, _) in sizes.iter().filter(|(_, size)| size.place.zone.is_none()) {
+                problems.push(Problem::new(
+                    Reason::InvalidInstanceType,
+                    format!("spec.instanceTypes[{i}].zone"),
+                    "is missing, but other entries have one; give every entry a zone, or none",
+                ));
+            }
+        }
+        sizes
+    }
+
+    fn instance_type(
+        &self,
+        group: &Group,
+        own_labels: &BTreeSet<&str>,
+        settings: &Settings,
+    ) -> InstanceType {
+        let shape = &group.shape;
+        let machine = machine(shape);
+        let places = self.places(group);
+        let mut capacity = machine.clone();
+        capacity.set(PODS, Quantity::whole(shape.pods));
+        capacity.set(MEMORY, visible_memory(shape.memory_mib, settings.memory_overhead));
+        let kubelet = self.spec.kubelet.as_ref();
+        InstanceType {
+            name: group.name.clone(),
+            requirements: requirements(group, &places, own_labels),
+            overhead: kubelet::overhead(shape.cpus, shape.pods, &capacity, kubelet),
+            capacity,
+            offerings: places
+                .iter()
+                .map(|place| {
+                    let price = place.price.unwrap_or_else(|| settings.prices.of_machine(&machine));
+                    offering(place, price)
+                })
+                .collect(),
+            volume_limits: BTreeMap::new(),
+            price_overlaid: false,
+            capacity_overlaid: false,
+        }
+    }
+
+    /// Where machines of a group can be made, each place once. Sizes that name no zone can be had
+    /// in every zone of the class.
+    fn places(&self, group: &Group) -> Vec<Place> {
+        let zones = self.spec.zones.as_deref().unwrap_or_default();
+        let mut places: Vec<Place> = Vec::new();
+        let mut add = |place: Place| {
+            if !places.iter().any(|known| known.is_where(&place)) {
+                places.push(place);
+            }
+        };
+        for place in &group.places {
+            if place.zone.is_some() || zones.is_empty() {
+                add(place.clone());
+                continue;
+            }
+            for zone in zones {
+                let region = zone.region.clone().filter(|region| !region.is_empty());
+                add(Place {
+                    zone: Some(zone.name.clone()),
+                    region: region.or_else(|| place.region.clone()),
+                    price: place.price,
+                });
+            }
+        }
+        places
+    }
+
+    fn notes(&self, types: &[InstanceType]) -> Vec<String> {
+        let mut notes = Vec::new();
+        let subject = format!("{NODE_CLASS_KIND} {:?}", self.name);
+        for field in &self.unknown_fields {
+            notes.push(format!("{subject}: {field} is no field, and is not used"));
+        }
+        if types.iter().any(|made| !made.capacity.contains(EPHEMERAL_STORAGE)) {
+            notes.push(format!(
+                "{subject}: the size of the disk is not known, so pods that request \
+                 ephemeral-storage have no place there; set spec.diskSize"
+            ));
+        }
+        let zoneless = |made: &InstanceType| {
+            made.requirements.get(label::ZONE) == Some(&Requirement::DOES_NOT_EXIST)
+        };
+        if types.iter().any(zoneless) {
+            notes.push(format!(
+                "{subject}: no zone is known, so pods that ask for one or are spread over zones \
+                 have no place there; set spec.instanceTypes[].zone"
+            ));
+        }
+        notes
+    }
+}
+
+/// Sizes of one shape are one type. Two types of one name, or two sizes that are the same in all
+/// but spelling, cannot be meant.
+///
+/// COMPAT: upstream makes a type of each size, two of one name where only the zone differs.
+fn groups(sizes: &[(usize, Size)], problems: &mut Vec<Problem>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (i, size) in sizes {
+        let mut refuse = |text: String| {
+            let field = format!("spec.instanceTypes[{i}]");
+            problems.push(Problem::new(Reason::InvalidInstanceType, field, text));
+        };
+        match groups.iter_mut().find(|group| group.shape == size.shape) {
+            Some(group) => {
+                if group.places.iter().any(|place| place.is_where(&size.place)) {
+                    refuse(format!(
+                        "has the size of spec.instanceTypes[{}] and a zone that this size was \
+                         already given; remove one",
+                        group.first
+                    ));
+                }
+                group.places.push(size.place.clone());
+            }
+            None => {
+                if let Some(other) = groups.iter().find(|group| group.name == size.name) {
+                    refuse(format!(
+                        "is named {:?} like spec.instanceTypes[{}], but is not the same; give one \
+                         of them a name of its own",
+                        size.name, other.first
+                    ));
+                }
+                groups.push(Group {
+                    shape: size.shape.clone(),
+                    name: size.name.clone(),
+                    first: *i,
+                    places: vec![size.place.clone()],
+                });
+            }
+        }
+    }
+    groups
+}
+
+/// What the virtual machine is made of.
+fn machine(shape: &Shape) -> Resources {
+    let mut machine = shape.extended.clone();
+    machine.set(CPU, Quantity::whole(shape.cpus));
+    machine.set(MEMORY, Quantity::bytes(shape.memory_mib * MIB));
+    if shape.disk_gib > 0 {
+        machine.set(EPHEMERAL_STORAGE, Quantity::bytes(shape.disk_gib * GIB));
+    }
+    machine
+}
+
+/// What is left of a machine's memory for its guest, in whole MiB.
+///
+/// COMPAT: upstream promises all of it, and pods then do not fit on the node.
+fn visible_memory(mib: i64, overhead: f64) -> Quantity {
+    let hidden = (mib as f64 * overhead).ceil() as i64;
+    Quantity::bytes((mib - hidden).max(0) * MIB)
+}
+
+/// The labels that machines of a group can have. A label that they cannot have is ruled out, or a
+/// pod that asks for it would be taken for one that fits.
+fn requirements(group: &Group, places: &[Place], own_labels: &BTreeSet<&str>) -> Requirements {
+    let shape = &group.shape;
+    let mut requirements = Requirements::new();
+    let mut require = |key: &str, values: Vec<&str>| {
+        requirements.add(key, Requirement::one_of(values));
+    };
+    require(label::INSTANCE_TYPE, vec![&group.name]);
+    require(label::ARCH, vec![shape.arch]);
+    require(label::OS, vec![shape.os]);
+    require(label::ZONE, places.iter().filter_map(|place| place.zone.as_deref()).collect());
+    require(label::REGION, places.iter().filter_map(|place| place.region.as_deref()).collect());
+    require(label::CAPACITY_TYPE, vec![label::CAPACITY_TYPE_ON_DEMAND]);
+    require(label::WINDOWS_BUILD, Vec::new());
+    require(INSTANCE_SIZE, vec![&group.name]);
+    require(INSTANCE_CPU, vec![&shape.cpus.to_string()]);
+    require(INSTANCE_MEMORY, vec![&shape.memory_mib.to_string()]);
+    for key in own_labels {
+        require(key, shape.labels.get(*key).map(String::as_str).into_iter().collect());
+    }
+    requirements
+}
+
+fn offering(place: &Place, price: f64) -> Offering {
+    let mut requirements = Requirements::new();
+    requirements.add(label::CAPACITY_TYPE, Requirement::one_of([label::CAPACITY_TYPE_ON_DEMAND]));
+    for (key, value) in [(label::ZONE, &place.zone), (label::REGION, &place.region)] {
+        requirements.add(key, Requirement::one_of(value.iter()));
+    }
+    Offering { requirements, price, ..Offering::default() }
+}

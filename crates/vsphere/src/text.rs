@@ -1,0 +1,46 @@
+//! Values that may be written as a number or as a text.
+
+use std::fmt::{self, Display, Formatter};
+
+use serde::Deserialize;
+
+/// Kubernetes' int-or-string.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "is neither a whole number nor a text; write one of them")]
+pub(crate) enum IntOrText {
+    Int(i64),
+    Text(String),
+}
+
+impl Display for IntOrText {
+    /// What is written, without space around it.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text.trim()),
+        }
+    }
+}
+
+/// Any number, also as a text, since many tools write no fractions into objects.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged, expecting = "is neither a number nor a text; write one of them")]
+pub(crate) enum NumberOrText {
+    Number(f64),
+    Text(String),
+}
+
+impl Display for NumberOrText {
+    /// What is written, without space around it.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Text(text) => f.write_str(text.trim()),
+        }
+    }
+}
+
+/// The text of a field; a field that is empty or left out has none.
+pub(crate) fn written(field: Option<&impl Display>) -> Option<String> {
+    field.map(|value| value.to_string().trim().to_owned()).filter(|text| !text.is_empty())
+}
