@@ -22,6 +22,7 @@ use crate::{
     registry::{Kind, Registry, Rules, Version},
     review,
     route::{self, ResourceRoute, Route},
+    subresource,
     table::Include,
     view::View,
     watch,
@@ -157,13 +158,13 @@ impl Exchange<'_> {
         Key::new(self.route.namespace.unwrap_or_default(), self.route.name.unwrap_or_default())
     }
 
-    fn view(&self, format: Format) -> View {
-        View {
+    fn view(&self, format: Format) -> Result<View, Status> {
+        Ok(View {
             kind: Arc::clone(self.kind),
             version: self.version_at,
             shape: format.shape,
-            include: Include::parse(self.query.get("includeObject")),
-        }
+            include: Include::parse(self.query.get("includeObject"))?,
+        })
     }
 
     fn get(&self, format: Format) -> Result<Response<Body>, Status> {
@@ -178,12 +179,13 @@ impl Exchange<'_> {
         self.server.record(&call);
         let object = result?;
         if self.route.subresource == Some("scale") {
-            let operation = self.operation(Action::Delete(DeleteOptions::default()));
-            let scale = self.server.scale(self.caller, &operation)?;
+            let scale = subresource::scale_of(self.kind, self.version(), &object)?;
             return Ok(self.whole(StatusCode::OK, format, scale, &[]));
         }
-        if matches!(self.route.subresource, Some("log" | "exec" | "attach" | "portforward" | "proxy"))
-        {
+        if matches!(
+            self.route.subresource,
+            Some("log" | "exec" | "attach" | "portforward" | "proxy")
+        ) {
             return Err(no_containers(&key.name));
         }
         Ok(self.object(StatusCode::OK, format, &object, self.deprecation()))
@@ -206,7 +208,7 @@ impl Exchange<'_> {
 
     fn list(&self, format: Format) -> Result<Response<Body>, Status> {
         let options = ListOptions::parse(self.query, self.route.watch)?;
-        let view = self.view(format);
+        let view = self.view(format)?;
         let filter = Filter::parse(&view, self.route.namespace, self.route.name, &options)?;
         let verb = if options.watch { "watch" } else { "list" };
         let now = self.server.clock().now();
@@ -274,7 +276,7 @@ impl Exchange<'_> {
     fn delete_collection(&self, format: Format) -> Result<Response<Body>, Status> {
         let (options, dry_run) = self.delete_options()?;
         let list = ListOptions { watch: false, ..ListOptions::parse(self.query, false)? };
-        let view = self.view(format);
+        let view = self.view(format)?;
         let filter = Filter::parse(&view, self.route.namespace, None, &list)?;
         let listed = read::list(&self.server.state().store, &view, &filter, &list)?;
         let mut deleted = Vec::with_capacity(listed.objects.len());
@@ -395,10 +397,11 @@ impl Exchange<'_> {
                 .map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))
         };
         let refuse = |why: String| {
-            let kind = match self.route.subresource.and_then(|name| self.version().subresource(name)) {
-                Some(subresource) => &subresource.kind,
-                None => &self.kind.kind,
-            };
+            let kind =
+                match self.route.subresource.and_then(|name| self.version().subresource(name)) {
+                    Some(subresource) => &subresource.kind,
+                    None => &self.kind.kind,
+                };
             Status::bad_request(format!(
                 "the object provided is unrecognized (must be of type {kind}): {why} ({})",
                 summary(body)
@@ -490,8 +493,13 @@ impl Exchange<'_> {
         object: &Object,
         warnings: &[String],
     ) -> Response<Body> {
-        let json = self.view(format).json(object, self.server.clock().now());
-        respond(code, format.encoding, Body::whole(json), warnings)
+        match self.view(format) {
+            Ok(view) => {
+                let json = view.json(object, self.server.clock().now());
+                respond(code, format.encoding, Body::whole(json), warnings)
+            }
+            Err(status) => refusal(&status),
+        }
     }
 
     fn whole(
@@ -507,8 +515,9 @@ impl Exchange<'_> {
 
 /// Resources live in namespaces or they do not, and paths must say so.
 fn check_scope(kind: &Kind, route: &ResourceRoute<'_>, method: &Method) -> Result<(), Status> {
-    let needs_namespace =
-        kind.namespaced && route.namespace.is_none() && (route.name.is_some() || method == Method::POST);
+    let needs_namespace = kind.namespaced
+        && route.namespace.is_none()
+        && (route.name.is_some() || method == Method::POST);
     if needs_namespace && route.name.is_none() && method == Method::POST {
         return Err(Status::method_not_allowed());
     }

@@ -9,8 +9,9 @@ use std::{
 };
 
 use bytes::{BufMut, Bytes, BytesMut};
-use futures_util::{Stream, stream::BoxStream};
+use futures_util::stream::BoxStream;
 use http_body::Frame;
+use serde_json::Value;
 
 use crate::object::Object;
 
@@ -51,6 +52,17 @@ impl Body {
             }
             Inner::List(list) => Box::pin(futures_util::stream::iter(list.map(Ok))),
         }
+    }
+
+    /// The same body in YAML. A watch stays what it is: there is no YAML for an endless list.
+    pub(crate) fn into_yaml(self) -> Self {
+        let json: Vec<u8> = match self.0 {
+            Inner::Chunks(chunks) => chunks.into_iter().flatten().collect(),
+            Inner::List(list) => list.flatten().collect(),
+            Inner::Stream(_) => return self,
+        };
+        let value: Value = serde_json::from_slice(&json).unwrap_or_default();
+        Self::whole(serde_saphyr::to_string(&value).unwrap_or_default())
     }
 
     /// Whether it goes on until somebody ends it.

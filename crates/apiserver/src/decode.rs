@@ -82,8 +82,7 @@ fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result
         return Ok(());
     }
     let as_kind = if given_kind.is_empty() { &*kind.kind } else { given_kind };
-    let as_version =
-        if given_version.is_empty() { &*version.api_version } else { given_version };
+    let as_version = if given_version.is_empty() { &*version.api_version } else { given_version };
     let (group, name) = as_version.split_once('/').unwrap_or(("", as_version));
     let why = match kinds::find_kind(group, name, as_kind) {
         Some(_) => format!(
@@ -97,7 +96,8 @@ fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result
              \"pkg/runtime/scheme.go:111\""
         ),
     };
-    let message = format!("{as_kind} in version {name:?} cannot be handled as a {}: {why}", kind.kind);
+    let message =
+        format!("{as_kind} in version {name:?} cannot be handled as a {}: {why}", kind.kind);
     Err(Status::bad_request(message))
 }
 
@@ -149,7 +149,8 @@ fn normalize_metadata(kind: &Kind, version: &Version, object: &mut Value) -> Res
     let Some(fields) = object.as_object_mut() else {
         return Err(cannot_handle(kind, version, "not an object"));
     };
-    let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    let metadata =
+        fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
     kinds::normalize_type("meta.v1.ObjectMeta", metadata)
         .map_err(|error| cannot_handle(kind, version, &error.to_string()))?;
     Ok(())

@@ -4,8 +4,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::{
-    Status,
-    custom,
+    Status, custom,
     operation::{DeleteOptions, Outcome, Propagation},
     server::State,
     write::{Request, is_finally_gone, metadata_of, request_value, seconds, text},
@@ -45,10 +44,9 @@ impl State {
                 }
                 self.remove(request, last)
             };
-            let answer = returns_object(request).then_some(()).map_or_else(
-                || Some(success(request, &uid)),
-                |()| None,
-            );
+            let answer = returns_object(request)
+                .then_some(())
+                .map_or_else(|| Some(success(request, &uid)), |()| None);
             return Ok(Outcome { object: Some(gone), answer, deleted: true, ..Outcome::default() });
         }
         if request.dry_run || !changed {

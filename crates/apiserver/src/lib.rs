@@ -13,6 +13,7 @@ mod delete;
 mod discovery;
 mod ids;
 mod json;
+mod jsonpath;
 mod negotiate;
 mod object;
 mod openapi;

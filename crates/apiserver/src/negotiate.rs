@@ -90,7 +90,10 @@ fn not_acceptable() -> Status {
         "406: Not Acceptable\n\nAvailable representations: {OFFERED}, \
          application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
     );
-    Status { details: Some(crate::Details::default()), ..Status::plain(406, "NotAcceptable", message) }
+    Status {
+        details: Some(crate::Details::default()),
+        ..Status::plain(406, "NotAcceptable", message)
+    }
 }
 
 #[cfg(test)]

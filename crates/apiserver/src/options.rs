@@ -143,8 +143,7 @@ impl ListOptions {
             ));
         }
         if self.continue_token.is_some() {
-            errors
-                .push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
+            errors.push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
         }
         match rule {
             "Exact" if self.resource_version.as_deref() == Some("0") => errors.push(forbidden(

@@ -45,7 +45,9 @@ impl Page {
         }
         let version = value["rv"].as_i64().unwrap_or_default();
         if version == 0 {
-            return Err(refuse("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into()));
+            return Err(refuse(
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)".into(),
+            ));
         }
         let start = value["start"].as_str().unwrap_or_default();
         let start = start.strip_suffix('\0').unwrap_or(start);

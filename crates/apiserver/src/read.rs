@@ -42,15 +42,26 @@ impl Filter {
     ) -> Result<Self, Status> {
         let labels = LabelSelector::parse(&options.label_selector)
             .map_err(|why| Status::bad_request(format!("unable to parse requirement: {why}")))?;
-        let fields = FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?;
-        for term in &fields.terms {
-            let known = match &view.version().rules {
-                Rules::BuiltIn(resource) => joiner_kinds::check_field_label(resource, &term.field),
-                Rules::Custom(custom) => custom.check_field_label(&term.field),
-            };
-            known.map_err(Status::bad_request)?;
+        let mut fields =
+            FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?;
+        for term in &mut fields.terms {
+            match &view.version().rules {
+                Rules::BuiltIn(resource) => {
+                    let field = joiner_kinds::selectable_field(resource, &term.field)
+                        .map_err(Status::bad_request)?;
+                    field.clone_into(&mut term.field);
+                }
+                Rules::Custom(custom) => {
+                    custom.check_field_label(&term.field).map_err(Status::bad_request)?;
+                }
+            }
         }
-        Ok(Self { namespace: namespace.map(Into::into), name: name.map(Into::into), labels, fields })
+        Ok(Self {
+            namespace: namespace.map(Into::into),
+            name: name.map(Into::into),
+            labels,
+            fields,
+        })
     }
 
     pub(crate) fn matches(&self, object: &Object) -> bool {
@@ -110,9 +121,8 @@ pub(crate) fn list(
 /// The version whose state was asked for; none for the newest.
 fn exact_version(options: &ListOptions, current: u64) -> Result<Option<u64>, Status> {
     let Some(text) = options.resource_version.as_deref() else { return Ok(None) };
-    let asked = parse_version(text).map_err(|error| {
-        Status::bad_request(format!("invalid resource version: {error}"))
-    })?;
+    let asked = parse_version(text)
+        .map_err(|error| Status::bad_request(format!("invalid resource version: {error}")))?;
     if asked > current {
         return Err(version_too_large(asked, current));
     }

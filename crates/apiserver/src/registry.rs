@@ -128,7 +128,7 @@ impl Registry {
     }
 
     /// The versions of a group that are served, the preferred one first.
-    pub(crate) fn versions_of(&self, group: &str) -> Vec<&str> {
+    pub(crate) fn versions_of<'a>(&'a self, group: &'a str) -> Vec<&'a str> {
         let mut versions: Vec<&str> = Vec::new();
         for kind in self.kinds_of(group) {
             for version in kind.versions.iter().filter(|version| version.served) {

@@ -12,8 +12,7 @@ use joiner_kinds as kinds;
 use serde_json::{Value, json};
 
 use crate::{
-    Caller, Feed, Status,
-    custom,
+    Caller, Feed, Status, custom,
     ids::Ids,
     object::{Key, Object, Resource},
     operation::{Action, DeleteOptions, FieldValidation, Operation, Outcome},
@@ -170,9 +169,7 @@ impl State {
         };
         match (operation.subresource.as_deref(), operation.action) {
             (Some("scale"), Action::Update(scale)) => self.set_scale(&request, |_| Ok(scale)),
-            (Some("scale"), Action::Patch(kind, patch)) => {
-                self.patch_scale(&request, kind, &patch)
-            }
+            (Some("scale"), Action::Patch(kind, patch)) => self.patch_scale(&request, kind, &patch),
             (Some("eviction"), Action::Create(eviction)) => self.evict(&request, &eviction),
             (Some("binding"), Action::Create(binding)) => self.bind(&request, &binding),
             (Some("token"), Action::Create(review)) => self.token(&request, review),

@@ -135,6 +135,11 @@ impl Store {
         self.tables.entry(resource.clone()).or_insert_with(|| Table::new(version))
     }
 
+    /// Forgets a resource that is no longer served; its watches end.
+    pub(crate) fn drop_table(&mut self, resource: &Resource) {
+        self.tables.remove(resource);
+    }
+
     pub(crate) fn get(&self, resource: &Resource, key: &Key) -> Option<&Arc<Object>> {
         self.table(resource)?.get(key)
     }

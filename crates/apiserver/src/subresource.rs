@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::{
     Resource, Status,
     custom::{at, set_at},
-    object::Key,
+    object::{Key, Object},
     operation::{DeleteOptions, Outcome, PatchKind, Propagation},
-    registry::Rules,
+    registry::{Kind, Rules, Version},
     server::State,
     status::Cause,
     write::{Request, metadata_of, request_value, seconds, text},
@@ -24,12 +24,6 @@ const EVICTION_RETRY_SECONDS: u32 = 0;
 const DISRUPTED_PODS_MAX: usize = 2000;
 
 impl State {
-    /// The scale of an object.
-    pub(crate) fn scale(&self, request: &Request<'_>) -> Result<Value, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
-        scale_of(request, &request_value(request, &live))
-    }
-
     /// Sets the scale of an object.
     pub(crate) fn set_scale(
         &mut self,
@@ -38,7 +32,7 @@ impl State {
     ) -> Result<Outcome, Status> {
         let live = self.live(request).ok_or_else(|| request.not_found())?;
         let mut object = request_value(request, &live);
-        let scale = change(&scale_of(request, &object)?)?;
+        let scale = change(&scale_of(request.kind, request.version, &live)?)?;
         let version = text(&scale, "/metadata/resourceVersion");
         if !version.is_empty() && version != live.version.to_string() {
             let resource = &request.kind.resource;
@@ -62,8 +56,9 @@ impl State {
         }
         let main = Request { subresource: None, ..*request };
         let outcome = self.update(&main, object, Vec::new())?;
-        let scaled = outcome.object.as_ref().map(|object| request_value(request, object));
-        let answer = scaled.map(|object| scale_of(request, &object)).transpose()?;
+        let scaled = outcome.object.as_ref();
+        let answer =
+            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
         Ok(Outcome { answer, ..outcome })
     }
 
@@ -98,7 +93,8 @@ impl State {
         let live = self.live(request).ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
         let options = &eviction["deleteOptions"];
-        let dry_run = request.dry_run || options["dryRun"].as_array().is_some_and(|d| !d.is_empty());
+        let dry_run =
+            request.dry_run || options["dryRun"].as_array().is_some_and(|d| !d.is_empty());
         let request = Request { subresource: None, dry_run, ..*request };
         let ignores_budgets = live.deleting
             || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
@@ -207,7 +203,12 @@ impl State {
         let answer = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
         });
-        Ok(Outcome { object: Some(stored), answer: Some(answer), created: true, ..Outcome::default() })
+        Ok(Outcome {
+            object: Some(stored),
+            answer: Some(answer),
+            created: true,
+            ..Outcome::default()
+        })
     }
 
     /// Makes a token for a service account. It opens nothing: the laboratory asks nobody for one.
@@ -257,8 +258,12 @@ impl State {
 }
 
 /// The scale of an object.
-fn scale_of(request: &Request<'_>, object: &Value) -> Result<Value, Status> {
-    let custom = match &request.version.rules {
+pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Result<Value, Status> {
+    let mut object = object.value();
+    object["apiVersion"] = Value::from(&*version.api_version);
+    object["kind"] = Value::from(&*kind.kind);
+    let object = &object;
+    let custom = match &version.rules {
         Rules::BuiltIn(resource) => {
             return kinds::scale(resource, object).ok_or_else(Status::no_such_resource);
         }
@@ -314,7 +319,8 @@ fn unhealthy_pod_may_go(budget: &Value, pod: &Value) -> bool {
 /// Takes one disruption from a budget.
 fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
     let name = text(budget, "/metadata/name").to_owned();
-    let number = |budget: &Value, path: &str| budget.pointer(path).and_then(Value::as_i64).unwrap_or(0);
+    let number =
+        |budget: &Value, path: &str| budget.pointer(path).and_then(Value::as_i64).unwrap_or(0);
     let refuse = |cause: String, retry: u32| {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
         let mut status = Status::too_many_requests(message, retry);
@@ -338,7 +344,9 @@ fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
     }
     let disrupted = budget["status"]["disruptedPods"].as_object().map_or(0, serde_json::Map::len);
     if disrupted > DISRUPTED_PODS_MAX {
-        return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+        return forbidden(
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        );
     }
     if allowed == 0 {
         let cause = format!(

@@ -32,7 +32,7 @@ impl View {
     pub(crate) fn value(&self, object: &Object) -> Value {
         let mut value = object.value();
         if self.kind.storage != self.kind.resource {
-            joiner_kinds::event_from_core(&mut value);
+            value = joiner_kinds::event_from_core(&value);
         }
         self.name_type(&mut value);
         value

@@ -58,18 +58,19 @@ pub(crate) fn open(
 ) -> Result<BoxStream<'static, io::Result<Bytes>>, Status> {
     let clock = server.clock().clone();
     let now = clock.now();
-    let from = options.resource_version.as_deref().map_or(Ok(0), parse_version).map_err(|error| {
-        Status::plain(500, "", error.to_string())
-    })?;
-    let store = server.store();
+    let from = options
+        .resource_version
+        .as_deref()
+        .map_or(Ok(0), parse_version)
+        .map_err(|error| Status::plain(500, "", error.to_string()))?;
+    let state = server.state();
+    let store = &state.store;
     let current = store.version();
     let with_initial = options.send_initial_events.unwrap_or(from == 0);
     if options.send_initial_events == Some(true) && from > current {
         return Err(version_too_large(from, current));
     }
-    let table = store
-        .table(&view.kind.storage)
-        .ok_or_else(Status::no_such_resource)?;
+    let table = store.table(&view.kind.storage).ok_or_else(Status::no_such_resource)?;
     let initial: VecDeque<_> = if with_initial {
         let objects = table.range(filter.namespace.as_deref(), None);
         objects.filter(|object| filter.matches(object)).cloned().collect()
@@ -79,7 +80,7 @@ pub(crate) fn open(
     let seen = if with_initial || from == 0 { current } else { from };
     let expired = table.changes_after(seen).is_err();
     let news = table.subscribe();
-    drop(store);
+    drop(state);
     if expired {
         let status = Status::expired(format!("too old resource version: {from} ({current})"));
         let line = line("ERROR", status.to_json().to_string().as_bytes());
@@ -90,8 +91,7 @@ pub(crate) fn open(
         .and_then(|seconds| u64::try_from(seconds).ok())
         .filter(|seconds| *seconds > 0)
         .map_or(LIVES_FOR, Duration::from_secs);
-    let initial_bookmark =
-        options.send_initial_events == Some(true) && options.bookmarks;
+    let initial_bookmark = options.send_initial_events == Some(true) && options.bookmarks;
     let watch = Watch {
         server: server.clone(),
         clock,
@@ -181,8 +181,8 @@ impl Watch {
 
     fn changes(&mut self) -> Result<Vec<Change>, Compacted> {
         self.news.borrow_and_update();
-        let store = self.server.store();
-        let Some(table) = store.table(&self.view.kind.storage) else { return Ok(Vec::new()) };
+        let state = self.server.state();
+        let Some(table) = state.store.table(&self.view.kind.storage) else { return Ok(Vec::new()) };
         Ok(table.changes_after(self.seen)?.take(EVENTS_AT_ONCE).cloned().collect())
     }
 
@@ -215,9 +215,10 @@ impl Watch {
 
     fn bookmark(&mut self, after_initial: bool) -> Bytes {
         // Everything up to the current version was told: there was nothing left when we looked.
-        let version = self.server.store().version().max(self.seen);
+        let version = self.server.version().max(self.seen);
         self.seen = version;
-        let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        let mut metadata =
+            json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
         if after_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
@@ -235,9 +236,6 @@ impl Watch {
             }
             Shape::Object | Shape::Discovery => {
                 self.view.name_type(&mut object);
-                if let crate::registry::Rules::BuiltIn(resource) = &self.view.version().rules {
-                    joiner_kinds::fill_empty(resource, &mut object);
-                }
             }
         }
         line("BOOKMARK", object.to_string().as_bytes())

@@ -63,8 +63,7 @@ impl State {
     ) -> Result<Outcome, Status> {
         let mut noticed = Noticed { duplicates, ..Noticed::default() };
         decode::decode(request.kind, request.version, &mut object, &mut noticed)?;
-        let warnings =
-            decode::report(request.kind, request.version, noticed, request.validation)?;
+        let warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
         match_namespace(request, &mut object)?;
         if !self.is_tracked_by_caller(&object) {
             self.track(request, None, &mut object);
@@ -209,8 +208,7 @@ impl State {
     ) -> Result<Outcome, Status> {
         let mut noticed = Noticed { duplicates, ..Noticed::default() };
         decode::decode(request.kind, request.version, &mut object, &mut noticed)?;
-        let warnings =
-            decode::report(request.kind, request.version, noticed, request.validation)?;
+        let warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
         match_name(request, &object)?;
         match_namespace(request, &mut object)?;
         let Some(live) = self.live(request) else {
@@ -262,8 +260,7 @@ impl State {
         }
         joiner_patch::keep_timestamps(old, &mut new, request.custom());
         let outcome = |object| Outcome { object: Some(object), warnings, ..Outcome::default() };
-        metadata_of(&mut new)
-            .insert("resourceVersion".into(), live.version.to_string().into());
+        metadata_of(&mut new).insert("resourceVersion".into(), live.version.to_string().into());
         if request.dry_run || same_json(request, live, &new) {
             return Ok(outcome(Arc::new(build(request, new, Some(live.version)))));
         }
@@ -302,7 +299,8 @@ impl State {
         let mut noticed = Noticed { duplicates, ..Noticed::default() };
         let mut new = match kind {
             PatchKind::Json => {
-                let patched = joiner_patch::json_patch(&old, patch).map_err(|e| refused(request, e))?;
+                let patched =
+                    joiner_patch::json_patch(&old, patch).map_err(|e| refused(request, e))?;
                 noticed.unknown.extend(patched.unknown_fields);
                 patched.document
             }
@@ -315,8 +313,7 @@ impl State {
             }
         };
         decode::decode(request.kind, request.version, &mut new, &mut noticed)?;
-        let warnings =
-            decode::report(request.kind, request.version, noticed, request.validation)?;
+        let warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
         match_name(request, &new)?;
         match_namespace(request, &mut new)?;
         self.track(request, Some(&old), &mut new);
@@ -333,14 +330,12 @@ impl State {
         let mut noticed = Noticed { duplicates, ..Noticed::default() };
         // What is applied is only looked at here: defaults must not become the manager's.
         let mut looked_at = applied.clone();
-        let checked =
-            decode::decode(request.kind, request.version, &mut looked_at, &mut noticed);
+        let checked = decode::decode(request.kind, request.version, &mut looked_at, &mut noticed);
         let live = self.live(request);
         let old = live.as_ref().map(|live| request_value(request, live));
         let mut warnings = Vec::new();
         if checked.is_ok() {
-            warnings =
-                decode::report(request.kind, request.version, noticed, request.validation)?;
+            warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
             match_name(request, applied)?;
         }
         let versions: Vec<&str> =
@@ -348,15 +343,9 @@ impl State {
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         let time = request.time();
-        let result = joiner_patch::apply(
-            &endpoint,
-            old.as_ref(),
-            applied,
-            request.manager,
-            force,
-            &time,
-        )
-        .map_err(|error| refused(request, error))?;
+        let result =
+            joiner_patch::apply(&endpoint, old.as_ref(), applied, request.manager, force, &time)
+                .map_err(|error| refused(request, error))?;
         checked?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
@@ -396,7 +385,7 @@ impl State {
     ) -> Result<Arc<Object>, Status> {
         let mut object = object;
         if request.kind.storage != request.kind.resource {
-            kinds::event_to_core(&mut object);
+            object = kinds::event_to_core(&object);
         }
         let built = build(request, object, Some(self.store.version() + 1));
         if built.json.len() > OBJECT_MAX {
@@ -423,7 +412,7 @@ const OBJECT_MAX: usize = 3 * 512 * 1024;
 pub(crate) fn request_value(request: &Request<'_>, object: &Object) -> Value {
     let mut value = object.value();
     if request.kind.storage != request.kind.resource {
-        kinds::event_from_core(&mut value);
+        value = kinds::event_from_core(&value);
     }
     value["apiVersion"] = Value::from(&*request.version.api_version);
     value["kind"] = Value::from(&*request.kind.kind);
@@ -536,16 +525,19 @@ fn updates_unconditionally(request: &Request<'_>) -> bool {
         Rules::BuiltIn(_) => !matches!(
             (&*request.kind.resource.group, &*request.kind.kind),
             ("apiextensions.k8s.io" | "apiregistration.k8s.io" | "coordination.k8s.io", _)
-                | ("policy" | "storage.k8s.io", "PodDisruptionBudget" | "CSINode" | "CSIDriver" | "StorageClass" | "VolumeAttachment")
+                | (
+                    "policy" | "storage.k8s.io",
+                    "PodDisruptionBudget"
+                        | "CSINode"
+                        | "CSIDriver"
+                        | "StorageClass"
+                        | "VolumeAttachment"
+                )
         ),
     }
 }
 
-fn check_preconditions(
-    request: &Request<'_>,
-    live: &Object,
-    new: &Value,
-) -> Result<(), Status> {
+fn check_preconditions(request: &Request<'_>, live: &Object, new: &Value) -> Result<(), Status> {
     let uid = text(new, "/metadata/uid");
     if uid.is_empty() || uid == &*live.uid {
         return Ok(());
@@ -563,9 +555,7 @@ fn check_preconditions(
 fn keep_system_metadata(new: &mut Value, old: &Value) {
     let metadata = metadata_of(new);
     metadata.remove("selfLink");
-    for field in
-        ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"]
-    {
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let given = metadata.get(field).is_some_and(|value| !value.is_null());
         match old["metadata"].get(field) {
             Some(value) if !given => {
@@ -636,7 +626,7 @@ fn validate_create(request: &Request<'_>, object: &Value) -> Vec<FieldError> {
             errors
         }
         Rules::Custom(custom) => {
-            let rule = joiner_schema::names::NameRule::Dns1123Subdomain;
+            let rule = joiner_schema::names::NameRule::DnsSubdomain;
             let mut errors =
                 meta::validate_object_meta(metadata, request.kind.namespaced, rule, "metadata");
             errors.extend(custom.validator.validate(object, None));
@@ -689,9 +679,7 @@ fn endpoint<'a>(
 fn reset_fields(request: &Request<'_>) -> FieldSet {
     match request.subresource {
         None if request.version.has_status() => FieldSet::of_fields([&["status"][..]]),
-        Some("status") if request.custom() => {
-            FieldSet::of_fields([&["spec"][..], &["metadata"]])
-        }
+        Some("status") if request.custom() => FieldSet::of_fields([&["spec"][..], &["metadata"]]),
         Some("status") => FieldSet::of_fields([&["spec"][..]]),
         _ => FieldSet::default(),
     }

@@ -106,7 +106,8 @@ impl LabelSelector {
         self.matches_with(|key| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str))
     }
 
-    fn matches_with<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
+    /// Whether an object is meant whose labels a function knows.
+    pub fn matches_with<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         !self.nothing && self.requirements.iter().all(|needed| needed.matches(label(&needed.key)))
     }
 

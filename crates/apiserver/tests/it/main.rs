@@ -1,0 +1,4 @@
+//! What the API server answers.
+
+mod objects;
+mod support;
