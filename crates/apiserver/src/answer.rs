@@ -76,7 +76,12 @@ impl Server {
             caller: user_agent(request.headers()),
             accept,
         };
-        exchange.answer().map_err(Refused::Status)
+        let warnings = exchange.deprecation();
+        exchange.answer().or_else(|status| {
+            let mut response = refusal(&status);
+            warn(response.headers_mut(), warnings);
+            Ok(response)
+        })
     }
 }
 
@@ -468,10 +473,7 @@ impl Exchange<'_> {
     }
 
     fn deprecation(&self) -> &[String] {
-        match &self.version().rules {
-            Rules::Custom(custom) => custom.deprecation.as_slice(),
-            Rules::BuiltIn(_) => &[],
-        }
+        &self.version().deprecation
     }
 
     /// The answer to a write.
@@ -614,13 +616,18 @@ pub(crate) fn respond(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    warn(headers, warnings);
+    response
+}
+
+/// Tells the caller what it should know.
+fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             headers.append(header::WARNING, value);
         }
     }
-    response
 }
 
 /// A refusal.
