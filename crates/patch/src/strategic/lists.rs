@@ -287,10 +287,7 @@ fn check_alike(lists: &[&[Value]]) -> Result<(), PatchError> {
         return Err(PatchError::internal("no elements in any of the given slices"));
     };
     if first.is_array() {
-        return Err(PatchError {
-            detail: Some("lists of lists are not supported".to_owned()),
-            ..PatchError::unprocessable("")
-        });
+        return Err(PatchError::unprocessable("lists of lists are not supported"));
     }
     let kind = go::type_name(first);
     if first.is_null() || entries.any(|entry| go::type_name(entry) != kind) {

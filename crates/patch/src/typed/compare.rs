@@ -140,6 +140,10 @@ impl Walk {
     ) -> Result<(), String> {
         for (name, old_value) in old.into_iter().flatten() {
             let new_value = new.and_then(|new| new.get(name));
+            // Most of an object stays as it is; telling so is much cheaper than walking it.
+            if new_value == Some(old_value) {
+                continue;
+            }
             let (before, after) =
                 self.as_structs(name, shape, (old, Some(old_value)), (new, new_value));
             self.field(name, before, after, shape, path)?;

@@ -4,18 +4,22 @@ use expect_test::{Expect, expect};
 use joiner_patch::json_patch;
 use serde_json::{Value, json};
 
-/// A line per patch: what it makes of the document, or how it is refused.
+use crate::support::row;
+
+/// Two lines per patch: the patch, and what it makes of the document.
 fn check(document: &Value, patches: &[Value], expected: &Expect) {
-    let mut table = String::new();
-    for patch in patches {
-        let outcome = match json_patch(document, patch) {
-            Ok(patched) if patched.unknown_fields.is_empty() => patched.document.to_string(),
-            Ok(patched) => format!("{} and warns {:?}", patched.document, patched.unknown_fields),
-            Err(error) => format!("{} {} {error}", error.code, error.reason),
-        };
-        table.push_str(&format!("{patch}\n    {outcome}\n"));
-    }
-    expected.assert_eq(&table);
+    let rows = patches.iter().map(|patch| {
+        let patched = json_patch(document, patch).map(|patched| {
+            let warnings = patched.unknown_fields;
+            if warnings.is_empty() {
+                patched.document.to_string()
+            } else {
+                format!("{} and warns {warnings:?}", patched.document)
+            }
+        });
+        row(patch, patched)
+    });
+    expected.assert_eq(&rows.collect::<Vec<_>>().concat());
 }
 
 #[test]
