@@ -192,8 +192,8 @@ impl Walk {
         let after = printed(new.1, new_struct).or_else(|| zero(new.0));
         // A `null` is what Go prints for some fields that are not set.
         match (before, after) {
-            (None, Some(Value::Null)) if old.0.is_some() => (None, None),
-            (Some(Value::Null), None) if new.0.is_some() => (None, None),
+            (None, Some(Value::Null)) if new_struct && old.0.is_some() => (None, None),
+            (Some(Value::Null), None) if old_struct && new.0.is_some() => (None, None),
             both => both,
         }
     }

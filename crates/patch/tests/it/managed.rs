@@ -1,10 +1,11 @@
 //! Managed fields after writes that are no applies, as a kube-apiserver 1.36.3 wrote them.
 
 use expect_test::expect;
-use joiner_patch::{FieldSet, keep_timestamps, path_text, track_update};
+use joiner_patch::{Endpoint, FieldSet, keep_timestamps, path_text, track_update};
+use joiner_schema::Schema;
 use serde_json::{Value, json};
 
-use crate::support::{deployments, owners};
+use crate::support::{deployments, owners, read};
 
 fn time(second: usize) -> String {
     format!("2026-01-01T00:00:{second:02}Z")
@@ -187,4 +188,63 @@ fn field_sets_are_written_in_the_order_of_the_api_server() {
         .tags[=9]
         .tags[=10]
         .tags[="a"]"#]].assert_eq(&format!("{}\n{}", set.to_json(), paths.join("\n")));
+}
+
+/// The endpoint of a custom kind.
+fn things<'a>(schema: &'a Schema, versions: &'a [&'a str], nothing: &'a FieldSet) -> Endpoint<'a> {
+    Endpoint {
+        schema,
+        kind: "Thing",
+        api_version: "x.dev/v1",
+        versions,
+        subresource: "",
+        reset_fields: nothing,
+        custom: true,
+    }
+}
+
+#[test]
+fn what_became_whole_is_owned_as_a_whole() {
+    let text = json!({"type": "string"});
+    let thing = |map_type: &str| {
+        let map = json!({"type": "object", "additionalProperties": text,
+            "x-kubernetes-map-type": map_type});
+        read(&json!({"type": "object", "properties": {"map": map, "title": text}}))
+    };
+    let (granular, atomic, nothing) = (thing("granular"), thing("atomic"), FieldSet::new());
+    let mut old = json!({"map": {"a": "1", "b": "1"}, "title": "x"});
+    track_update(&things(&granular, &[], &nothing), None, &mut old, "m", &time(0));
+    let mut new = old.clone();
+    new["title"] = json!("y");
+    track_update(&things(&atomic, &[], &nothing), Some(&old), &mut new, "n", &time(1));
+    expect![[r#"
+        m Update 2026-01-01T00:00:00Z {"f:map":{".":{},"f:a":{},"f:b":{}},"f:title":{}}
+        m Update 2026-01-01T00:00:00Z {"f:map":{}}
+        n Update 2026-01-01T00:00:01Z {"f:title":{}}
+    "#]]
+    .assert_eq(&format!("{}{}", owners(&old), owners(&new)));
+}
+
+#[test]
+fn who_owns_fields_in_a_version_that_is_gone_is_forgotten() {
+    let schema = read(&json!({"type": "object"}));
+    let nothing = FieldSet::new();
+    let mut old = json!({"title": "x"});
+    let before = Endpoint { api_version: "x.dev/v1beta1", ..things(&schema, &[], &nothing) };
+    track_update(&before, None, &mut old, "m", &time(0));
+    let update = |versions: &[&str]| {
+        let mut new = old.clone();
+        new["other"] = json!("y");
+        track_update(&things(&schema, versions, &nothing), Some(&old), &mut new, "n", &time(1));
+        owners(&new)
+    };
+    expect![[r#"
+        m Update 2026-01-01T00:00:00Z {"f:title":{}}
+        n Update 2026-01-01T00:00:01Z {"f:other":{}}
+    "#]]
+    .assert_eq(&update(&["x.dev/v1", "x.dev/v1beta1"]));
+    expect![[r#"
+        n Update 2026-01-01T00:00:01Z {"f:other":{}}
+    "#]]
+    .assert_eq(&update(&["x.dev/v1"]));
 }
