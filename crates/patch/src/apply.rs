@@ -178,11 +178,11 @@ impl Request<'_> {
         };
         self.take_over(&object, &mut entries, force)?;
         let changed = !same_value(live, &object);
-        entry.time = match (changed, last) {
-            (true, _) => time.to_owned(),
-            (false, Some(last)) => last.time,
-            (false, None) => String::new(),
-        };
+        match (changed, &last) {
+            (true, _) => entry.set_time(time),
+            (false, Some(last)) => entry.set_time(last.time()),
+            (false, None) => {}
+        }
         entry.change(|set| set.difference(&UNOWNED));
         entries.push(entry);
         entries.retain(|entry| !entry.is_empty());
