@@ -84,8 +84,8 @@ pub(crate) static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 ///
 /// What changed belongs to the manager from now on, together with what it owned before; all others
 /// lose it. An object whose managed fields were cleared is not tracked any more until it is
-/// applied. A change that cannot be tracked, because an entry of a list does not have what tells it apart,
-/// clears the managed fields.
+/// applied. A change that cannot be tracked, because an entry of a list does not have what tells it
+/// apart, clears the managed fields.
 ///
 /// Objects of built-in kinds have to be as the API server prints them: fields that are always there
 /// are, and what goes without saying (`replicas: 0` in a status) does.
