@@ -1,5 +1,7 @@
 //! Server-side apply.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::{
@@ -64,6 +66,12 @@ pub fn apply(
         None => nothing(applied),
     };
     managed::take(&mut live);
+    // Managed fields that are `null` are not given.
+    let mut applied = Cow::Borrowed(applied);
+    if applied.pointer("/metadata/managedFields").is_some() {
+        managed::take(applied.to_mut());
+    }
+    let applied = &*applied;
     let request = Request { endpoint, live: &live, applied, manager, time };
     let result = match request.run(entries.clone(), force) {
         Err(Failure::Conflicts(conflicts)) if manager == last_applied::KUBECTL => {

@@ -206,6 +206,9 @@ fn applying_again_changes_nothing() {
     let mut again = live.clone();
     again["metadata"].as_object_mut().expect("an object").remove("managedFields");
     let result = by("one", Some(&live), &again).expect("it is all its own");
+    assert_eq!(result, Applied { object: live.clone(), changed: false });
+    again["metadata"]["managedFields"] = Value::Null;
+    let result = by("one", Some(&live), &again).expect("it is all its own");
     assert_eq!(result, Applied { object: live, changed: false });
 }
 

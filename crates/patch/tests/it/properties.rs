@@ -147,6 +147,8 @@ fn deployment() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn nothing_panics(
         schema in schema(),
@@ -174,7 +176,10 @@ proptest! {
         let nothing = FieldSet::new();
         let endpoint = endpoint(&schema, &nothing, true);
         let applied = thing(&fields);
-        if let Ok(once) = apply(&endpoint, None, &applied, "m", false, TIME) {
+        // Whoever applies nothing but empty lists owns nothing, and is not remembered.
+        if let Ok(once) = apply(&endpoint, None, &applied, "m", false, TIME)
+            && once.object.pointer("/metadata/managedFields").is_some()
+        {
             let twice = apply(&endpoint, Some(&once.object), &applied, "m", false, "later");
             let twice = twice.expect("there is nobody to conflict with");
             prop_assert_eq!(&twice.object, &once.object);
