@@ -7,7 +7,6 @@
 mod selection;
 pub mod workloads;
 
-use std::fmt;
 mod conditions;
 mod events;
 mod requests;
