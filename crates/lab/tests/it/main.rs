@@ -1,0 +1,3 @@
+//! Stories of simulated clusters.
+
+mod workloads;
