@@ -14,6 +14,8 @@ pub mod scheduler;
 mod storage;
 mod times;
 pub mod volumes;
+pub mod workloads;
+
 use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;

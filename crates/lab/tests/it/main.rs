@@ -1,1 +1,4 @@
 mod common;
+//! Stories of simulated clusters.
+
+mod workloads;
