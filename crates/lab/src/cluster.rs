@@ -6,6 +6,8 @@
 
 mod conditions;
 mod events;
+pub mod kubelet;
+pub mod machines;
 mod requests;
 pub mod scheduler;
 mod selection;
