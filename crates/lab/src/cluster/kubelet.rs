@@ -19,9 +19,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_apiserver::{
-    Caller, Change, ChangeKind, DeleteOptions, Key, Object, Resource, Server,
-};
+use joiner_apiserver::{Caller, Change, ChangeKind, DeleteOptions, Key, Object, Resource, Server};
 use joiner_core::resources::Resources;
 use serde_json::json;
 

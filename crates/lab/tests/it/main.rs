@@ -2,5 +2,6 @@
 
 mod common;
 mod kubelet;
+mod scale;
 mod scheduler;
 mod volumes;

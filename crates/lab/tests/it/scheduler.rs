@@ -200,8 +200,5 @@ async fn a_stuck_pod_is_tried_again_every_five_minutes_and_counts_its_events() {
     lab.pod("early", json!({}));
     lab.pass(11 * 60).await;
     assert_eq!(lab.why("early"), "no nodes available to schedule pods");
-    assert_eq!(
-        lab.events("early"),
-        ["FailedScheduling: no nodes available to schedule pods x3"]
-    );
+    assert_eq!(lab.events("early"), ["FailedScheduling: no nodes available to schedule pods x3"]);
 }
