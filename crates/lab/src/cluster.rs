@@ -9,6 +9,8 @@ pub mod workloads;
 
 mod conditions;
 mod events;
+pub mod kubelet;
+pub mod machines;
 mod requests;
 pub mod scheduler;
 mod storage;
