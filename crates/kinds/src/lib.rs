@@ -18,7 +18,7 @@ pub mod table;
 mod types;
 pub mod validate;
 
-pub use decode::{DecodeError, Decoded, normalize, normalize_type};
+pub use decode::{DecodeError, Decoded, normalize, normalize_kind};
 pub use default::default;
 pub use events::{event_from_core, event_to_core};
 pub use prepare::{

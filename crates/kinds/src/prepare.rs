@@ -100,6 +100,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
         ("certificates.k8s.io", "CertificateSigningRequest") => others::create_csr(object, world),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => others::add_stored_version(object),
         ("apiregistration.k8s.io", "APIService") => others::create_api_service(object, world),
+        ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(object, world),
         _ => {}
     }
 }
@@ -138,6 +139,7 @@ fn update_main(resource: &Resource, new: &mut Value, old: &Value, world: &dyn Wo
         ("apps", "DaemonSet") => workload::update_daemon_set(new, old),
         ("certificates.k8s.io", "CertificateSigningRequest") => copy(new, old, "", "spec"),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => others::add_stored_version(new),
+        ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(new, world),
         _ => {}
     }
     let changed = |part: &&str| new.pointer(part) != old.pointer(part);
@@ -174,6 +176,7 @@ fn update_status(resource: &Resource, new: &mut Value, old: &Value, world: &dyn 
     match resource.id() {
         ("", "Pod") => pod::update_status(new, old),
         ("", "PersistentVolume") => others::stamp_phase(new, old, world),
+        ("apps", "DaemonSet") => workload::update_daemon_set(new, old),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             others::update_csr_status(new, old, world);
         }

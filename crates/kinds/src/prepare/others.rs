@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{World, copy, stamp, status};
-use crate::edit::{entries, object_at, text_at};
+use crate::edit::{entries, object_at, set_missing, text_at};
 
 /// A namespace stays until its contents are gone.
 pub(super) fn create_namespace(namespace: &mut Value) {
@@ -205,5 +205,15 @@ pub(super) fn create_api_service(service: &mut Value, world: &dyn World) {
             "message": "Local APIServices are always available",
         });
         status.insert("conditions".to_owned(), json!([condition]));
+    }
+}
+
+/// A taint of a device says since when.
+pub(super) fn stamp_taints(slice: &mut Value, world: &dyn World) {
+    let Some(spec) = object_at(slice, "/spec") else { return };
+    for device in entries(spec, "devices") {
+        for taint in entries(device, "taints") {
+            set_missing(taint, "timeAdded", stamp(world.now()));
+        }
     }
 }
