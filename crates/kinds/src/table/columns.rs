@@ -27,10 +27,8 @@ const CONTAINERS: Column = wide("Containers", "The names of the containers in th
 const IMAGES: Column = wide("Images", "The images of the containers in the pod template.");
 const SELECTOR: Column = wide("Selector", "The labels of the pods that belong to the object.");
 
-const DEFAULT: &[Column] = &[
-    NAME,
-    Column { kind: "date", ..text("Created At", "When the object was created.") },
-];
+const DEFAULT: &[Column] =
+    &[NAME, Column { kind: "date", ..text("Created At", "When the object was created.") }];
 
 const POD: &[Column] = &[
     NAME,
@@ -95,13 +93,8 @@ const DEPLOYMENT: &[Column] = &[
     SELECTOR,
 ];
 
-const STATEFUL_SET: &[Column] = &[
-    NAME,
-    text("Ready", "How many pods are ready, of how many."),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-];
+const STATEFUL_SET: &[Column] =
+    &[NAME, text("Ready", "How many pods are ready, of how many."), AGE, CONTAINERS, IMAGES];
 
 const CONTROLLER_REVISION: &[Column] = &[
     NAME,
@@ -375,8 +368,9 @@ pub(super) fn of(group: &str, kind: &str) -> &'static [Column] {
         ("", "Namespace") => NAMESPACE,
         ("", "Secret") => SECRET,
         ("", "ConfigMap") => CONFIG_MAP,
-        ("", "ServiceAccount")
-        | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => ONLY_AGE,
+        ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
+            ONLY_AGE
+        }
         ("", "PersistentVolume") => VOLUME,
         ("", "PersistentVolumeClaim") => CLAIM,
         ("", "ResourceQuota") => QUOTA,

@@ -1,8 +1,8 @@
 //! Objects as rows of a table, as `kubectl get` shows them.
 
 mod age;
-mod columns;
 mod cells;
+mod columns;
 mod pod;
 mod rows;
 

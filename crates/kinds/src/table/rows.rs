@@ -38,8 +38,9 @@ pub(super) fn of(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec
         ("", "Namespace") => row.plain(&[row.status().text("phase")]),
         ("", "Secret") => vec![object.text("type").into(), row.keys(&["data"]), row.age()],
         ("", "ConfigMap") => vec![row.keys(&["data", "binaryData"]), row.age()],
-        ("", "ServiceAccount")
-        | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => vec![row.age()],
+        ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
+            vec![row.age()]
+        }
         ("", "PersistentVolume") => row.volume(),
         ("", "PersistentVolumeClaim") => row.claim(),
         ("", "ResourceQuota") => row.quota(),
@@ -206,9 +207,9 @@ impl<'a> Row<'a> {
         let controller = owners.find(|owner| owner.flag("controller")).map(|owner| {
             let kind = owner.text("kind").to_lowercase();
             let version = owner.text("apiVersion");
-            let group = version.split_once('/').map_or(String::new(), |(group, _)| {
-                format!(".{}", group.to_lowercase())
-            });
+            let group = version
+                .split_once('/')
+                .map_or(String::new(), |(group, _)| format!(".{}", group.to_lowercase()));
             format!("{kind}{group}/{}", owner.text("name"))
         });
         let controller = controller.unwrap_or_else(|| NONE.to_owned());
@@ -462,19 +463,19 @@ impl<'a> Row<'a> {
     fn event(&self) -> Vec<Value> {
         let event = self.object;
         let first_of = |names: [&'a str; 2]| names.into_iter().find(|name| event.has(name));
-        let since = |names: [&'a str; 2]| {
-            first_of(names).map(|name| age::since(event, name, self.now))
-        };
+        let since =
+            |names: [&'a str; 2]| first_of(names).map(|name| age::since(event, name, self.now));
         let first = since(["firstTimestamp", "deprecatedFirstTimestamp"])
             .unwrap_or_else(|| age::since(event, "eventTime", self.now));
-        let mut last = since(["lastTimestamp", "deprecatedLastTimestamp"])
-            .unwrap_or_else(|| first.clone());
+        let mut last =
+            since(["lastTimestamp", "deprecatedLastTimestamp"]).unwrap_or_else(|| first.clone());
         let mut count = event.count("count").max(event.count("deprecatedCount")).max(1);
         if let Some(series) = event.field("series") {
             last = age::since(series, "lastObservedTime", self.now);
             count = series.count("count");
         }
-        let about = first_of(["involvedObject", "regarding"]).map_or(event, |name| event.part(name));
+        let about =
+            first_of(["involvedObject", "regarding"]).map_or(event, |name| event.part(name));
         let kind = about.text("kind").to_lowercase();
         let target = match about.text("name") {
             "" => kind,
@@ -506,9 +507,9 @@ impl<'a> Row<'a> {
 
     fn volume(&self) -> Vec<Value> {
         let spec = self.spec();
-        let claim = spec.field("claimRef").map(|claim| {
-            format!("{}/{}", claim.text("namespace"), claim.text("name"))
-        });
+        let claim = spec
+            .field("claimRef")
+            .map(|claim| format!("{}/{}", claim.text("namespace"), claim.text("name")));
         let annotations = self.metadata().part("annotations");
         let class = annotations.given_text("volume.beta.kubernetes.io/storage-class");
         vec![
@@ -711,9 +712,10 @@ impl<'a> Row<'a> {
     }
 
     fn policy(&self) -> Vec<Value> {
-        let kind = self.spec().field("paramKind").map(|kind| {
-            format!("{}/{}", kind.text("apiVersion"), kind.text("kind"))
-        });
+        let kind = self
+            .spec()
+            .field("paramKind")
+            .map(|kind| format!("{}/{}", kind.text("apiVersion"), kind.text("kind")));
         vec![
             self.spec().list("validations").len().into(),
             kind.unwrap_or_else(|| UNSET.to_owned()).into(),
