@@ -25,6 +25,7 @@ mod networking;
 mod node;
 mod pod;
 mod pod_sums;
+mod pod_warnings;
 mod policy;
 mod rbac;
 mod resources;
