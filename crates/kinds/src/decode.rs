@@ -199,7 +199,7 @@ impl Decoder {
                 return false;
             }
             match self.value(&field.held, value, &Path::Field(path, of, field)) {
-                Ok(()) => field.keep || field.held.pointer || !is_empty(value),
+                Ok(()) => !field.off && (field.keep || field.held.pointer || !is_empty(value)),
                 Err(error) => {
                     failure = Some(error);
                     true

@@ -85,11 +85,12 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
             metadata.insert("generation".to_owned(), 1.into());
         }
     }
+    let given = object.get("status").cloned().unwrap_or_default();
     if resource.subresource("status").is_some() && resource.id() != ("", "Node") {
         clear_status(resource, object);
     }
     match resource.id() {
-        ("", "Pod") => pod::create(object, world),
+        ("", "Pod") => pod::create(object, &given, world),
         ("", "Service") => service::create(object, world),
         ("", "Namespace") => others::create_namespace(object),
         ("", "PersistentVolume") => others::create_volume(object, world),
@@ -133,7 +134,7 @@ fn update_main(resource: &Resource, new: &mut Value, old: &Value, world: &dyn Wo
         ("", "Pod") => pod::update(new, old),
         ("", "Service") => service::update(new, old, world),
         ("", "Namespace") => copy(new, old, "/spec", "finalizers"),
-        ("", "PersistentVolumeClaim") => others::align_data_sources(new),
+        ("", "PersistentVolumeClaim") => others::settle_data_sources(new, Some(old)),
         ("", "ServiceAccount") => others::name_secrets_only(new),
         ("", "Secret") if text_at(new, "/type").is_empty() => copy(new, old, "", "type"),
         ("apps", "DaemonSet") => workload::update_daemon_set(new, old),

@@ -328,6 +328,18 @@ fn the_refusal_of_an_amount_comes_before_that_of_a_type() {
 }
 
 #[test]
+fn fields_of_features_that_are_off_are_dropped_silently() {
+    check(
+        &container(json!({ "name": "a", "lifecycle": { "stopSignal": "SIGTERM" } })),
+        &expect![[r#"
+            - spec.containers[0].lifecycle.stopSignal: "SIGTERM"
+            + spec.containers[0].resources: {}
+            + status: {}
+        "#]],
+    );
+}
+
+#[test]
 fn bodies_of_subresources_are_decoded_too() {
     for (group, kind, body) in [
         ("autoscaling", "Scale", json!({ "spec": { "replicas": 0 } })),
