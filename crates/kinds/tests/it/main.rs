@@ -10,4 +10,5 @@ mod others;
 mod resources;
 mod small;
 mod update;
+mod validate;
 mod world;
