@@ -52,10 +52,6 @@ pub(super) fn of(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec
         ("storage.k8s.io", "VolumeAttachment") => row.attachment(),
         ("storage.k8s.io", "CSINode") => row.counted(row.spec().list("drivers").len()),
         ("storage.k8s.io", "CSIDriver") => row.csi_driver(),
-        ("storage.k8s.io", "CSIStorageCapacity") => vec![
-            object.text("storageClassName").into(),
-            object.given_text("capacity").unwrap_or(UNSET).into(),
-        ],
         ("scheduling.k8s.io", "PriorityClass") => row.priority_class(),
         ("node.k8s.io", "RuntimeClass") => row.plain(&[object.text("handler")]),
         (
