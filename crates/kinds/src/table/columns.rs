@@ -311,12 +311,6 @@ const CSI_DRIVER: &[Column] = &[
     AGE,
 ];
 
-const CAPACITY: &[Column] = &[
-    NAME,
-    text("StorageClassName", "The class whose volumes could be made."),
-    text("Capacity", "How much storage is left."),
-];
-
 const WEBHOOKS: &[Column] =
     &[NAME, number("Webhooks", "How many webhooks the configuration has."), AGE];
 
@@ -382,7 +376,6 @@ pub(super) fn of(group: &str, kind: &str) -> &'static [Column] {
         ("storage.k8s.io", "VolumeAttachment") => ATTACHMENT,
         ("storage.k8s.io", "CSINode") => CSI_NODE,
         ("storage.k8s.io", "CSIDriver") => CSI_DRIVER,
-        ("storage.k8s.io", "CSIStorageCapacity") => CAPACITY,
         ("scheduling.k8s.io", "PriorityClass") => PRIORITY_CLASS,
         ("node.k8s.io", "RuntimeClass") => RUNTIME_CLASS,
         (

@@ -3,8 +3,10 @@
 mod age;
 mod cells;
 mod columns;
+mod network_rows;
 mod pod;
 mod rows;
+mod workload_rows;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! PriorityClasses and RuntimeClasses.
+//! `PriorityClasses` and `RuntimeClasses`.
 
 use serde_json::Value;
 

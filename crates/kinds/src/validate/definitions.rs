@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions, without their schemas.
+//! `CustomResourceDefinitions`, without their schemas.
 
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
     for (index, version) in versions.iter().enumerate() {
         let at = at.index(index);
         let name = version.text("name");
-        joined(errors, &at.child("name"), name, formats::dns_1035_label(name), "");
+        joined(errors, &at.child("name"), name, &formats::dns_1035_label(name), "");
         deprecation(errors, &at.child("deprecationWarning"), version);
         version_parts(errors, &at, version, |part| !all_alike(versions, part));
     }
@@ -71,7 +71,7 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
     }
     if let Some(first) = versions.first() {
         let name = first.text("name");
-        joined(errors, &path.child("version"), name, formats::dns_1035_label(name), "");
+        joined(errors, &path.child("version"), name, &formats::dns_1035_label(name), "");
     }
     let names_path = path.child("names");
     for field in ["plural", "singular", "kind", "listKind"] {
@@ -114,7 +114,7 @@ fn versions_shown(versions: &[Value]) -> String {
 }
 
 /// All that is wrong with a name in one error.
-fn joined(errors: &mut Errors, path: &Path<'_>, value: &str, wrong: Vec<String>, before: &str) {
+fn joined(errors: &mut Errors, path: &Path<'_>, value: &str, wrong: &[String], before: &str) {
     if !wrong.is_empty() {
         errors.invalid(path, value, format!("{before}{}", wrong.join(",")));
     }
@@ -124,7 +124,7 @@ fn names(errors: &mut Errors, path: &Path<'_>, names: &Value) {
     for field in ["plural", "singular"] {
         let name = names.text(field);
         if !name.is_empty() {
-            joined(errors, &path.child(field), name, formats::dns_1035_label(name), "");
+            joined(errors, &path.child(field), name, &formats::dns_1035_label(name), "");
         }
     }
     for field in ["kind", "listKind"] {
@@ -132,13 +132,13 @@ fn names(errors: &mut Errors, path: &Path<'_>, names: &Value) {
         if !name.is_empty() {
             let wrong = formats::dns_1035_label(&name.to_lowercase());
             let before = "may have mixed case, but should otherwise match: ";
-            joined(errors, &path.child(field), name, wrong, before);
+            joined(errors, &path.child(field), name, &wrong, before);
         }
     }
     let list = |errors: &mut Errors, field: &str| {
         let path = path.child(field);
         for (index, name) in names.texts(field).enumerate() {
-            joined(errors, &path.index(index), name, formats::dns_1035_label(name), "");
+            joined(errors, &path.index(index), name, &formats::dns_1035_label(name), "");
         }
     };
     list(errors, "shortNames");

@@ -1,4 +1,4 @@
-//! Endpoints and EndpointSlices.
+//! Endpoints and `EndpointSlices`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! NetworkPolicies, Ingresses, IngressClasses and HorizontalPodAutoscalers: the basics.
+//! `NetworkPolicies`, Ingresses, `IngressClasses` and `HorizontalPodAutoscalers`: the basics.
 
 use serde_json::Value;
 
@@ -263,7 +263,7 @@ pub(super) fn autoscaler(errors: &mut Errors, autoscaler: &Value) {
     }
     let version = target.text("apiVersion");
     let core = target.text("kind") == "ReplicationController";
-    if !version.contains('/') && !(version == "v1" && core) {
+    if !version.contains('/') && (version != "v1" || !core) {
         let detail = "apiVersion must specify API group";
         errors.invalid(&target_path.child("apiVersion"), version, detail);
     }

@@ -1,4 +1,4 @@
-//! Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and what belongs to
+//! Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, `ReplicationControllers` and what belongs to
 //! them.
 
 use serde_json::{Value, json};
@@ -225,7 +225,7 @@ pub(super) fn update_replica_set_status(errors: &mut Errors, new: &Value) {
     replica_counts(errors, new.part("status"), &counts, &within, "readyReplicas");
 }
 
-/// Also on updates: a ReplicationController may change its selector.
+/// Also on updates: a `ReplicationController` may change its selector.
 pub(super) fn create_replication_controller(errors: &mut Errors, controller: &Value) {
     let spec = controller.part("spec");
     nonnegative_fields(errors, &SPEC, spec, &["minReadySeconds"]);

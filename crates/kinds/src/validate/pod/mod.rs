@@ -120,6 +120,7 @@ fn annotations_and_spec(errors: &mut Errors, pod: &Value) {
 
 /// Annotations that mean something to the API server.
 fn annotations(errors: &mut Errors, path: &Path<'_>, metadata: &Value, spec: &Value) {
+    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     let annotations = metadata.part("annotations");
     if let Some(value) = annotations.given_text(MIRROR)
         && spec.text("nodeName").is_empty()
@@ -127,7 +128,6 @@ fn annotations(errors: &mut Errors, path: &Path<'_>, metadata: &Value, spec: &Va
         let detail = "must set spec.nodeName if mirror pod annotation is set";
         errors.invalid(&path.key(MIRROR), value, detail);
     }
-    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     if let Some(cost) = annotations.given_text(COST) {
         let is_plain = cost == "0" || !cost.trim_start_matches('-').starts_with('0');
         if cost.starts_with('+') || !is_plain || cost.parse::<i32>().is_err() {
