@@ -1,4 +1,4 @@
-//! CertificateSigningRequests.
+//! `CertificateSigningRequests`.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! PersistentVolumes and PersistentVolumeClaims.
+//! `PersistentVolumes` and `PersistentVolumeClaims`.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +37,7 @@ fn class_name(errors: &mut Errors, path: &Path<'_>, class: &str) {
     }
 }
 
-/// The spec of a claim, also in templates of pods and StatefulSets.
+/// The spec of a claim, also in templates of pods and `StatefulSets`.
 pub(super) fn claim_spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     if spec.list("accessModes").is_empty() {
         errors.required(&path.child("accessModes"), "at least 1 access mode is required");
@@ -224,7 +224,7 @@ fn allocated_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     }
 }
 
-/// The sources of a PersistentVolume, with the names that errors have for them.
+/// The sources of a `PersistentVolume`, with the names that errors have for them.
 const SOURCES: [(&str, &str, &str); 21] = [
     ("hostPath", "hostPath", "hostPath"),
     ("gcePersistentDisk", "gcePersistentDisk", "persistentDisk"),

@@ -1,4 +1,4 @@
-//! PriorityClasses and RuntimeClasses.
+//! `PriorityClasses` and `RuntimeClasses`.
 
 use serde_json::Value;
 
@@ -54,6 +54,12 @@ pub(super) fn update_priority_class(errors: &mut Errors, new: &Value, old: &Valu
 }
 
 pub(super) fn create_runtime_class(errors: &mut Errors, class: &Value) {
+    let (path, handler) = (Path::new("handler"), class.text("handler"));
+    if handler.is_empty() {
+        errors.required(&path, "");
+    } else {
+        errors.invalid_each(&path, handler, formats::dns_label(handler));
+    }
     if let Some(overhead) = class.field("overhead") {
         pod::overhead(errors, &Path::new("overhead"), overhead, "podFixed");
     }
@@ -80,12 +86,6 @@ pub(super) fn create_runtime_class(errors: &mut Errors, class: &Value) {
                 errors.duplicate_shown(&path.index(index), &shown);
             }
         }
-    }
-    let (path, handler) = (Path::new("handler"), class.text("handler"));
-    if handler.is_empty() {
-        errors.required(&path, "");
-    } else {
-        errors.invalid_each(&path, handler, formats::dns_label(handler));
     }
 }
 

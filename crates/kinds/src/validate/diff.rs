@@ -39,15 +39,15 @@ fn unified_lines(old: &[String], new: &[String]) -> String {
         let last = hunk.last().expect("a hunk has a change");
         let old_lines = header(&(first.old.start..last.old.end));
         let new_lines = header(&(first.new.start..last.new.end));
-        text.push_str(&format!("@@ -{old_lines} +{new_lines} @@\n"));
+        text.extend(["@@ -", &old_lines, " +", &new_lines, " @@\n"]);
         for stretch in hunk {
-            let (removed, added) = if stretch.same { (' ', None) } else { ('-', Some('+')) };
+            let mark = if stretch.same { " " } else { "-" };
             for line in &old[stretch.old.clone()] {
-                text.push_str(&format!("{removed}{line}\n"));
+                text.extend([mark, line, "\n"]);
             }
-            if let Some(added) = added {
+            if !stretch.same {
                 for line in &new[stretch.new.clone()] {
-                    text.push_str(&format!("{added}{line}\n"));
+                    text.extend(["+", line, "\n"]);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! StorageClasses, CSI drivers, and attachments of volumes to nodes.
+//! `StorageClasses`, CSI drivers, and attachments of volumes to nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

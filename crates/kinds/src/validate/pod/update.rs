@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{annotations, annotations_and_spec, containers, scheduling};
+use super::{MIRROR, annotations, annotations_and_spec, containers, scheduling};
 use crate::{
     fields::{Fields, same},
     validate::{
@@ -12,8 +12,6 @@ use crate::{
         resources::quantity,
     },
 };
-
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// An update of a pod's spec.
 pub(in crate::validate) fn update(errors: &mut Errors, new: &Value, old: &Value) {
