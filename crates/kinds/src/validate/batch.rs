@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     cron,
     errors::{Errors, IMMUTABLE, Path},
-    formats, pod, selectors,
+    formats, internal, pod, selectors,
 };
 use crate::fields::{Fields, same};
 
@@ -350,7 +350,8 @@ fn template_kept(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value)
         }
     }
     if !same(&now, &then) {
-        errors.invalid(path, spec.part("template").clone(), IMMUTABLE);
+        let shown = internal::compact("PodTemplateSpec", spec.part("template"));
+        errors.invalid_shown(path, &shown, IMMUTABLE);
     }
 }
 

@@ -114,7 +114,7 @@ pub(super) fn update_claim(errors: &mut Errors, new: &Value, old: &Value) {
     }
     let (now, then) = comparable_specs(spec, before, bound);
     if !same(&now, &then) {
-        let difference = diff::unified(&then, &now);
+        let difference = diff::unified("PersistentVolumeClaimSpec", &then, &now);
         let detail = format!(
             "spec is immutable after creation except resources.requests and \
              volumeAttributesClassName for bound claims\n{difference}"
@@ -383,7 +383,7 @@ pub(super) fn update_volume(errors: &mut Errors, new: &Value, old: &Value) {
     let secret_is_new = !before.part("csi").has("controllerExpandSecretRef");
     let (now, then) = (source(spec, secret_is_new), source(before, false));
     if !same(&now, &then) {
-        let difference = diff::unified(&then, &now);
+        let difference = diff::unified("PersistentVolumeSource", &then, &now);
         let detail =
             format!("spec.persistentvolumesource is immutable after creation\n{difference}");
         errors.forbidden(&Path::new("spec.persistentvolumesource"), detail);

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     errors::{Errors, IMMUTABLE, Path},
-    formats, pod, selectors,
+    formats, internal, pod, selectors,
 };
 use crate::fields::Fields;
 
@@ -74,15 +74,7 @@ pub(super) fn create_runtime_class(errors: &mut Errors, class: &Value) {
         };
         for (index, toleration) in tolerations.iter().enumerate() {
             if tolerations[..index].iter().any(|other| key(other) == key(toleration)) {
-                let shown = format!(
-                    "{{\"Key\":{},\"Operator\":{},\"Value\":{},\"Effect\":{},\
-                     \"TolerationSeconds\":{}}}",
-                    Value::from(toleration.text("key")),
-                    Value::from(toleration.text("operator")),
-                    Value::from(toleration.text("value")),
-                    Value::from(toleration.text("effect")),
-                    toleration.part("tolerationSeconds")
-                );
+                let shown = internal::compact("Toleration", toleration);
                 errors.duplicate_shown(&path.index(index), &shown);
             }
         }

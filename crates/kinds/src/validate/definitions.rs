@@ -96,17 +96,20 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
 
 /// Versions as the API server shows them in errors.
 ///
-/// COMPAT: the server prints its own structs with all their fields, schemas included; here only
-/// what tells versions apart is printed.
+/// COMPAT: parts that differ between versions, such as schemas, print as null.
 fn versions_shown(versions: &[Value]) -> String {
     let shown: Vec<String> = versions
         .iter()
         .map(|version| {
             format!(
-                "{{\"Name\":{},\"Served\":{},\"Storage\":{}}}",
+                "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\
+                 \"DeprecationWarning\":{},\"Schema\":null,\"Subresources\":null,\
+                 \"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
                 Value::from(version.text("name")),
                 version.flag("served"),
-                version.flag("storage")
+                version.flag("storage"),
+                version.flag("deprecated"),
+                version.part("deprecationWarning")
             )
         })
         .collect();

@@ -19,6 +19,7 @@ mod endpoints;
 mod errors;
 mod formats;
 mod int_or_percent;
+mod internal;
 mod ip;
 mod leases_and_events;
 mod networking;

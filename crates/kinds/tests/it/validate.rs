@@ -1,5 +1,7 @@
 //! Rules. The cases are files: objects, and below each what kube-apiserver 1.36.3 said of it.
-//! Errors about maps are sorted by key, as the server gives them in any order.
+//! Errors about maps are sorted by key, as the server gives them in any order. Privileged containers
+//! are allowed here, which that server was not told to do, and changes are checked as they are sent,
+//! before anything is taken back from them.
 
 use std::fmt::Write;
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     errors::{Errors, Path},
-    formats, ip,
+    formats, internal, ip,
     resources::{self, Of, quantity, quantity_text},
     selectors,
 };
@@ -232,14 +232,7 @@ fn resource_claims(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_mirror
             errors.invalid_each(&path.child("name"), name, formats::dns_label(name));
         }
         let sources = ["resourceClaimName", "resourceClaimTemplateName"];
-        let shown = || {
-            format!(
-                "{{\"Name\":{},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
-                Value::from(name),
-                claim.part(sources[0]),
-                claim.part(sources[1])
-            )
-        };
+        let shown = || internal::compact("PodResourceClaim", claim);
         match sources.iter().filter(|source| claim.has(source)).count() {
             0 => {
                 let detail =
