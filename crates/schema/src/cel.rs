@@ -99,9 +99,8 @@ impl CompiledRule {
                     }
                 })
         });
-        let field_path = rule.field_path.as_deref().and_then(|path| {
-            normalize_field_path(path, schema).ok()
-        });
+        let field_path =
+            rule.field_path.as_deref().and_then(|path| normalize_field_path(path, schema).ok());
         Self {
             rule: rule.clone(),
             program,

@@ -206,10 +206,7 @@ fn is_date_time(text: &str) -> bool {
     let mut parts = lower.split('t');
     let (Some(date), Some(clock)) = (parts.next(), parts.next()) else { return false };
     let Some(found) = CLOCK.captures(clock) else { return false };
-    time::parse_date(date).is_some()
-        && &found[1] <= "23"
-        && &found[2] <= "59"
-        && &found[3] <= "59"
+    time::parse_date(date).is_some() && &found[1] <= "23" && &found[2] <= "59" && &found[3] <= "59"
 }
 
 /// A single label with at most one dash, in second place; or labels of any sort before a top-level
@@ -250,7 +247,8 @@ fn is_email(text: &str) -> bool {
     };
     let dotted = |text: &str| text.split('.').all(atom);
     let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
-    (dotted(local) || quoted) && (dotted(domain) || domain.starts_with('[') && domain.ends_with(']'))
+    (dotted(local) || quoted)
+        && (dotted(domain) || domain.starts_with('[') && domain.ends_with(']'))
 }
 
 fn is_mac(text: &str) -> bool {

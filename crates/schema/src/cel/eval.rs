@@ -110,7 +110,9 @@ impl<'a> Context<'_, 'a> {
             }
             scope = variable.outer;
         }
-        for known in ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"] {
+        for known in
+            ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"]
+        {
             if known == name {
                 return Ok(Val::Type(known));
             }

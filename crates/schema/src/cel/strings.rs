@@ -63,9 +63,7 @@ pub(super) fn call<'a>(
         }
         ("split", [Val::Text(separator)]) => Ok(split(this, separator, -1)),
         ("split", [Val::Text(separator), Val::Int(limit)]) => Ok(split(this, separator, *limit)),
-        ("substring", [Val::Int(start)]) => {
-            substring(this, *start, this.chars().count() as i64)
-        }
+        ("substring", [Val::Int(start)]) => substring(this, *start, this.chars().count() as i64),
         ("substring", [Val::Int(start), Val::Int(end)]) => substring(this, *start, *end),
         ("format", [Val::List(list)]) => list.all().and_then(|items| format(this, &items)),
         ("strings.quote", []) => Ok(Val::text(text::quote(this))),
@@ -84,12 +82,7 @@ fn join<'a>(items: &[Val<'a>], separator: &str) -> Outcome<'a> {
     Ok(Val::text(texts.join(separator)))
 }
 
-fn find_all<'a>(
-    context: &Context<'_, 'a>,
-    this: &str,
-    pattern: &str,
-    limit: i64,
-) -> Outcome<'a> {
+fn find_all<'a>(context: &Context<'_, 'a>, this: &str, pattern: &str, limit: i64) -> Outcome<'a> {
     context.regex(pattern, |regex| {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Val::list(regex.find_iter(this).take(limit).map(|m| Val::text(m.as_str())).collect())
@@ -114,7 +107,9 @@ fn offset(this: &str, from: i64) -> Result<usize, Failure> {
 /// The place, in characters, of `part` at or after `from`; -1 when there is none.
 fn place_of(this: &str, part: &str, from: usize) -> i64 {
     let start = this.char_indices().nth(from).map_or(this.len(), |(i, _)| i);
-    this[start..].find(part).map_or(-1, |at| (from + this[start..start + at].chars().count()) as i64)
+    this[start..]
+        .find(part)
+        .map_or(-1, |at| (from + this[start..start + at].chars().count()) as i64)
 }
 
 /// The last place, in characters, of `part` at or before `until`.

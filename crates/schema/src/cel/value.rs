@@ -129,9 +129,9 @@ fn typed_text<'a>(text: &'a str, schema: &Schema) -> Outcome<'a> {
     match schema.format.as_deref() {
         Some("duration") => match time::parse_duration(text) {
             Some(nanos) => Ok(Val::Duration(nanos)),
-            None => Failure::new(format!(
-                "Invalid duration {text}: unable to parse {text} as duration"
-            )),
+            None => {
+                Failure::new(format!("Invalid duration {text}: unable to parse {text} as duration"))
+            }
         },
         Some("date") => match time::parse_date(text).and_then(time::midnight) {
             Some(time) => Ok(Val::Timestamp(time)),
@@ -409,9 +409,7 @@ impl<'a> Fields<'a> {
     /// The value of a field or key, as expressions write it.
     pub(super) fn get(&self, key: &str) -> Option<Outcome<'a>> {
         match self {
-            Self::Json(_, schema) if !schema.properties.is_empty() => {
-                self.get_raw(&unescape(key)?)
-            }
+            Self::Json(_, schema) if !schema.properties.is_empty() => self.get_raw(&unescape(key)?),
             _ => self.get_raw(key),
         }
     }
