@@ -167,7 +167,7 @@ fn is_short_name(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let stripped = text.trim_end_matches('=');
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && text.len() - stripped.len() <= 2
         && stripped.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+' || c == b'/')
 }
@@ -297,7 +297,7 @@ fn is_credit_card(text: &str) -> bool {
             }
         })
         .sum();
-    CARD.is_match(&digits) && sum % 10 == 0
+    CARD.is_match(&digits) && sum.is_multiple_of(10)
 }
 
 fn without_separators(text: &str) -> Vec<u8> {
@@ -316,7 +316,7 @@ fn is_isbn10(text: &str) -> bool {
         _ => return false,
     };
     let sum: u32 = (1..).zip(first).map(|(place, c)| place * u32::from(c - b'0')).sum();
-    (sum + 10 * last) % 11 == 0
+    (sum + 10 * last).is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -325,5 +325,5 @@ fn is_isbn13(text: &str) -> bool {
         return false;
     }
     let weigh = |(i, c): (usize, &u8)| u32::from(c - b'0') * if i % 2 == 0 { 1 } else { 3 };
-    digits.iter().enumerate().map(weigh).sum::<u32>() % 10 == 0
+    digits.iter().enumerate().map(weigh).sum::<u32>().is_multiple_of(10)
 }

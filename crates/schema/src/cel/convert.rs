@@ -10,7 +10,7 @@ use crate::{text, time};
 
 /// Calls a conversion or a getter of times, if there is one for these arguments.
 pub(super) fn call<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
-    let Some((value, rest)) = args.split_first() else { return None };
+    let (value, rest) = args.split_first()?;
     if function.starts_with("get")
         && let Some(result) = getter(function, value, rest)
     {

@@ -192,9 +192,9 @@ impl<'a> Context<'_, 'a> {
                 for i in 0..list.len() {
                     let value = list.at(i);
                     let stop = if inner.second.is_some() {
-                        self.step(inner, Ok(Val::Int(i as i64)), Some(value), &mut sink)?
+                        self.step(inner, &Ok(Val::Int(i as i64)), Some(value), &mut sink)?
                     } else {
-                        self.step(inner, value, None, &mut sink)?
+                        self.step(inner, &value, None, &mut sink)?
                     };
                     if stop {
                         break;
@@ -204,7 +204,7 @@ impl<'a> Context<'_, 'a> {
             Val::Map(fields) => {
                 for key in fields.keys() {
                     let value = inner.second.as_ref().and_then(|_| fields.get_val(&key));
-                    if self.step(inner, Ok(key), value, &mut sink)? {
+                    if self.step(inner, &Ok(key), value, &mut sink)? {
                         break;
                     }
                 }
@@ -218,11 +218,11 @@ impl<'a> Context<'_, 'a> {
     fn step(
         &self,
         inner: &'a Loop,
-        first: Outcome<'a>,
+        first: &Outcome<'a>,
         second: Option<Outcome<'a>>,
         sink: &mut Sink<'a>,
     ) -> Result<bool, Failure> {
-        let one = self.with(&inner.variable, &first);
+        let one = self.with(&inner.variable, first);
         let one = one.context();
         let second = second.unwrap_or(Ok(Val::Null));
         let two = one.with(inner.second.as_deref().unwrap_or("@none"), &second);

@@ -1,6 +1,6 @@
 //! Functions on strings and bytes.
 
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
 use super::{
     eval::Context,
@@ -136,7 +136,7 @@ fn split<'a>(this: &str, separator: &str, limit: i64) -> Val<'a> {
             parts
         }
         Ok(limit) => this.splitn(limit, separator).map(part).collect(),
-        Err(_) if separator.is_empty() => this.chars().map(|c| Val::text(c)).collect(),
+        Err(_) if separator.is_empty() => this.chars().map(Val::text).collect(),
         Err(_) => this.split(separator).map(part).collect(),
     };
     Val::list(parts)
@@ -159,8 +159,7 @@ fn substring<'a>(this: &str, start: i64, end: i64) -> Outcome<'a> {
 /// `"%s has %d".format([a, b])`.
 fn format<'a>(pattern: &str, args: &[Val<'a>]) -> Outcome<'a> {
     let mut out = String::with_capacity(pattern.len());
-    let mut args = args.iter().enumerate();
-    let mut rest = pattern;
+    let (mut next, mut rest) = (args.iter(), pattern);
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
@@ -177,10 +176,9 @@ fn format<'a>(pattern: &str, args: &[Val<'a>]) -> Outcome<'a> {
             out.push('%');
             continue;
         }
-        let Some((i, arg)) = args.next() else {
-            return Failure::new(format!("index {} out of range", args_len(&args)));
+        let Some(arg) = next.next() else {
+            return Failure::new(format!("index {} out of range", args.len()));
         };
-        let _ = i;
         match formatted(verb, precision, arg) {
             Some(text) => out.push_str(&text),
             None => {
@@ -193,10 +191,6 @@ fn format<'a>(pattern: &str, args: &[Val<'a>]) -> Outcome<'a> {
     }
     out.push_str(rest);
     Ok(Val::text(out))
-}
-
-fn args_len<'v, 'a: 'v>(args: &std::iter::Enumerate<std::slice::Iter<'v, Val<'a>>>) -> usize {
-    args.len()
 }
 
 fn formatted(verb: char, precision: usize, arg: &Val<'_>) -> Option<String> {
@@ -233,7 +227,7 @@ fn signed_radix(number: i64, show: impl Fn(u64) -> String) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut out, byte| {
-        write!(out, "{byte:02x}").expect("writing to a string cannot fail");
+        text::write_in(&mut out, format_args!("{byte:02x}"));
         out
     })
 }
@@ -278,7 +272,7 @@ pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
             _ => return None,
         })
     };
-    if text.len() % 4 != 0 {
+    if !text.len().is_multiple_of(4) {
         return None;
     }
     let stripped = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);

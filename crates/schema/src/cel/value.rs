@@ -204,7 +204,7 @@ impl<'a> Val<'a> {
     /// as numbers.
     pub(super) fn equals(&self, other: &Self) -> Result<bool, Failure> {
         Ok(match (self, other) {
-            (Self::Null, Self::Null) => true,
+            (Self::Null, Self::Null) | (Self::Optional(None), Self::Optional(None)) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
             (Self::Text(a), Self::Text(b)) => a == b,
             (Self::Bytes(a), Self::Bytes(b)) => a == b,
@@ -217,7 +217,6 @@ impl<'a> Val<'a> {
             (Self::Url(a), Self::Url(b)) => a.raw == b.raw,
             (Self::Semver(a), Self::Semver(b)) => a.cmp(b) == Ordering::Equal,
             (Self::Opaque(a), Self::Opaque(b)) => a == b,
-            (Self::Optional(None), Self::Optional(None)) => true,
             (Self::Optional(Some(a)), Self::Optional(Some(b))) => a.equals(b)?,
             (Self::List(a), Self::List(b)) => a.equals(b)?,
             (Self::Map(a), Self::Map(b)) => a.equals(b)?,
