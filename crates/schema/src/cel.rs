@@ -19,7 +19,7 @@ mod strings;
 mod types;
 mod value;
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use serde_json::Value;
 
@@ -30,13 +30,17 @@ use crate::{
     regexes,
     schema::{Rule, Schema, Type},
 };
-use eval::{Context, Regexes, Scope};
+use eval::{Context, Regexes, Scope, TOO_COSTLY};
 use expr::{Expr, Kind, Literal};
 use types::Ty;
 use value::{Failure, Outcome, Val};
 
 /// The longest message that an expression may make, in bytes.
 const MESSAGE_LIMIT: usize = 5 * 1024;
+
+/// How many parts of an expression may be evaluated, those of loops each time: about what the API
+/// server allows a rule to cost.
+const BUDGET: u64 = 1_000_000;
 
 /// A rule, ready to be evaluated.
 #[derive(Debug)]
@@ -166,6 +170,11 @@ impl CompiledRule {
                         "'{error}': call arguments did not match a supported operator, function \
                          or macro signature for rule: {rule}"
                     )
+                } else if error == TOO_COSTLY {
+                    format!(
+                        "'{error}': no further validation rules will be run due to call cost \
+                         exceeds limit for rule: {rule}"
+                    )
                 } else {
                     format!("{error} evaluating rule: {rule}")
                 };
@@ -222,7 +231,8 @@ impl Program {
     fn run<'a>(&'a self, this: &Outcome<'a>, old: &Outcome<'a>) -> Outcome<'a> {
         let outer = Scope { name: "oldSelf", value: old, outer: None };
         let scope = Scope { name: "self", value: this, outer: Some(&outer) };
-        Context { regexes: &self.regexes, scope: Some(&scope) }.eval(&self.expr)
+        let budget = Cell::new(BUDGET);
+        Context { regexes: &self.regexes, scope: Some(&scope), budget: &budget }.eval(&self.expr)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Evaluating expressions.
 
-use std::{borrow::Cow, collections::HashMap, rc::Rc};
+use std::{borrow::Cow, cell::Cell, collections::HashMap, rc::Rc};
 
 use regex::Regex;
 
@@ -14,6 +14,9 @@ use crate::regexes;
 /// The regular expressions that are written in an expression, compiled.
 pub(super) type Regexes = HashMap<String, Result<Regex, String>>;
 
+/// What an expression is told that does not come to an end.
+pub(super) const TOO_COSTLY: &str = "operation cancelled: actual cost limit exceeded";
+
 /// A variable, and those around it. A variable may stand for a failure: it only fails what uses it.
 pub(super) struct Scope<'s, 'a> {
     pub(super) name: &'s str,
@@ -26,6 +29,8 @@ pub(super) struct Scope<'s, 'a> {
 pub(super) struct Context<'s, 'a> {
     pub(super) regexes: &'s Regexes,
     pub(super) scope: Option<&'s Scope<'s, 'a>>,
+    /// How many more parts may be evaluated.
+    pub(super) budget: &'s Cell<u64>,
 }
 
 impl<'a> Context<'_, 'a> {
@@ -51,6 +56,10 @@ impl<'a> Context<'_, 'a> {
 
     /// The value of an expression.
     pub(super) fn eval(&self, expr: &'a Expr) -> Outcome<'a> {
+        match self.budget.get().checked_sub(1) {
+            Some(left) => self.budget.set(left),
+            None => return Failure::new(TOO_COSTLY),
+        }
         match &expr.kind {
             Kind::Literal(literal) => Ok(constant(literal)),
             Kind::Ident(name) => self.ident(name),
@@ -99,7 +108,8 @@ impl<'a> Context<'_, 'a> {
 
     /// The same context with one more variable.
     fn with<'s>(&'s self, name: &'s str, value: &'s Outcome<'a>) -> Inner<'s, 'a> {
-        Inner { regexes: self.regexes, scope: Scope { name, value, outer: self.scope } }
+        let scope = Scope { name, value, outer: self.scope };
+        Inner { regexes: self.regexes, scope, budget: self.budget }
     }
 
     fn ident(&self, name: &str) -> Outcome<'a> {
@@ -242,11 +252,12 @@ impl<'a> Context<'_, 'a> {
 struct Inner<'s, 'a> {
     regexes: &'s Regexes,
     scope: Scope<'s, 'a>,
+    budget: &'s Cell<u64>,
 }
 
 impl<'a> Inner<'_, 'a> {
     fn context(&self) -> Context<'_, 'a> {
-        Context { regexes: self.regexes, scope: Some(&self.scope) }
+        Context { regexes: self.regexes, scope: Some(&self.scope), budget: self.budget }
     }
 
     fn eval(&self, expr: &'a Expr) -> Outcome<'a> {

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, rc::Rc};
 
 use super::{
     convert,
-    eval::{Context, index},
+    eval::{Context, TOO_COSTLY, index},
     kube, strings,
     value::{Failure, List, Outcome, Val},
 };
@@ -331,7 +331,7 @@ const LONGEST_RANGE: i64 = 1_000_000;
 
 fn range<'a>(count: i64) -> Outcome<'a> {
     if count > LONGEST_RANGE {
-        return Failure::new("operation cancelled: actual cost limit exceeded");
+        return Failure::new(TOO_COSTLY);
     }
     Ok(Val::list((0..count.max(0)).map(Val::Int).collect()))
 }
