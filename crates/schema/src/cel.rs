@@ -82,7 +82,10 @@ impl CompiledRule {
             Ok(None)
         } else {
             compile_expression(&rule.rule, this, &old)
-                .map_err(|error| format!("compilation failed: {error}"))
+                .map_err(|error| match error {
+                    Unusable::Wrong(error) => format!("compilation failed: {error}"),
+                    Unusable::Fails(error) => format!("program instantiation failed: {error}"),
+                })
                 .and_then(|(program, ty, uses)| {
                     uses_old_self = uses;
                     if matches!(ty, Ty::Bool) {
@@ -94,7 +97,14 @@ impl CompiledRule {
         };
         let message = rule.message_expression.as_deref().map(|text| {
             compile_expression(text, this, &old)
-                .map_err(|error| format!("messageExpression compilation failed: {error}"))
+                .map_err(|error| match error {
+                    Unusable::Wrong(error) => {
+                        format!("messageExpression compilation failed: {error}")
+                    }
+                    Unusable::Fails(error) => {
+                        format!("messageExpression instantiation failed: {error}")
+                    }
+                })
                 .and_then(|(program, ty, _)| {
                     if matches!(ty, Ty::Text) {
                         Ok(program)
@@ -236,19 +246,28 @@ impl Program {
     }
 }
 
-fn compile_expression(text: &str, this: &Ty, old: &Ty) -> Result<(Program, Ty, bool), String> {
-    let (expr, source) = expr::parse(text)?;
+/// Why an expression cannot be used.
+enum Unusable {
+    /// It is not well formed.
+    Wrong(String),
+    /// A part of it that depends on nothing fails always.
+    Fails(String),
+}
+
+fn compile_expression(text: &str, this: &Ty, old: &Ty) -> Result<(Program, Ty, bool), Unusable> {
+    let (expr, source) = expr::parse(text).map_err(Unusable::Wrong)?;
     let checked = check::check(&expr, this, old);
     if !checked.issues.is_empty() {
-        return Err(source.show_issues(&checked.issues));
+        return Err(Unusable::Wrong(source.show_issues(&checked.issues)));
     }
     let mut regexes = Regexes::new();
-    collect_regexes(&expr, &mut regexes);
+    prepare(&expr, &mut regexes).map_err(|Failure(error)| Unusable::Fails(error))?;
     Ok((Program { expr, regexes }, checked.ty, checked.uses_old_self))
 }
 
-/// Compiles the regular expressions that are written in an expression.
-fn collect_regexes(expr: &Expr, regexes: &mut Regexes) {
+/// Compiles the regular expressions that are written in an expression, and tries the conversions of
+/// literals.
+fn prepare(expr: &Expr, regexes: &mut Regexes) -> Result<(), Failure> {
     let mut inner: Vec<&Expr> = Vec::new();
     match &expr.kind {
         Kind::Literal(_) | Kind::Ident(_) => {}
@@ -265,6 +284,13 @@ fn collect_regexes(expr: &Expr, regexes: &mut Regexes) {
             {
                 regexes.insert(pattern.clone(), regexes::compile(pattern));
             }
+            if let ("int" | "uint" | "double" | "bool", None, [arg]) =
+                (function.as_str(), target, args.as_slice())
+                && let Kind::Literal(Literal::Text(text)) = &arg.kind
+                && let Some(result) = convert::call(function, &[Val::text(text.as_str())])
+            {
+                result?;
+            }
             inner.extend(target.as_deref().into_iter().chain(args));
         }
         Kind::Loop(inside) => {
@@ -273,7 +299,5 @@ fn collect_regexes(expr: &Expr, regexes: &mut Regexes) {
         }
         Kind::OptionalMap { target, body, .. } => inner.extend([target.as_ref(), body.as_ref()]),
     }
-    for part in inner {
-        collect_regexes(part, regexes);
-    }
+    inner.into_iter().try_for_each(|part| prepare(part, regexes))
 }

@@ -163,6 +163,10 @@ fn list_function<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
             flatten(list, *depth).map(Val::list)
         }
         ("distinct", [Val::List(list)]) => distinct(list),
+        ("first" | "last", [Val::List(list)]) => match list.len().checked_sub(1) {
+            None => Ok(Val::Optional(None)),
+            Some(last) => list.at(if function == "last" { last } else { 0 }).map(Val::some),
+        },
         ("reverse", [Val::List(list)]) => list.all().map(|mut items| {
             items.reverse();
             Val::list(items)

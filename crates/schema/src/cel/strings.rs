@@ -63,7 +63,13 @@ pub(super) fn call<'a>(
         }
         ("split", [Val::Text(separator)]) => Ok(split(this, separator, -1)),
         ("split", [Val::Text(separator), Val::Int(limit)]) => Ok(split(this, separator, *limit)),
-        ("substring", [Val::Int(start)]) => substring(this, *start, this.chars().count() as i64),
+        ("substring", [Val::Int(start)]) => {
+            let size = this.chars().count() as i64;
+            if *start > size {
+                return Some(Failure::new(format!("index out of range: {start}")));
+            }
+            substring(this, *start, size)
+        }
         ("substring", [Val::Int(start), Val::Int(end)]) => substring(this, *start, *end),
         ("format", [Val::List(list)]) => list.all().and_then(|items| format(this, &items)),
         ("strings.quote", []) => Ok(Val::text(text::quote(this))),
@@ -237,14 +243,14 @@ fn shown(value: &Val<'_>) -> Option<String> {
     Some(match value {
         Val::List(list) => {
             let items = list.all().ok()?;
-            let items: Option<Vec<String>> = items.iter().map(shown).collect();
+            let items: Option<Vec<String>> = items.iter().map(shown_inside).collect();
             format!("[{}]", items?.join(", "))
         }
         Val::Map(fields) => {
             let mut entries = Vec::new();
             for key in fields.keys() {
                 let value = fields.get_val(&key)?.ok()?;
-                entries.push(format!("{}: {}", shown(&key)?, shown(&value)?));
+                entries.push(format!("{}:{}", shown_inside(&key)?, shown_inside(&value)?));
             }
             entries.sort();
             format!("{{{}}}", entries.join(", "))
@@ -258,6 +264,15 @@ fn shown(value: &Val<'_>) -> Option<String> {
             _ => return None,
         },
     })
+}
+
+/// A value as `%s` shows it within a list or map: strings are quoted.
+fn shown_inside(value: &Val<'_>) -> Option<String> {
+    match value {
+        Val::Text(text) => Some(text::quote(text)),
+        Val::Bytes(_) => shown(value).map(|text| format!("b{}", text::quote(&text))),
+        other => shown(other),
+    }
 }
 
 /// Standard base64, with padding.

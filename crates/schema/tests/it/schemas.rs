@@ -123,3 +123,38 @@ fn what_is_pruned_is_told() {
     assert_eq!(pruned, ["metadata.nonsense", "spec.foo", "spec.list[1].bar"]);
     assert_eq!(object["spec"], json!({"list": [{}, {}]}));
 }
+
+/// Expressions and whether they are true, as a rule on an object with `l: [1, 2, 3]`.
+#[test]
+fn expressions_have_the_values_that_the_api_server_gives_them() {
+    for (rule, expected) in [
+        ("self.l.transformList(i, v, v + i).sum() == 9", None),
+        ("{'a': 1, 'b': 2}.transformMap(k, v, v + 1)['a'] == 2", None),
+        ("['b', 'a'].sortBy(x, x) == ['a', 'b']", None),
+        ("semver('1.2.3-alpha').compareTo(semver('1.2.3')) == -1", None),
+        ("'%s %s'.format([{'a': 1}, ['b']]) == '{\"a\":1} [\"b\"]'", None),
+        ("self.l.map(x, string(x)).join() == '123'", None),
+        ("[1, 2][?5].orValue(9) == 9", None),
+        ("self.l[5] == 1", Some("index out of bounds: 5")),
+        ("1 / (self.l[0] - 1) == 1", Some("division by zero")),
+        ("9223372036854775807 + self.l[0] > 0", Some("integer overflow")),
+        ("'abc'.substring(5) == ''", Some("index out of range: 5")),
+        (
+            "lists.range(900).all(x, lists.range(900).all(y, lists.range(900).all(z, z >= 0)))",
+            Some("operation cancelled: actual cost limit exceeded"),
+        ),
+    ] {
+        let schema = Schema::from_json(&json!({"type": "object", "properties": {
+            "l": {"type": "array", "items": {"type": "integer"}},
+        }, "x-kubernetes-validations": [{"rule": rule}]}))
+        .expect("readable");
+        let errors = Validator::new(&Arc::new(schema)).validate(&json!({"l": [1, 2, 3]}), None);
+        let texts = texts(&errors);
+        let said = match (&texts[..], expected) {
+            ([], None) => true,
+            ([text], Some(words)) => text.contains(words),
+            _ => false,
+        };
+        assert!(said, "{rule}: {texts:?}");
+    }
+}
