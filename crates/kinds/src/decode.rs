@@ -160,8 +160,8 @@ impl Path<'_> {
 #[derive(Default)]
 struct Decoder {
     unknown: Vec<String>,
-    /// The first value of a wrong type. Go goes on decoding after it, and forgets it if a value
-    /// that decodes itself refuses its text later on.
+    /// The first value that is of a wrong type or no base64. Go goes on decoding after it, and
+    /// forgets it if a value that decodes itself refuses its text later on.
     wrong_type: Option<DecodeError>,
 }
 
@@ -248,7 +248,12 @@ impl Decoder {
                 }
                 Ok(())
             }
-            (Shape::Bytes, Value::String(_) | Value::Array(_)) => scalar::bytes(value),
+            (Shape::Bytes, Value::String(_) | Value::Array(_)) => {
+                if let Err(error) = scalar::bytes(value) {
+                    self.wrong_type.get_or_insert(error);
+                }
+                Ok(())
+            }
             (Shape::Quantity, _) => scalar::quantity(value),
             (Shape::IntOrString, _) => {
                 if let Some(found) = scalar::not_int_or_string(value) {
@@ -276,7 +281,12 @@ impl Decoder {
         path: &Path<'_>,
     ) -> Result<(), DecodeError> {
         if value.is_null() {
-            *value = if matches!(held.shape, Shape::Bytes) { "".into() } else { empty_held(held) };
+            // In a map or list the store tells an empty value from none.
+            *value = match held.shape {
+                Shape::Bytes => "".into(),
+                Shape::List(_) => Value::Array(Vec::new()),
+                _ => empty_held(held),
+            };
             return Ok(());
         }
         self.value(held, value, path)

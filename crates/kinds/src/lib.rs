@@ -22,7 +22,7 @@ pub use decode::{DecodeError, Decoded, normalize, normalize_type};
 pub use default::default;
 pub use events::{event_from_core, event_to_core};
 pub use prepare::{
-    Forbidden, User, World, admit_create, bind, prepare_create, prepare_update,
+    Forbidden, User, World, admit_create, bind, grace_period, prepare_create, prepare_update,
     system_priority_classes,
 };
 pub use resource::{Resource, Subresource, find, find_kind, resources};

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 
 pub use admission::admit_create;
 pub use binding::bind;
+pub use pod::grace_period;
 
 use crate::{
     Resource,

@@ -68,6 +68,42 @@ impl Resource {
         }
     }
 
+    /// Whether an update must name the version it changes.
+    pub fn update_needs_version(&self) -> bool {
+        match self.id() {
+            (
+                "admissionregistration.k8s.io"
+                | "apiextensions.k8s.io"
+                | "apiregistration.k8s.io"
+                | "coordination.k8s.io"
+                | "node.k8s.io"
+                | "policy",
+                _,
+            ) => true,
+            ("storage.k8s.io", kind) => !matches!(kind, "StorageClass" | "VolumeAttributesClass"),
+            _ => false,
+        }
+    }
+
+    /// Whether an update of an object that is not there creates it.
+    pub fn update_creates(&self) -> bool {
+        match self.id() {
+            ("", kind) => matches!(kind, "Endpoints" | "Event" | "LimitRange" | "Service"),
+            (group, _) => matches!(
+                group,
+                "coordination.k8s.io"
+                    | "events.k8s.io"
+                    | "node.k8s.io"
+                    | "rbac.authorization.k8s.io"
+            ),
+        }
+    }
+
+    /// Whether what belongs to a deleted object stays, unless the request says otherwise.
+    pub fn orphans_by_default(&self) -> bool {
+        matches!(self.id(), ("", "ReplicationController") | ("batch", "Job"))
+    }
+
     /// One of its further endpoints.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)

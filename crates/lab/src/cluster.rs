@@ -4,10 +4,22 @@
 //! wants to be asked again. The parts are asked one after the other, in a fixed order, until
 //! nobody changes anything; then the clock moves on.
 
+mod selection;
+pub mod workloads;
+
 use std::fmt;
+mod conditions;
+mod events;
+mod requests;
+pub mod scheduler;
+mod storage;
+mod times;
+pub mod volumes;
+use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 use joiner_apiserver::{Change, Feed, Server};
+use tokio::sync::Notify;
 
 /// One part of the simulated cluster.
 pub trait Controller: Send {
@@ -17,8 +29,24 @@ pub trait Controller: Send {
     /// Takes note of a change. Never calls the server.
     fn observe(&mut self, change: &Change, now: Timestamp);
 
+    /// Is given the means to have the loop ask it again at once, for parts that are also told to do
+    /// things by others than the server. Most are not and need none.
+    fn attach(&mut self, _wake: &Wake) {}
+
     /// Does everything that is due now, and says when something will be due next.
     fn act(&mut self, now: Timestamp) -> Option<Timestamp>;
+}
+
+/// Wakes the loop of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Wake(Arc<Notify>);
+
+impl Wake {
+    /// Lets every part act as soon as possible.
+    pub fn wake(&self) {
+        // A permit is kept when the loop is not waiting just now.
+        self.0.notify_one();
+    }
 }
 
 /// The controllers of one cluster and the loop that runs them.
@@ -26,13 +54,18 @@ pub struct Cluster {
     server: Server,
     feed: Feed,
     controllers: Vec<Box<dyn Controller>>,
+    wake: Wake,
 }
 
 impl Cluster {
     /// A cluster of these parts. They see every object that is there as added.
-    pub fn new(server: Server, controllers: Vec<Box<dyn Controller>>) -> Self {
+    pub fn new(server: Server, mut controllers: Vec<Box<dyn Controller>>) -> Self {
         let feed = server.feed_with_past();
-        Self { server, feed, controllers }
+        let wake = Wake::default();
+        for controller in &mut controllers {
+            controller.attach(&wake);
+        }
+        Self { server, feed, controllers, wake }
     }
 
     /// Lets every part act until nothing changes, and says when something will be due next.
@@ -65,6 +98,7 @@ impl Cluster {
             tokio::select! {
                 biased;
                 () = self.feed.changed() => {}
+                () = self.wake.0.notified() => {}
                 () = sleep => {}
             }
         }

@@ -158,7 +158,7 @@ pub(crate) fn record(
         let own = entry.is_of(manager, Operation::Update, version, subresource);
         found |= own;
         if own && !owned.is_empty() {
-            entry.time = time.to_owned();
+            time.clone_into(&mut entry.time);
             if entry.owns_all(&owned) && !entry.owns_any(&removed) {
                 continue;
             }

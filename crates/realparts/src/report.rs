@@ -84,7 +84,8 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for ((what, pattern), group) in &self.groups {
-            let times = if group.count == 1 { String::new() } else { format!(", {} times", group.count) };
+            let times =
+                if group.count == 1 { String::new() } else { format!(", {} times", group.count) };
             let _infallible = writeln!(
                 text,
                 "{what}: {pattern}{times}\n  exchange {}: {}\n  {}\n",
@@ -126,7 +127,12 @@ pub fn what(exchange: &Exchange) -> String {
 }
 
 /// A difference with its whole request, for those who want to look into it.
-pub fn record(number: usize, exchange: &Exchange, outcome: &Outcome, kept: &[&Difference]) -> Value {
+pub fn record(
+    number: usize,
+    exchange: &Exchange,
+    outcome: &Outcome,
+    kept: &[&Difference],
+) -> Value {
     let differences: Vec<Value> = kept
         .iter()
         .map(|one| json!({"path": one.path, "real": one.real, "lab": one.lab}))

@@ -149,12 +149,8 @@ static CARD: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$",
     )
 });
-static HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
-    let c = r"a-zA-Z0-9\p{S}\p{L}";
-    regex(&format!(
-        r"^([{c}]((-?[{c}]{{0,62}})?)|([{c}](([-{c}]{{0,61}}[{c}])?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
-    ))
-});
+static HOST_LABEL: LazyLock<Regex> = LazyLock::new(|| regex(r"^[-a-zA-Z0-9\p{S}\p{L}]+$"));
+static TOP_LEVEL: LazyLock<Regex> = LazyLock::new(|| regex(r"^[a-zA-Z\p{L}]+$"));
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
 });
@@ -216,8 +212,26 @@ fn is_date_time(text: &str) -> bool {
         && &found[3] <= "59"
 }
 
+/// A single label with at most one dash, in second place; or labels of any sort before a top-level
+/// domain of letters. Lengths are in characters, and in bytes as well.
 fn is_hostname(text: &str) -> bool {
-    HOSTNAME.is_match(text) && text.len() <= 255 && text.split('.').all(|part| part.len() <= 63)
+    if text.len() > 255 || text.split('.').any(|part| part.len() > 63) {
+        return false;
+    }
+    match text.rsplit_once('.') {
+        None => {
+            let Some(first) = text.chars().next() else { return false };
+            let rest = &text[first.len_utf8()..];
+            let rest = rest.strip_prefix('-').unwrap_or(rest);
+            HOST_LABEL.is_match(text) && first != '-' && !rest.contains('-')
+        }
+        Some((labels, top)) => {
+            let label = |label: &str| {
+                HOST_LABEL.is_match(label) && !label.starts_with('-') && !label.ends_with('-')
+            };
+            top.chars().count() >= 2 && TOP_LEVEL.is_match(top) && labels.split('.').all(label)
+        }
+    }
 }
 
 /// `local@domain`, or that in angle brackets behind a name.

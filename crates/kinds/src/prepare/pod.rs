@@ -34,6 +34,20 @@ pub(super) fn create(pod: &mut Value, world: &dyn World) {
     select_by_label_keys(pod);
 }
 
+/// How many seconds a pod that is deleted may take to end: as asked, or as its spec says; none if it
+/// runs nowhere or has ended.
+pub fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
+    let ended = matches!(text_at(pod, "/status/phase"), "Failed" | "Succeeded");
+    if ended || text_at(pod, "/spec/nodeName").is_empty() {
+        return 0;
+    }
+    let specified = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    match asked.or(specified).unwrap_or_default() {
+        ..0 => 1,
+        seconds => seconds,
+    }
+}
+
 /// How sure a pod may be of its resources.
 fn quality_of_service(pod: &Value) -> &'static str {
     let mut requests = BTreeMap::new();

@@ -185,10 +185,9 @@ impl Walk {
             let is_struct = schema.kind == Some(Type::Object)
                 && matches!(&schema.default, Some(Value::Object(fields)) if fields.is_empty());
             match around {
-                None => None,
                 Some(_) if is_struct => Some(&*EMPTY),
                 Some(_) if shape.requires(name) => Some(&NULL),
-                Some(_) => None,
+                _ => None,
             }
         };
         let before = printed(old.1, old_struct).or_else(|| zero(old.0));

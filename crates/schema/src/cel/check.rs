@@ -163,8 +163,20 @@ impl Checker {
     }
 
     fn call(&mut self, id: u64, function: &str, target: Option<&Expr>, args: &[Expr]) -> Ty {
-        let types: Vec<Ty> =
-            target.into_iter().chain(args).map(|arg| self.check(arg)).collect();
+        let types: Vec<Ty> = target
+            .into_iter()
+            .chain(args)
+            .map(|arg| match &arg.kind {
+                // What is formatted may be of different types.
+                Kind::List(entries) if function == "format" => {
+                    for (entry, _) in entries {
+                        self.check(entry);
+                    }
+                    Ty::List(Box::new(Ty::Dyn))
+                }
+                _ => self.check(arg),
+            })
+            .collect();
         let Some(overloads) = functions::overloads(function) else {
             return self.undeclared(id, function);
         };
