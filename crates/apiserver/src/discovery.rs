@@ -142,12 +142,13 @@ fn version_info() -> Value {
 }
 
 fn root_paths(registry: &Registry) -> Value {
-    let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/apis/", "/openapi/v2", "/openapi/v3"]
-        .into_iter()
-        .chain(["/openapi/v3/", "/version"])
-        .chain(HEALTH)
-        .map(str::to_owned)
-        .collect();
+    let mut paths: Vec<String> =
+        ["/api", "/api/v1", "/apis", "/apis/", "/openapi/v2", "/openapi/v3"]
+            .into_iter()
+            .chain(["/openapi/v3/", "/version"])
+            .chain(HEALTH)
+            .map(str::to_owned)
+            .collect();
     for group in registry.groups().iter().filter(|group| !group.is_empty()) {
         paths.push(format!("/apis/{group}"));
         for version in registry.versions_of(group) {
@@ -315,8 +316,9 @@ fn whole_group(registry: &Registry, name: &str) -> Value {
         .versions_of(name)
         .into_iter()
         .map(|version| {
-            let resources: Vec<Value> =
-                served(registry, name, version).map(|(kind, version)| whole(kind, version)).collect();
+            let resources: Vec<Value> = served(registry, name, version)
+                .map(|(kind, version)| whole(kind, version))
+                .collect();
             json!({"version": version, "resources": resources, "freshness": "Current"})
         })
         .collect();

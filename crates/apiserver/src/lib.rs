@@ -36,10 +36,10 @@ mod view;
 mod watch;
 mod write;
 
+pub use crate::http::{Protection, ServeError, Serving, kubeconfig};
 pub use answer::refusal;
 pub use body::Body;
 pub use caller::Caller;
-pub use crate::http::{Protection, ServeError, Serving, kubeconfig};
 pub use object::{Change, ChangeKind, Key, Object, Resource};
 pub use operation::{
     Action, DeleteOptions, FieldValidation, Operation, Outcome, PatchKind, Propagation,

@@ -62,7 +62,11 @@ pub(crate) fn answer(
     let rest = path.strip_prefix("/openapi/")?;
     if !accepts_json(accept) {
         // Clients that prefer protobuf fall back to something else when they cannot have it.
-        return Some(refusal(&Status::plain(406, "NotAcceptable", "only application/json is served")));
+        return Some(refusal(&Status::plain(
+            406,
+            "NotAcceptable",
+            "only application/json is served",
+        )));
     }
     match rest {
         "v2" => {

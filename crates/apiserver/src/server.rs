@@ -206,6 +206,7 @@ impl State {
             Arc::make_mut(&mut self.registry).insert(kind);
         }
         let write = Request {
+            key: &stored.key,
             subresource: Some("status"),
             manager: "kube-apiserver",
             dry_run: false,
@@ -256,14 +257,13 @@ impl State {
         if let Some(finalizers) = finalizers {
             finalizers.retain(|finalizer| finalizer != custom::CLEANUP_FINALIZER);
         }
-        let write = Request {
-            subresource: Some("status"),
+        let main = Request {
+            subresource: None,
             manager: "kube-apiserver",
             dry_run: false,
             validation: FieldValidation::Ignore,
             ..*request
         };
-        let main = Request { subresource: None, ..write };
         let outcome = self.update(&main, definition.clone(), Vec::new());
         if outcome.is_ok_and(|outcome| outcome.deleted) {
             Arc::make_mut(&mut self.registry).remove(resource);

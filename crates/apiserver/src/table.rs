@@ -79,8 +79,7 @@ impl PrinterColumn {
         let path = text("jsonPath");
         let mut description = text("description");
         if description.is_empty() {
-            description =
-                format!("Custom resource definition column (in JSONPath format): {path}");
+            description = format!("Custom resource definition column (in JSONPath format): {path}");
         }
         let type_name = text("type");
         Some(Self {
@@ -196,9 +195,7 @@ pub(crate) fn columns(view: &View) -> Value {
 pub(crate) fn row(view: &View, object: &Object, now: Timestamp) -> Value {
     let value = view.value(object);
     let cells: Vec<Value> = match &view.version().rules {
-        Rules::BuiltIn(resource) => {
-            kinds::table::row(resource.group, resource.kind, &value, now)
-        }
+        Rules::BuiltIn(resource) => kinds::table::row(resource.group, resource.kind, &value, now),
         Rules::Custom(custom) => {
             let name = Value::from(&*object.key.name);
             let rest = custom.columns.iter().map(|column| column.cell(&value, now));
@@ -273,7 +270,8 @@ mod tests {
         let names = |columns: Value| -> Vec<String> {
             PrinterColumn::parse_all(&columns).into_iter().map(|column| column.name).collect()
         };
-        let column = |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
+        let column =
+            |name: &str, path: &str| json!({"name": name, "type": "string", "jsonPath": path});
         let columns = json!([column("A", ".a"), column("B", "b["), column("C", ".c")]);
         assert_eq!(names(columns), ["A"]);
         assert_eq!(names(Value::Null), ["Age"]);

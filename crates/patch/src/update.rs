@@ -31,6 +31,9 @@ pub struct Endpoint<'a> {
     pub reset_fields: &'a FieldSet,
     /// Whether a CustomResourceDefinition defines the kind.
     pub custom: bool,
+    /// An object of the kind of which nothing is given, as it is written: what a new object is
+    /// compared with. Structs that are always written are nobody's. None for `{}`.
+    pub empty: Option<&'a Value>,
 }
 
 impl<'a> Endpoint<'a> {
@@ -146,8 +149,9 @@ pub(crate) fn record(
     entries: &mut Vec<Entry>,
 ) -> Result<(), String> {
     let nothing = Value::Object(serde_json::Map::new());
+    let before = old.or(endpoint.empty).unwrap_or(&nothing);
     // `old` may have managed fields while `new` has none: removed, but nobody's loss.
-    let comparison = endpoint.compare((old.unwrap_or(&nothing), true), (new, true))?;
+    let comparison = endpoint.compare((before, true), (new, true))?;
     let Comparison { removed, changed } = comparison.without(endpoint.reset_fields);
     endpoint.drop_unserved(entries);
     let owned = changed.clone().difference(&UNOWNED);

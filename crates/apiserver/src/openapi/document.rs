@@ -83,7 +83,8 @@ pub(super) fn components(registry: &Registry, group: &str, version: &str) -> Map
 
 fn add_named(name: &str, found: &mut Map<String, Value>) {
     if let Some(schema) = kinds::schema_named(name) {
-        found.extend(schema.components().into_iter().map(|(name, value)| (name.to_string(), value)));
+        found
+            .extend(schema.components().into_iter().map(|(name, value)| (name.to_string(), value)));
     }
 }
 
@@ -206,9 +207,9 @@ fn put_path(
     if operations.is_empty() {
         return;
     }
-    let in_path = names.iter().map(|name| {
-        json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})
-    });
+    let in_path = names.iter().map(
+        |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}),
+    );
     let pretty = json!({"name": "pretty", "in": "query", "schema": {"type": "string"}});
     let parameters = in_path.chain([pretty]).collect();
     operations.insert("parameters".into(), parameters);
@@ -306,8 +307,7 @@ impl<'a> Writer<'a> {
                 json!({"application/json": {"schema": schema}})
             }
             "patch" => {
-                let mut kinds =
-                    vec!["apply-patch+yaml", "json-patch+json", "merge-patch+json"];
+                let mut kinds = vec!["apply-patch+yaml", "json-patch+json", "merge-patch+json"];
                 if matches!(self.version.rules, Rules::BuiltIn(_)) {
                     kinds.push("strategic-merge-patch+json");
                 }

@@ -96,6 +96,7 @@ fn endpoint<'a>(schema: &'a Schema, reset_fields: &'a FieldSet, custom: bool) ->
         subresource: "",
         reset_fields,
         custom,
+        empty: None,
     }
 }
 

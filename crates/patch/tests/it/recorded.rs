@@ -25,6 +25,7 @@ fn custom_resources_are_written_as_recorded() {
         subresource,
         reset_fields: if subresource.is_empty() { &STATUS } else { &ALL_BUT_STATUS },
         custom: true,
+        empty: None,
     });
 }
 

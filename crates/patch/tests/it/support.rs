@@ -103,5 +103,6 @@ pub(crate) fn deployments(subresource: &'static str) -> Endpoint<'static> {
         subresource,
         reset_fields: if subresource == "status" { &ALL_BUT_STATUS } else { &STATUS },
         custom: false,
+        empty: None,
     }
 }
