@@ -41,7 +41,9 @@ pub struct Protection {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be had.
-    #[error("cannot listen on {address}: {source}; choose another address or end what listens there")]
+    #[error(
+        "cannot listen on {address}: {source}; choose another address or end what listens there"
+    )]
     Listen {
         /// The address that was asked for.
         address: SocketAddr,
@@ -131,9 +133,9 @@ impl Drop for Serving {
 
 /// A kubeconfig for a server that is being served.
 pub fn kubeconfig(serving: &Serving) -> String {
-    let ca = serving.ca_pem().map(|pem| {
-        format!("    certificate-authority-data: {}\n", STANDARD.encode(pem))
-    });
+    let ca = serving
+        .ca_pem()
+        .map(|pem| format!("    certificate-authority-data: {}\n", STANDARD.encode(pem)));
     let user = match serving.token() {
         Some(token) => format!("\n    token: {token}"),
         None => " {}".to_owned(),
