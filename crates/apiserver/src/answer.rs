@@ -383,9 +383,15 @@ impl Exchange<'_> {
     /// Reads the body of a create or an update.
     fn parse_body(&self) -> Result<json::Parsed, Status> {
         let body = self.request.body();
-        let yaml = match media_type(self.request.headers()) {
-            "" | "application/json" => false,
-            "application/yaml" => true,
+        let parsed = match media_type(self.request.headers()) {
+            "" | "application/json" => json::parse(body)
+                .map_err(|why| format!("couldn't get version/kind; json parse error: {why}")),
+            "application/yaml" => parse_yaml(body),
+            "application/vnd.kubernetes.protobuf" if self.speaks_protobuf() => {
+                joiner_kinds::from_protobuf(body)
+                    .map(|value| json::Parsed { value, duplicates: Vec::new() })
+                    .map_err(|why| format!("the protobuf {why}"))
+            }
             _ => {
                 return Err(Status::plain(
                     415,
@@ -394,12 +400,6 @@ impl Exchange<'_> {
                      include: application/json, application/yaml",
                 ));
             }
-        };
-        let parsed = if yaml {
-            parse_yaml(body)
-        } else {
-            json::parse(body)
-                .map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))
         };
         let refuse = |why: String| {
             let kind =
@@ -419,6 +419,12 @@ impl Exchange<'_> {
             other => return Err(refuse(not_an_object(other))),
         }
         Ok(parsed)
+    }
+
+    /// Whether bodies may be in protobuf, which the types of custom resources do not have. Their
+    /// options do.
+    fn speaks_protobuf(&self) -> bool {
+        matches!(self.version().rules, Rules::BuiltIn(_)) || self.request.method() == Method::DELETE
     }
 
     fn delete_options(&self) -> Result<(DeleteOptions, bool), Status> {

@@ -179,14 +179,8 @@ impl Front {
         if !response.body().is_watch() {
             return Ok(response);
         }
-        let mut stopped = self.stopped;
-        Ok(response.map(|watch| {
-            let end = async move {
-                // An error means that the service is gone altogether.
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            };
-            Body::stream(watch.into_stream().take_until(Box::pin(end)).boxed())
-        }))
+        let end = Box::pin(until(self.stopped));
+        Ok(response.map(|watch| Body::stream(watch.into_stream().take_until(end).boxed())))
     }
 
     fn lets_in(&self, request: &Request<Incoming>) -> bool {
@@ -199,13 +193,18 @@ impl Front {
     }
 }
 
+/// Waits until the service is to end.
+async fn until(mut stopped: watch::Receiver<bool>) {
+    // An error means that the service is gone altogether, which ends it just as well.
+    let _ = stopped.wait_for(|stopped| *stopped).await;
+}
+
 async fn accept(listener: TcpListener, acceptor: Option<TlsAcceptor>, front: Front) {
     let mut connections = JoinSet::new();
-    let mut stopped = front.stopped.clone();
+    let stopped = front.stopped.clone();
     loop {
         let stream = tokio::select! {
-            // An error means that the service is gone, which ends it just as well.
-            _ = stopped.wait_for(|stopped| *stopped) => break,
+            () = until(stopped.clone()) => break,
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 // The caller hung up before it was let in, or there are too many connections.
@@ -235,18 +234,15 @@ async fn connection(stream: TcpStream, acceptor: Option<TlsAcceptor>, front: Fro
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, front: Front) {
-    let mut stopped = front.stopped.clone();
+    let stopped = front.stopped.clone();
     let service = service_fn(move |request| front.clone().answer(request));
     let builder = auto::Builder::new(TokioExecutor::new());
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     // Whatever ends a connection early, the caller notices; there is nobody else to tell.
-    let stop = async move {
-        let _ = stopped.wait_for(|stopped| *stopped).await;
-    };
     tokio::select! {
         _ = connection.as_mut() => {}
-        () = stop => {
+        () = until(stopped) => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }

@@ -11,6 +11,7 @@ mod edit;
 mod events;
 mod fields;
 mod prepare;
+mod protobuf;
 mod resource;
 mod scale;
 mod schema;
@@ -26,6 +27,7 @@ pub use prepare::{
     Forbidden, User, World, admit_create, bind, grace_period, prepare_create, prepare_update,
     system_priority_classes,
 };
+pub use protobuf::from_protobuf;
 pub use resource::{Resource, Subresource, find, find_kind, resources};
 pub use scale::{scale, set_scale};
 pub use schema::{schema, schema_named};
