@@ -4,15 +4,13 @@
 //! wants to be asked again. The parts are asked one after the other, in a fixed order, until
 //! nobody changes anything; then the clock moves on.
 
-mod selection;
-pub mod workloads;
-
 mod conditions;
 mod events;
 pub mod kubelet;
 pub mod machines;
 mod requests;
 pub mod scheduler;
+mod selection;
 mod storage;
 mod times;
 pub mod volumes;
