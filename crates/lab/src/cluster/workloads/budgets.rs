@@ -7,7 +7,6 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, Key, Object, Resource, Server, Status};
-use joiner_core::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

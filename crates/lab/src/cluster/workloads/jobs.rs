@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::{
-    decide::{Counts, End, Wanted},
+    decide::{Counts, End, FAILURES, Wanted},
     failures::Verdict,
 };
 use super::{
@@ -141,6 +141,17 @@ impl Run {
         moment(self.status["startTime"].as_str())
     }
 
+    /// How it was decided to end, if it was. That stands, whatever its pods do on their way out.
+    fn decided(&self) -> Option<End> {
+        if is_true(&self.status, "SuccessCriteriaMet") {
+            return Some(End::Success);
+        }
+        let target = find_condition(&self.status["conditions"], "FailureTarget")?;
+        let reason = FAILURES.into_iter().find(|reason| target["reason"] == *reason)?;
+        let message = target["message"].as_str().unwrap_or_default().to_owned();
+        Some(End::Failure { reason, message })
+    }
+
     fn active(&self) -> Vec<Arc<Pod>> {
         self.pods.iter().filter(|pod| pod.is_active()).cloned().collect()
     }
@@ -188,9 +199,10 @@ impl Jobs {
         }
         let mut run = Run::new(job.about.clone(), object, pods);
         self.count(&mut run, now);
-        if run.ended.is_none() {
-            run.ended = decide::end(&run.wanted, run.counts, run.started(), now);
-        }
+        let decided = run.decided();
+        run.ended = decided
+            .or_else(|| run.ended.take())
+            .or_else(|| decide::end(&run.wanted, run.counts, run.started(), now));
         let mut next = None;
         if job.deleting {
             // Whoever deletes the Job deletes its pods.
@@ -315,13 +327,7 @@ impl Jobs {
             }
             End::Failure { reason, message } => ("FailureTarget", "Failed", *reason, &**message),
         };
-        // What ended it stands, even if its pods do something else on their way out.
-        let decided = ["SuccessCriteriaMet", "FailureTarget"]
-            .into_iter()
-            .any(|kind| is_true(&run.status, kind));
-        if !decided {
-            run.condition(target, reason, message, now);
-        }
+        run.condition(target, reason, message, now);
         let settled =
             run.status["uncountedTerminatedPods"].as_object().is_none_or(|map| map.is_empty());
         if !active.is_empty() || run.counts.terminating > 0 || !settled {
