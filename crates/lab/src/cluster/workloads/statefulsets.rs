@@ -153,7 +153,7 @@ impl StatefulSets {
                 self.take(about, &object, &pods, &step, now)?;
             }
         }
-        let status = status(&object, &wanted, pods.values(), now);
+        let status = status(&object, &wanted, &pods, now);
         if let Some(patch) = merge_between(&object["status"], &status) {
             let patch = json!({"status": patch});
             self.maker.caller.merge(&self.sets, key, Some("status"), patch)?;
@@ -311,13 +311,13 @@ fn pod(about: &About, object: &Value, template: &Value, ordinal: i64, revision: 
 }
 
 /// The status that the pods amount to.
-fn status<'a>(
+fn status(
     object: &Value,
     wanted: &Wanted,
-    pods: impl Iterator<Item = &'a Arc<Pod>> + Clone,
+    pods: &BTreeMap<i64, Arc<Pod>>,
     now: Timestamp,
 ) -> Value {
-    let count = |keep: &dyn Fn(&Pod) -> bool| pods.clone().filter(|pod| keep(pod)).count();
+    let count = |keep: &dyn Fn(&Pod) -> bool| pods.values().filter(|pod| keep(pod)).count();
     let replicas = count(&|_| true);
     let ready = count(&|pod| pod.ready && pod.deleted.is_none());
     let updated = count(&|pod| is_of(pod, &wanted.update));
@@ -364,7 +364,7 @@ impl Part for StatefulSets {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

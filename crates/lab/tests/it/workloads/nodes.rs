@@ -30,7 +30,7 @@ async fn a_silent_node_is_unknown_and_loses_its_pods() {
     assert_eq!(conditions(&stage.get("nodes", "n1")), "Ready=True KubeletReady");
     assert_eq!(taints(&stage, "n1"), "");
     stage.pass(10).await;
-    expect![[r#"Ready=Unknown NodeStatusUnknown, MemoryPressure=Unknown NodeStatusNeverUpdated, DiskPressure=Unknown NodeStatusNeverUpdated, PIDPressure=Unknown NodeStatusNeverUpdated"#]]
+    expect![["Ready=Unknown NodeStatusUnknown, MemoryPressure=Unknown NodeStatusNeverUpdated, DiskPressure=Unknown NodeStatusNeverUpdated, PIDPressure=Unknown NodeStatusNeverUpdated"]]
     .assert_eq(&conditions(&stage.get("nodes", "n1")));
     assert_eq!(taints(&stage, "n1"), "unreachable:NoSchedule unreachable:NoExecute");
     assert_eq!(conditions(&stage.get("pods", "p")), "Ready=False ");
