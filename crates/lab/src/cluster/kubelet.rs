@@ -45,7 +45,7 @@ pub struct Kubelets {
     api: Api,
     recorder: Recorder,
     chance: Chance,
-    kubelets: BTreeMap<Arc<str>, Kubelet>,
+    hosts: BTreeMap<Arc<str>, Kubelet>,
     /// Every pod that has a node, whether or not the node has a kubelet yet.
     runs: BTreeMap<Key, Run>,
     by_node: BTreeMap<Arc<str>, BTreeSet<Key>>,
@@ -98,7 +98,7 @@ impl Kubelets {
             api,
             recorder,
             chance,
-            kubelets: BTreeMap::new(),
+            hosts: BTreeMap::new(),
             runs: BTreeMap::new(),
             by_node: BTreeMap::new(),
             timers: Timers::default(),
@@ -169,7 +169,7 @@ impl Kubelets {
     /// Lets time pass for one pod, and writes what that changes.
     fn look_at_pod(&mut self, key: &Key, now: Timestamp) {
         let Some(run) = self.runs.get(key) else { return };
-        let Some(kubelet) = self.kubelets.get(&run.node) else { return };
+        let Some(kubelet) = self.hosts.get(&run.node) else { return };
         if !kubelet.reaches_server() {
             return;
         }
@@ -190,23 +190,23 @@ impl Kubelets {
         news.told.extend(passed.told);
         if run.address.is_empty() && matches!(run.stage, Stage::Running { .. }) {
             self.pod_addresses += 1;
-            let host = self.kubelets.get(&run.node).map(|own| own.address.clone());
+            let host = self.hosts.get(&run.node).map(|own| own.address.clone());
             run.address = match host {
                 Some(host) if run.host_network => host,
                 _ => address(128, self.pod_addresses),
             };
         }
-        self.report(key, news, now);
+        self.report(key, &news, now);
     }
 
     /// Writes what happened to a pod.
-    fn report(&mut self, key: &Key, news: News, now: Timestamp) {
+    fn report(&mut self, key: &Key, news: &News, now: Timestamp) {
         let Some(run) = self.runs.get(key) else { return };
         let about = About::pod(&run.key, &run.uid);
         for (tone, reason, message) in &news.told {
             self.recorder.tell(now, &about, *tone, reason, message, &run.node);
         }
-        let host = self.kubelets.get(&run.node).map_or("", |own| own.address.as_str());
+        let host = self.hosts.get(&run.node).map_or("", |own| own.address.as_str());
         let mut next = run.due();
         if news.changed && !self.api.write_pod(run, host, now) {
             next = Some(later(now, RETRY_AFTER));
@@ -224,7 +224,7 @@ impl Kubelets {
     /// Takes a pod on, or refuses it when it should never have come here.
     fn admit(&mut self, key: &Key, now: Timestamp) {
         let Some(run) = self.runs.get(key) else { return };
-        let Some(kubelet) = self.kubelets.get(&run.node) else { return };
+        let Some(kubelet) = self.hosts.get(&run.node) else { return };
         let neighbours = self.by_node.get(&run.node).into_iter().flatten();
         let used = neighbours
             .filter_map(|other| self.runs.get(other))
@@ -248,7 +248,7 @@ impl Kubelets {
         let message = format!("The node was low on resource: {resource}.");
         run.fail(End { reason: "Evicted", message: message.clone(), ..End::default() }, now);
         let told = vec![(Tone::Warning, "Evicted", message)];
-        self.report(key, News { changed: true, gone: false, told }, now);
+        self.report(key, &News { changed: true, gone: false, told }, now);
     }
 
     /// Looks at all pods of a node again.
@@ -276,7 +276,7 @@ impl Kubelets {
             Order::Boot(spec) => self.boot(*spec, now),
             Order::PowerOn(name) => self.power_on(&name, now),
             Order::PowerOff(name) => self.power_off(&name),
-            Order::Destroy(name) => drop(self.kubelets.remove(&*name)),
+            Order::Destroy(name) => drop(self.hosts.remove(&*name)),
             Order::Fault(name, fault) => self.fault(&name, fault, now),
             Order::Heal(name) => self.heal(&name, now),
             Order::Condition(name, condition) => self.report_condition(&name, condition, now),
@@ -287,10 +287,10 @@ impl Kubelets {
 
     fn meet(&mut self, due: Due, now: Timestamp) {
         match due {
-            Due::Pod(key, ticket) => {
-                if self.runs.get(&key).is_some_and(|run| run.ticket == ticket) {
-                    self.look_at_pod(&key, now);
-                }
+            Due::Pod(key, ticket)
+                if self.runs.get(&key).is_some_and(|run| run.ticket == ticket) =>
+            {
+                self.look_at_pod(&key, now);
             }
             Due::Join(name, life) if self.is_alive(&name, life) => self.join(&name, now),
             Due::Ready(name, life) if self.is_alive(&name, life) => {
@@ -309,7 +309,7 @@ impl Kubelets {
     }
 
     fn is_alive(&self, name: &str, life: u64) -> bool {
-        self.kubelets.get(name).is_some_and(|kubelet| kubelet.life == life)
+        self.hosts.get(name).is_some_and(|kubelet| kubelet.life == life)
     }
 }
 

@@ -104,7 +104,7 @@ impl Scheduler {
         } else if object.field("spec.schedulerName") == DEFAULT_SCHEDULER {
             let pod = Arc::new(Pod::read(object, &mut self.state.names));
             self.state.nominate(&pod, pod.nominated.as_deref());
-            self.queue.put(pod, now);
+            self.queue.put(&pod, now);
         }
     }
 
@@ -204,7 +204,7 @@ impl Scheduler {
     fn observe_namespace(&mut self, change: &Change) {
         let own = (change.kind != ChangeKind::Deleted)
             .then(|| labels(&change.object.value()["metadata"]["labels"]));
-        if self.state.counts.put_namespace(&change.object.key.name, own) {
+        if self.state.counts.put_namespace(&change.object.key.name, own.as_ref()) {
             self.state.touch();
             self.news.namespaces = true;
         }

@@ -52,9 +52,7 @@ impl Lab {
     }
 
     pub(crate) fn create(&self, plural: &str, object: Value) {
-        if let Err(status) = self.user.create(&resource(plural), object.clone()) {
-            panic!("{status}\n{object:#}");
-        }
+        self.user.create(&resource(plural), object).unwrap();
     }
 
     pub(crate) fn get(&self, plural: &str, name: &str) -> Option<Value> {
@@ -100,8 +98,7 @@ impl Lab {
     }
 
     /// A pod with some fields of its metadata and spec. It asks for one CPU unless it says.
-    pub(crate) fn pod_with(&self, metadata: Value, spec: Value) {
-        let mut metadata = metadata;
+    pub(crate) fn pod_with(&self, mut metadata: Value, spec: Value) {
         metadata["namespace"] = json!("default");
         let mut all = json!({"containers": [
             {"name": "app", "image": "app", "resources": {"requests": {"cpu": "1"}}},

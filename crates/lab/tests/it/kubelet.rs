@@ -225,6 +225,7 @@ async fn a_pod_starts_gets_ready_and_stops() {
           "containerID": "lab://UID/app/0",
           "image": "app:1",
           "imageID": "",
+          "lastState": {},
           "name": "app",
           "ready": true,
           "restartCount": 0,
