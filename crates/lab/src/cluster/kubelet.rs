@@ -9,8 +9,6 @@ mod node;
 mod node_status;
 mod pod_status;
 mod run;
-#[cfg(test)]
-mod tests;
 mod token;
 
 use std::{
@@ -124,8 +122,7 @@ impl Kubelets {
         if !self.runs.contains_key(&object.key) {
             self.take_on(object, now);
         }
-        let stopping = self.runs.get(&object.key).is_some_and(Run::is_stopping);
-        if object.deleting && !stopping {
+        if object.deleting {
             self.wait(&object.key, now);
         }
     }
@@ -168,7 +165,7 @@ impl Kubelets {
 
     /// Lets time pass for one pod, and writes what that changes.
     fn look_at_pod(&mut self, key: &Key, now: Timestamp) {
-        let Some(run) = self.runs.get(key) else { return };
+        let Some(run) = self.runs.get(key).filter(|run| !run.removed) else { return };
         let Some(kubelet) = self.hosts.get(&run.node) else { return };
         if !kubelet.reaches_server() {
             return;
@@ -201,7 +198,7 @@ impl Kubelets {
 
     /// Writes what happened to a pod.
     fn report(&mut self, key: &Key, news: &News, now: Timestamp) {
-        let Some(run) = self.runs.get(key) else { return };
+        let Some(run) = self.runs.get_mut(key) else { return };
         let about = About::pod(&run.key, &run.uid);
         for (tone, reason, message) in &news.told {
             self.recorder.tell(now, &about, *tone, reason, message, &run.node);
@@ -211,13 +208,12 @@ impl Kubelets {
         if news.changed && !self.api.write_pod(run, host, now) {
             next = Some(later(now, RETRY_AFTER));
         }
-        if news.gone && !self.api.remove_pod(run) {
-            next = Some(later(now, RETRY_AFTER));
-        } else if news.gone {
-            next = None;
+        if news.gone {
+            run.removed = self.api.remove_pod(run);
+            next = (!run.removed).then(|| later(now, RETRY_AFTER));
         }
         if let Some(at) = next {
-            self.wait(&key.clone(), at);
+            self.wait(key, at);
         }
     }
 

@@ -17,8 +17,6 @@ mod refusal;
 mod score;
 mod state;
 mod storage;
-#[cfg(test)]
-mod tests;
 mod topology;
 mod write;
 

@@ -348,8 +348,8 @@ async fn accidents_happen_at_the_rate_that_was_asked_for_and_repeat_with_the_see
         for n in 0..100 {
             lab.pod(&format!("p{n:02}"), json!({}));
         }
-        lab.machines.restarts_per_hour(0.1);
-        lab.pass(10 * 3600).await;
+        lab.machines.restarts_per_hour(1.0);
+        lab.pass(3600).await;
         lab.phases()
     };
     let first = run().await;

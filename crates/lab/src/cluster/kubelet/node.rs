@@ -334,7 +334,12 @@ impl Kubelets {
             let machine = machine_status(&kubelet.spec, &kubelet.address, kubelet.boots);
             for (field, own) in machine.as_object().into_iter().flatten() {
                 // What somebody wrote for a simulated node stays.
-                let missing = current[field].is_null() || field == "nodeInfo";
+                let missing = match field.as_str() {
+                    "nodeInfo" => {
+                        current[field]["kubeletVersion"].as_str().is_none_or(str::is_empty)
+                    }
+                    _ => current[field].is_null(),
+                };
                 if !kubelet.fake || missing {
                     status[field] = own.clone();
                 }

@@ -103,6 +103,8 @@ pub(super) struct Run {
     crashes: u32,
     /// When its containers will have stopped after it was deleted, and with what.
     stopping: Option<(Timestamp, i64)>,
+    /// Its object was asked to go; finalizers may keep it a while longer.
+    pub(super) removed: bool,
     /// When its containers end by chance.
     accident: Option<Timestamp>,
     chance: Chance,
@@ -155,6 +157,7 @@ impl Run {
             address: text(&status["podIP"]),
             crashes: 0,
             stopping: None,
+            removed: false,
             accident: None,
             chance,
             ticket: 0,
@@ -187,15 +190,23 @@ impl Run {
         self.stage = Stage::Ended(End { failed: true, ..end });
     }
 
-    /// Its deletion was seen: containers are told to end, and are killed when the grace is over.
+    /// Its deletion was seen: containers are told to end, and are killed when the grace is over. A
+    /// second deletion may shorten the grace.
     pub(super) fn stop(&mut self, grace: SignedDuration, hangs: bool, now: Timestamp) -> News {
         let mut news = News::default();
-        if self.stopping.is_some() || self.behaviour.hangs || hangs {
+        if self.behaviour.hangs || hangs {
+            return news;
+        }
+        if let Some((at, _)) = self.stopping {
+            let killed = later(now, grace);
+            if killed < at {
+                self.stopping = Some((killed, KILLED));
+            }
             return news;
         }
         let running = matches!(self.stage, Stage::Running { .. });
         let (wait, code) = match running {
-            false => (SignedDuration::ZERO, 0),
+            false => (SignedDuration::ZERO, KILLED),
             true if self.behaviour.stop_time > grace => (grace, KILLED),
             true => (self.behaviour.stop_time, 0),
         };
@@ -207,11 +218,6 @@ impl Run {
             }
         }
         news
-    }
-
-    /// Whether its deletion is being carried out.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.is_some()
     }
 
     /// The machine was started anew, and with it all containers.

@@ -8,11 +8,7 @@ use std::{
 use joiner_apiserver::{Key, Object};
 use joiner_core::label::{REGION, ZONE};
 
-use super::{
-    pod::Pod,
-    refusal::Refusal,
-    state::{Node, NodeId},
-};
+use super::{pod::Pod, refusal::Refusal, state::Node};
 use crate::cluster::{
     selection::{integer, list, text},
     storage::{Claim, Class, Volume, best},
@@ -27,7 +23,7 @@ pub(super) struct Storage {
     /// How many volumes of a driver a node can attach, by node.
     limits: BTreeMap<Arc<str>, BTreeMap<String, usize>>,
     /// The pods on nodes that use a claim.
-    users: BTreeMap<Key, BTreeMap<Key, NodeId>>,
+    users: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 /// What a pod needs of storage.
@@ -63,9 +59,9 @@ impl Storage {
     }
 
     /// Takes note that a pod on a node uses its claims.
-    pub(super) fn uses(&mut self, pod: &Pod, node: NodeId) {
+    pub(super) fn uses(&mut self, pod: &Pod) {
         for claim in keys(pod) {
-            self.users.entry(claim).or_default().insert(pod.key.clone(), node);
+            self.users.entry(claim).or_default().insert(pod.key.clone());
         }
     }
 
@@ -112,17 +108,11 @@ impl Storage {
     }
 
     /// Why a node's storage is not for a pod.
-    pub(super) fn refusal(
-        &self,
-        pod: &Pod,
-        needs: &Needs<'_>,
-        node: &Node,
-        nodes: &[Node],
-    ) -> Option<Refusal> {
+    pub(super) fn refusal(&self, pod: &Pod, needs: &Needs<'_>, node: &Node) -> Option<Refusal> {
         if needs.bound.is_empty() && needs.waiting.is_empty() {
             return None;
         }
-        if self.is_in_use(pod, needs, node, nodes) {
+        if self.is_in_use(pod, needs) {
             return Some(Refusal::ClaimInUse);
         }
         if self.is_over_limit(pod, node) {
@@ -185,13 +175,12 @@ impl Storage {
         self.volumes.get(claim.volume.as_deref()?)
     }
 
-    /// Whether a claim for one pod only is used by another one. That other pod can be pushed out
-    /// only from the node it is on; every other node is out of the question as well.
-    fn is_in_use(&self, pod: &Pod, needs: &Needs<'_>, node: &Node, nodes: &[Node]) -> bool {
+    /// Whether a claim for one pod only is used by another one, on whatever node.
+    fn is_in_use(&self, pod: &Pod, needs: &Needs<'_>) -> bool {
         let single = needs.bound.iter().chain(&needs.waiting).filter(|own| own.is_for_one_pod());
-        single.filter_map(|claim| self.users.get(&claim.key)).any(|users| {
-            users.iter().any(|(user, at)| *user != pod.key && nodes[*at].name == node.name)
-        })
+        single
+            .filter_map(|claim| self.users.get(&claim.key))
+            .any(|users| users.iter().any(|user| *user != pod.key))
     }
 
     fn is_over_limit(&self, pod: &Pod, node: &Node) -> bool {
