@@ -3,6 +3,20 @@
 //! What happens to a pod is a function of time, see [`run`]; this file takes note of changes, keeps
 //! the one queue of what is due, and writes. A kubelet that does not reach the server writes
 //! nothing and catches up later.
+//!
+//! Annotations of a pod choose how its containers behave. Durations are written as `500ms`, `90s`,
+//! `5m` or `1h`.
+//!
+//! | Annotation | What it chooses |
+//! |---|---|
+//! | `lab.joiner.dev/start-delay` | how long the pod takes from being admitted to running |
+//! | `lab.joiner.dev/ready-delay` | how long it takes from running to being ready |
+//! | `lab.joiner.dev/never-ready` | `true`: it runs but never gets ready |
+//! | `lab.joiner.dev/run-time` | after how long its containers end by themselves |
+//! | `lab.joiner.dev/exit-code` | what they end with then; with a restart policy of `Always` this makes a crash loop |
+//! | `lab.joiner.dev/pre-stop-time` | how long preStop hooks take |
+//! | `lab.joiner.dev/stop-time` | how long containers take to end after SIGTERM; they are killed when the grace period is over |
+//! | `lab.joiner.dev/hang` | `true`: it never ends, not even when it is killed |
 
 mod behaviour;
 mod node;
@@ -222,10 +236,11 @@ impl Kubelets {
         let Some(run) = self.runs.get(key) else { return };
         let Some(kubelet) = self.hosts.get(&run.node) else { return };
         let neighbours = self.by_node.get(&run.node).into_iter().flatten();
-        let used = neighbours
-            .filter_map(|other| self.runs.get(other))
-            .filter(|other| other.is_admitted())
-            .fold(Resources::new(), |sum, other| sum.plus(&other.requests));
+        let admitted = neighbours.filter_map(|other| self.runs.get(other));
+        let mut used = Resources::new();
+        for other in admitted.filter(|other| other.is_admitted()) {
+            used.add(&other.requests);
+        }
         let refusal = kubelet.refusal(run, &used);
         let Some(run) = self.runs.get_mut(key) else { return };
         match refusal {

@@ -37,6 +37,12 @@ impl Lab {
         Self { server, machines, user, cluster }
     }
 
+    /// Lets the cluster run by itself from now on.
+    pub(crate) fn run(self) -> (Server, Machines) {
+        tokio::spawn(self.cluster.run());
+        (self.server, self.machines)
+    }
+
     /// Lets seconds pass.
     pub(crate) async fn pass(&mut self, seconds: i64) {
         let clock = self.server.clock().clone();

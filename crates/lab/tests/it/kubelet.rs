@@ -1,8 +1,11 @@
 //! Machines and kubelets.
 
+use std::time::Duration;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use expect_test::expect;
 use jiff::SignedDuration;
+use joiner_apiserver::Resource;
 use joiner_lab::cluster::machines::{
     Fate, Fault, MachineError, MachineSpec, NodeCondition, VolumeDriver,
 };
@@ -52,6 +55,18 @@ async fn a_machine_boots_joins_and_gets_ready() {
     let lease = lab.get("leases", "m1").unwrap();
     assert_eq!(lease["spec"]["leaseDurationSeconds"], 40);
     assert_eq!(lease["metadata"]["ownerReferences"][0]["uid"], node["metadata"]["uid"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_booted_wakes_the_loop_that_has_nothing_else_to_do() {
+    let (server, machines) = Lab::new().run();
+    let nodes = || server.caller("user").list(&Resource::new("", "nodes"), None).len();
+    server.clock().sleep(Duration::from_hours(1)).await;
+    machines.boot(MachineSpec::new("m1")).unwrap();
+    server.clock().sleep(Duration::from_secs(29)).await;
+    assert_eq!(nodes(), 0);
+    server.clock().sleep(Duration::from_secs(2)).await;
+    assert_eq!(nodes(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -216,3 +216,14 @@ fn back_off(attempts: u32) -> SignedDuration {
     let doubled = FIRST_BACK_OFF.saturating_mul(1 << attempts.saturating_sub(1).min(10));
     doubled.min(LAST_BACK_OFF)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_ten_seconds() {
+        let waits = [1, 2, 3, 4, 5, 100].map(|attempts| back_off(attempts).as_secs());
+        assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
+    }
+}
