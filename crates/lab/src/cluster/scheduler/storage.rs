@@ -30,8 +30,9 @@ pub(super) struct Storage {
 #[derive(Debug, Default)]
 pub(super) struct Needs<'s> {
     bound: Vec<&'s Claim>,
-    /// Claims whose volumes are chosen together with the node.
-    waiting: Vec<&'s Claim>,
+    /// Claims whose volumes are chosen together with the node, the smallest first, each with the
+    /// volumes that would suit it somewhere.
+    waiting: Vec<(&'s Claim, Vec<&'s Volume>)>,
 }
 
 /// How the waiting claims of a pod are met on a node.
@@ -99,11 +100,13 @@ impl Storage {
             } else if self.class_of(claim).is_some_and(|class| class.waits)
                 && claim.volume.is_none()
             {
-                needs.waiting.push(claim);
+                let suitable = self.volumes.values().filter(|volume| volume.suits(claim));
+                needs.waiting.push((claim, suitable.collect()));
             } else {
                 return Err("pod has unbound immediate PersistentVolumeClaims".to_owned());
             }
         }
+        needs.waiting.sort_by_key(|(claim, _)| (claim.size, claim.key.clone()));
         Ok(needs)
     }
 
@@ -137,15 +140,13 @@ impl Storage {
     /// How the waiting claims would be met on a node, if they can be: larger claims choose last, as
     /// a small volume is of no use to them.
     pub(super) fn supplies(&self, needs: &Needs<'_>, node: &Node) -> Option<Vec<Supply>> {
-        let mut waiting = needs.waiting.clone();
-        waiting.sort_by_key(|claim| (claim.size, claim.key.clone()));
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         let mut supplies = Vec::new();
-        for claim in waiting {
+        for (claim, suitable) in &needs.waiting {
             if claim.selected_node.as_deref().is_some_and(|name| *name != *node.name) {
                 return None;
             }
-            let near = self.volumes.values().filter(|volume| {
+            let near = suitable.iter().copied().filter(|volume| {
                 !taken.contains(&*volume.name) && volume.reaches(&node.name, &node.facts.labels)
             });
             if claim.selected_node.is_none()
@@ -177,7 +178,8 @@ impl Storage {
 
     /// Whether a claim for one pod only is used by another one, on whatever node.
     fn is_in_use(&self, pod: &Pod, needs: &Needs<'_>) -> bool {
-        let single = needs.bound.iter().chain(&needs.waiting).filter(|own| own.is_for_one_pod());
+        let single = needs.bound.iter().chain(needs.waiting.iter().map(|(claim, _)| claim));
+        let single = single.filter(|claim| claim.is_for_one_pod());
         single
             .filter_map(|claim| self.users.get(&claim.key))
             .any(|users| users.iter().any(|user| *user != pod.key))
