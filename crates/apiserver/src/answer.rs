@@ -37,7 +37,7 @@ impl Server {
         let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
         let route = route::parse(request.uri().path());
         let registry = Arc::clone(&self.state().registry);
-        if let Some(response) = non_resource(self, &registry, &route, request, accept) {
+        if let Some(response) = non_resource(&registry, &route, request, accept) {
             return response;
         }
         let Route::Resource(route) = route else { return page_not_found() };
@@ -76,7 +76,12 @@ impl Server {
             caller: user_agent(request.headers()),
             accept,
         };
-        exchange.answer().map_err(Refused::Status)
+        let warnings = exchange.deprecation();
+        exchange.answer().or_else(|status| {
+            let mut response = refusal(&status);
+            warn(response.headers_mut(), warnings);
+            Ok(response)
+        })
     }
 }
 
@@ -378,9 +383,15 @@ impl Exchange<'_> {
     /// Reads the body of a create or an update.
     fn parse_body(&self) -> Result<json::Parsed, Status> {
         let body = self.request.body();
-        let yaml = match media_type(self.request.headers()) {
-            "" | "application/json" => false,
-            "application/yaml" => true,
+        let parsed = match media_type(self.request.headers()) {
+            "" | "application/json" => json::parse(body)
+                .map_err(|why| format!("couldn't get version/kind; json parse error: {why}")),
+            "application/yaml" => parse_yaml(body),
+            "application/vnd.kubernetes.protobuf" if self.speaks_protobuf() => {
+                joiner_kinds::from_protobuf(body)
+                    .map(|value| json::Parsed { value, duplicates: Vec::new() })
+                    .map_err(|why| format!("the protobuf {why}"))
+            }
             _ => {
                 return Err(Status::plain(
                     415,
@@ -389,12 +400,6 @@ impl Exchange<'_> {
                      include: application/json, application/yaml",
                 ));
             }
-        };
-        let parsed = if yaml {
-            parse_yaml(body)
-        } else {
-            json::parse(body)
-                .map_err(|why| format!("couldn't get version/kind; json parse error: {why}"))
         };
         let refuse = |why: String| {
             let kind =
@@ -414,6 +419,12 @@ impl Exchange<'_> {
             other => return Err(refuse(not_an_object(other))),
         }
         Ok(parsed)
+    }
+
+    /// Whether bodies may be in protobuf, which the types of custom resources do not have. Their
+    /// options do.
+    fn speaks_protobuf(&self) -> bool {
+        matches!(self.version().rules, Rules::BuiltIn(_)) || self.request.method() == Method::DELETE
     }
 
     fn delete_options(&self) -> Result<(DeleteOptions, bool), Status> {
@@ -468,10 +479,7 @@ impl Exchange<'_> {
     }
 
     fn deprecation(&self) -> &[String] {
-        match &self.version().rules {
-            Rules::Custom(custom) => custom.deprecation.as_slice(),
-            Rules::BuiltIn(_) => &[],
-        }
+        &self.version().deprecation
     }
 
     /// The answer to a write.
@@ -528,13 +536,12 @@ fn check_scope(kind: &Kind, route: &ResourceRoute<'_>, method: &Method) -> Resul
 }
 
 fn non_resource(
-    server: &Server,
     registry: &Registry,
     route: &Route<'_>,
     request: &Request<Bytes>,
     accept: Option<&str>,
 ) -> Option<Response<Body>> {
-    if let Some(response) = discovery::answer(server, registry, route, request, accept) {
+    if let Some(response) = discovery::answer(registry, route, request, accept) {
         return Some(response);
     }
     match route {
@@ -615,13 +622,18 @@ pub(crate) fn respond(
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    warn(headers, warnings);
+    response
+}
+
+/// Tells the caller what it should know.
+fn warn(headers: &mut HeaderMap, warnings: &[String]) {
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             headers.append(header::WARNING, value);
         }
     }
-    response
 }
 
 /// A refusal.

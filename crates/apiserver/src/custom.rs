@@ -26,8 +26,6 @@ pub(crate) struct CustomVersion {
     pub(crate) columns: Vec<PrinterColumn>,
     /// Paths that field selectors may ask for, such as `.spec.color`.
     selectable: Vec<Arc<str>>,
-    /// What callers of a deprecated version are told.
-    pub(crate) deprecation: Option<String>,
 }
 
 /// Where a kind keeps what its scale shows.
@@ -90,10 +88,7 @@ pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
     {
         let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
         match version.pointer("/schema/openAPIV3Schema") {
-            Some(schema) => match Schema::from_json(schema) {
-                Ok(_) => {}
-                Err(unreadable) => errors.extend(unreadable),
-            },
+            Some(schema) => errors.extend(Schema::check_json(schema, &path)),
             None => errors.push(FieldError::required(path, "schemas are required")),
         }
     }
@@ -160,7 +155,6 @@ fn version_of(spec: &Value, group: &str, kind: &str, version: &Value) -> Option<
         scale: version.pointer("/subresources/scale").map(scale_paths),
         columns: PrinterColumn::parse_all(&version["additionalPrinterColumns"]),
         selectable: paths("selectableFields"),
-        deprecation: deprecation(spec, group, kind, version),
     };
     Some(Version {
         name: name.into(),
@@ -172,6 +166,8 @@ fn version_of(spec: &Value, group: &str, kind: &str, version: &Value) -> Option<
         verbs: CUSTOM_VERBS.iter().map(|verb| Box::from(*verb)).collect(),
         subresources: subresources(group, name, kind, version),
         storage_version_hash: None,
+        empty: json!({}),
+        deprecation: deprecation(spec, group, kind, version).into_iter().collect(),
         rules: Rules::Custom(Box::new(custom)),
     })
 }

@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
             steps.push(Step::Filter(parse_filter(filter)?));
         } else if inside == "*" {
             steps.push(Step::All);
-        } else if let Some(key) = quoted(inside) {
+        } else if let Some(key) = between(inside, '\'') {
             // The dots of a quoted key separate fields like any others.
             steps.extend(JsonPath::parse(&format!(".{key}"))?.0);
         } else {
@@ -272,9 +272,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn quoted(text: &str) -> Option<&str> {
-    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
-    inside('\'').or_else(|| inside('"'))
+fn between(text: &str, quote: char) -> Option<&str> {
+    text.strip_prefix(quote)?.strip_suffix(quote)
 }
 
 fn parse_slice(text: &str) -> Option<Slice> {
@@ -313,7 +312,7 @@ fn parse_operand(text: &str) -> Option<Operand> {
     if text.starts_with(['@', '.', '$']) {
         return JsonPath::parse(text).map(Operand::Path);
     }
-    if let Some(words) = quoted(text) {
+    if let Some(words) = between(text, '\'').or_else(|| between(text, '"')) {
         return Some(Operand::Literal(Value::from(words)));
     }
     let literal: Value = serde_json::from_str(text).ok()?;
@@ -369,6 +368,7 @@ mod tests {
             (".status.conditions[?(@.type)].n", "[1,2]"),
             (r#".status.conditions[?(@.n=="Ready")].n"#, "unanswerable"),
             ("spec.size", "not a path"),
+            (r#".spec["size"]"#, "not a path"),
             (".spec.", "not a path"),
             (".spec[", "not a path"),
             (".spec[?(@.x=)]", "not a path"),

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use joiner_kinds as kinds;
 use joiner_schema::Schema;
+use serde_json::{Value, json};
 
 use crate::{custom::CustomVersion, object::Resource};
 
@@ -47,6 +48,10 @@ pub(crate) struct Version {
     pub(crate) verbs: Vec<Box<str>>,
     pub(crate) subresources: Vec<Subresource>,
     pub(crate) storage_version_hash: Option<Box<str>>,
+    /// An object of the kind of which nothing is given, as it is written.
+    pub(crate) empty: Value,
+    /// What callers of a deprecated version are told.
+    pub(crate) deprecation: Vec<String>,
     pub(crate) rules: Rules,
 }
 
@@ -218,6 +223,8 @@ impl Version {
                 })
                 .collect(),
             storage_version_hash: resource.storage_version_hash.map(Into::into),
+            empty: empty(resource),
+            deprecation: deprecation(resource),
             rules: Rules::BuiltIn(resource),
         }
     }
@@ -229,6 +236,25 @@ impl Version {
     /// Whether the kind's status can only be written through its own endpoint.
     pub(crate) fn has_status(&self) -> bool {
         self.subresource("status").is_some()
+    }
+}
+
+/// What the structs of a built-in kind are written as when nothing is given.
+fn empty(resource: &kinds::Resource) -> Value {
+    let mut object = json!({});
+    // Nothing is of the wrong type where nothing is.
+    let _ = kinds::normalize(resource, &mut object);
+    object
+}
+
+fn deprecation(resource: &kinds::Resource) -> Vec<String> {
+    match (resource.group, resource.kind) {
+        ("", "Endpoints") => {
+            let instead = "discovery.k8s.io/v1 EndpointSlice";
+            vec![format!("v1 Endpoints is deprecated in v1.33+; use {instead}")]
+        }
+        ("", "ComponentStatus") => vec!["v1 ComponentStatus is deprecated in v1.19+".to_owned()],
+        _ => Vec::new(),
     }
 }
 

@@ -50,7 +50,7 @@ impl Server {
     /// A server that tells somebody about every call.
     pub fn recorded(clock: Clock, seed: u64, recorder: Option<Arc<dyn Recorder>>) -> Self {
         let mut state = State {
-            store: Store::default(),
+            store: Store::new(recorder.clone()),
             registry: Arc::new(Registry::built_in()),
             ids: Ids::new(seed),
         };
@@ -119,7 +119,7 @@ impl Server {
     /// in which they took effect.
     pub(crate) fn record(&self, call: &Call) {
         if let Some(recorder) = &self.0.recorder {
-            recorder.record(call);
+            recorder.call(call);
         }
     }
 
@@ -206,6 +206,7 @@ impl State {
             Arc::make_mut(&mut self.registry).insert(kind);
         }
         let write = Request {
+            key: &stored.key,
             subresource: Some("status"),
             manager: "kube-apiserver",
             dry_run: false,
@@ -256,14 +257,13 @@ impl State {
         if let Some(finalizers) = finalizers {
             finalizers.retain(|finalizer| finalizer != custom::CLEANUP_FINALIZER);
         }
-        let write = Request {
-            subresource: Some("status"),
+        let main = Request {
+            subresource: None,
             manager: "kube-apiserver",
             dry_run: false,
             validation: FieldValidation::Ignore,
             ..*request
         };
-        let main = Request { subresource: None, ..write };
         let outcome = self.update(&main, definition.clone(), Vec::new());
         if outcome.is_ok_and(|outcome| outcome.deleted) {
             Arc::make_mut(&mut self.registry).remove(resource);

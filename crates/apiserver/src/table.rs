@@ -157,7 +157,7 @@ fn age(moment: &str, now: Timestamp) -> String {
         return "<unknown>".to_owned();
     }
     match moment.parse::<Timestamp>() {
-        Ok(moment) => String::from("1m"),
+        Ok(moment) => kinds::table::age(moment, now),
         Err(_) => "<invalid>".to_owned(),
     }
 }

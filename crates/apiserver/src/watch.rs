@@ -15,6 +15,7 @@ use crate::{
     object::{Change, ChangeKind, Object},
     options::ListOptions,
     read::{Filter, parse_version, version_too_large},
+    registry::Rules,
     store::Compacted,
     view::View,
 };
@@ -217,8 +218,7 @@ impl Watch {
         // Everything up to the current version was told: there was nothing left when we looked.
         let version = self.server.version().max(self.seen);
         self.seen = version;
-        let mut metadata =
-            json!({"resourceVersion": version.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": version.to_string()});
         if after_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
@@ -236,6 +236,10 @@ impl Watch {
             }
             Shape::Object | Shape::Discovery => {
                 self.view.name_type(&mut object);
+                // A bookmark is an empty object of the kind, as the kind's struct is written.
+                if let Rules::BuiltIn(resource) = &self.view.version().rules {
+                    let _ = joiner_kinds::normalize(resource, &mut object);
+                }
             }
         }
         line("BOOKMARK", object.to_string().as_bytes())

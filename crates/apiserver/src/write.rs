@@ -65,15 +65,8 @@ impl State {
         decode::decode(request.kind, request.version, &mut object, &mut noticed)?;
         let warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
         match_namespace(request, &mut object)?;
-        if !self.is_tracked_by_caller(&object) {
-            self.track(request, None, &mut object);
-        }
+        self.track(request, None, &mut object);
         self.finish_create(request, object, warnings)
-    }
-
-    /// Whether the caller of a create brings managed fields along that are to be kept.
-    fn is_tracked_by_caller(&self, _object: &Value) -> bool {
-        false
     }
 
     /// Stores a new object that was read and whose managed fields are known.
@@ -218,6 +211,7 @@ impl State {
             }
             return Err(request.not_found());
         };
+        check_identity(request, &live, &object)?;
         let old = request_value(request, &live);
         self.track(request, Some(&old), &mut object);
         self.replace(request, &live, &old, object, warnings)
@@ -232,7 +226,6 @@ impl State {
         mut new: Value,
         mut warnings: Vec<String>,
     ) -> Result<Outcome, Status> {
-        check_preconditions(request, live, &new)?;
         let resource = &request.kind.resource;
         let version = text(&new, "/metadata/resourceVersion");
         if version.is_empty() || version == "0" {
@@ -299,17 +292,14 @@ impl State {
         let mut noticed = Noticed { duplicates, ..Noticed::default() };
         let mut new = match kind {
             PatchKind::Json => {
-                let patched =
-                    joiner_patch::json_patch(&old, patch).map_err(|e| refused(request, e))?;
+                let patched = joiner_patch::json_patch(&old, patch).map_err(refused)?;
                 noticed.unknown.extend(patched.unknown_fields);
                 patched.document
             }
-            PatchKind::Merge => {
-                joiner_patch::merge_patch(&old, patch).map_err(|e| refused(request, e))?
-            }
+            PatchKind::Merge => joiner_patch::merge_patch(&old, patch).map_err(refused)?,
             PatchKind::Strategic | PatchKind::Apply { .. } => {
                 joiner_patch::strategic_merge(&old, patch, &request.version.schema)
-                    .map_err(|e| refused(request, e))?
+                    .map_err(refused)?
             }
         };
         decode::decode(request.kind, request.version, &mut new, &mut noticed)?;
@@ -332,11 +322,16 @@ impl State {
         let mut looked_at = applied.clone();
         let checked = decode::decode(request.kind, request.version, &mut looked_at, &mut noticed);
         let live = self.live(request);
+        if live.is_none() && request.subresource.is_some() {
+            return Err(request.not_found());
+        }
         let old = live.as_ref().map(|live| request_value(request, live));
         let mut warnings = Vec::new();
         if checked.is_ok() {
             warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
-            match_name(request, applied)?;
+            if !text(applied, "/metadata/name").is_empty() {
+                match_name(request, applied)?;
+            }
         }
         let versions: Vec<&str> =
             request.kind.versions.iter().map(|version| &*version.api_version).collect();
@@ -345,7 +340,7 @@ impl State {
         let time = request.time();
         let result =
             joiner_patch::apply(&endpoint, old.as_ref(), applied, request.manager, force, &time)
-                .map_err(|error| refused(request, error))?;
+                .map_err(refused)?;
         checked?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
@@ -356,7 +351,6 @@ impl State {
         match_namespace(request, &mut new)?;
         match (live, old) {
             (Some(live), Some(old)) => self.replace(request, &live, &old, new, warnings),
-            _ if request.subresource.is_some() => Err(request.not_found()),
             _ => {
                 metadata_of(&mut new).insert("name".into(), Value::from(&*request.key.name));
                 self.finish_create(request, new, warnings)
@@ -498,7 +492,10 @@ fn match_name(request: &Request<'_>, object: &Value) -> Result<(), Status> {
         return Ok(());
     }
     if given.is_empty() {
-        return Err(Status::bad_request("name must be provided"));
+        return Err(Status::bad_request(format!(
+            "the name of the object ({expected} based on URL) was undeterminable: name must be \
+             provided"
+        )));
     }
     Err(Status::bad_request(format!(
         "the name of the object ({given}) does not match the name on the URL ({expected})"
@@ -537,7 +534,8 @@ fn updates_unconditionally(request: &Request<'_>) -> bool {
     }
 }
 
-fn check_preconditions(request: &Request<'_>, live: &Object, new: &Value) -> Result<(), Status> {
+/// A replacement that names a uid means the object with that uid.
+fn check_identity(request: &Request<'_>, live: &Object, new: &Value) -> Result<(), Status> {
     let uid = text(new, "/metadata/uid");
     if uid.is_empty() || uid == &*live.uid {
         return Ok(());
@@ -546,9 +544,30 @@ fn check_preconditions(request: &Request<'_>, live: &Object, new: &Value) -> Res
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: /registry/{}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-        resource.plural, live.uid
+        storage_path(request),
+        live.uid
     );
     Err(Status::conflict(&resource.group, &resource.plural, &request.key.name, &why))
+}
+
+/// Where etcd would have the object, which some refusals name.
+fn storage_path(request: &Request<'_>) -> String {
+    let resource = &request.kind.resource;
+    let folder = match (&*resource.group, &*resource.plural) {
+        ("", "nodes") => "minions".to_owned(),
+        ("", "services") => "services/specs".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (group, plural)
+            if request.custom()
+                || matches!(group, "apiextensions.k8s.io" | "apiregistration.k8s.io") =>
+        {
+            format!("{group}/{plural}")
+        }
+        (_, plural) => plural.to_owned(),
+    };
+    format!("{folder}/{}", request.key)
 }
 
 /// What an update cannot change in the metadata is taken from the old object if it is not given.
@@ -671,6 +690,7 @@ fn endpoint<'a>(
         versions,
         subresource: request.subresource.unwrap_or_default(),
         reset_fields,
+        empty: Some(&request.version.empty),
         custom: request.custom(),
     }
 }
@@ -685,24 +705,15 @@ fn reset_fields(request: &Request<'_>) -> FieldSet {
     }
 }
 
-fn refused(request: &Request<'_>, error: joiner_patch::PatchError) -> Status {
+fn refused(error: joiner_patch::PatchError) -> Status {
     let mut status = Status::plain(error.code, error.reason, error.message);
     if !error.causes.is_empty() || error.code == 422 {
-        let mut details = crate::Details::default();
-        if error.code == 422 {
-            details.name = request.key.name.to_string();
-            details.group = request.kind.resource.group.to_string();
-            details.kind = request.kind.resource.plural.to_string();
-        }
-        details.causes = error
-            .causes
-            .into_iter()
-            .map(|cause| Cause {
-                reason: cause.reason.to_owned(),
-                message: cause.message,
-                field: cause.field,
-            })
-            .collect();
+        let causes = error.causes.into_iter().map(|cause| Cause {
+            reason: cause.reason.to_owned(),
+            message: cause.message,
+            field: cause.field,
+        });
+        let details = crate::Details { causes: causes.collect(), ..crate::Details::default() };
         status.details = Some(details);
     }
     status

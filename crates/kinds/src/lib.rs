@@ -1,8 +1,9 @@
 //! The kinds that Kubernetes has built in, as data and as pure functions of JSON values: what the
 //! API serves, what the types look like, and what becomes of an object on its way into the store.
 //!
-//! A request goes through [`normalize`], [`default`], `prepare_*` and `validate_*`, in this order.
-//! Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
+//! A new object goes through [`normalize`], [`default`], [`admit_create`], [`prepare_create`] and
+//! [`validate::create`], in this order; admission webhooks come after [`admit_create`]. A change goes
+//! through [`normalize`], [`default`], [`prepare_update`] and [`validate::update`]. Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
 
 mod decode;
 mod default;
@@ -10,6 +11,7 @@ mod edit;
 mod events;
 mod fields;
 mod prepare;
+mod protobuf;
 mod resource;
 mod scale;
 mod schema;
@@ -18,13 +20,14 @@ pub mod table;
 mod types;
 pub mod validate;
 
-pub use decode::{DecodeError, Decoded, normalize, normalize_type};
+pub use decode::{DecodeError, Decoded, normalize, normalize_kind};
 pub use default::default;
 pub use events::{event_from_core, event_to_core};
 pub use prepare::{
-    Forbidden, User, World, admit_create, bind, prepare_create, prepare_update,
+    Forbidden, User, World, admit_create, bind, grace_period, prepare_create, prepare_update,
     system_priority_classes,
 };
+pub use protobuf::from_protobuf;
 pub use resource::{Resource, Subresource, find, find_kind, resources};
 pub use scale::{scale, set_scale};
 pub use schema::{schema, schema_named};

@@ -68,6 +68,42 @@ impl Resource {
         }
     }
 
+    /// Whether an update must name the version it changes.
+    pub fn update_needs_version(&self) -> bool {
+        match self.id() {
+            (
+                "admissionregistration.k8s.io"
+                | "apiextensions.k8s.io"
+                | "apiregistration.k8s.io"
+                | "coordination.k8s.io"
+                | "node.k8s.io"
+                | "policy",
+                _,
+            ) => true,
+            ("storage.k8s.io", kind) => !matches!(kind, "StorageClass" | "VolumeAttributesClass"),
+            _ => false,
+        }
+    }
+
+    /// Whether an update of an object that is not there creates it.
+    pub fn update_creates(&self) -> bool {
+        match self.id() {
+            ("", kind) => matches!(kind, "Endpoints" | "Event" | "LimitRange" | "Service"),
+            (group, _) => matches!(
+                group,
+                "coordination.k8s.io"
+                    | "events.k8s.io"
+                    | "node.k8s.io"
+                    | "rbac.authorization.k8s.io"
+            ),
+        }
+    }
+
+    /// Whether what belongs to a deleted object stays, unless the request says otherwise.
+    pub fn orphans_by_default(&self) -> bool {
+        matches!(self.id(), ("", "ReplicationController") | ("batch", "Job"))
+    }
+
     /// One of its further endpoints.
     pub fn subresource(&self, name: &str) -> Option<&Subresource> {
         self.subresources.iter().find(|subresource| subresource.name == name)
@@ -102,6 +138,15 @@ pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Reso
     resources().iter().find(|r| r.kind == kind && r.group == group && r.version == version)
 }
 
+/// The name of a kind's type in the facts: Go's packages are named by the first word of the group.
+pub(crate) fn type_name(group: &str, version: &str, kind: &str) -> String {
+    let package = match group.split('.').next() {
+        None | Some("") => "core",
+        Some(word) => word,
+    };
+    format!("{package}.{version}.{kind}")
+}
+
 fn joined(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
@@ -125,10 +170,6 @@ fn parse_resource(line: &'static str) -> Resource {
     let mut next = || words.next().expect("a resource has six words at least");
     let (group, version) = split_group(next());
     let (plural, singular, kind, scope, verbs) = (next(), next(), next(), next(), next());
-    let package = match group.split('.').next() {
-        None | Some("") => "core",
-        Some(word) => word,
-    };
     let mut resource = Resource {
         group,
         version,
@@ -141,7 +182,7 @@ fn parse_resource(line: &'static str) -> Resource {
         verbs: parse_verbs(verbs),
         subresources: Vec::new(),
         storage_version_hash: None,
-        type_name: format!("{package}.{version}.{kind}"),
+        type_name: type_name(group, version, kind),
     };
     for (option, value) in words.filter_map(|word| word.split_once('=')) {
         match option {

@@ -14,6 +14,7 @@ mod selection;
 mod storage;
 mod times;
 pub mod volumes;
+pub mod workloads;
 
 use std::{fmt, sync::Arc};
 

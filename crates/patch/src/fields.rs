@@ -171,7 +171,11 @@ fn value_text(value: &Value) -> String {
             format!("[{}]", entries.join(","))
         }
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| format!("{name}={}", value_text(value))).collect()
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}={}", value_text(value)))
+                .collect();
+            fields.concat()
         }
         other => go::plain(other),
     }

@@ -91,11 +91,12 @@ impl<'s> Shape<'s> {
             Self::Typed { schema, .. } => fixed_type(schema),
             Self::Deduced | Self::Whole => None,
         };
-        let kind = chosen.unwrap_or(match value {
-            Some(Value::Array(_)) => Type::Array,
-            Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) => return Self::any(),
-            Some(Value::Null | Value::Object(_)) | None => Type::Object,
-        });
+        let kind = match (chosen, value) {
+            (Some(kind), _) => kind,
+            (None, Some(Value::Array(_))) => Type::Array,
+            (None, Some(Value::Null | Value::Object(_)) | None) => Type::Object,
+            (None, Some(_)) => return Atom::Scalar(Scalar::Any),
+        };
         match kind {
             Type::Object => Atom::Map(self.map()),
             Type::Array => Atom::List(self.list()),
@@ -103,10 +104,6 @@ impl<'s> Shape<'s> {
             Type::Boolean => Atom::Scalar(Scalar::Boolean),
             Type::String => Atom::Scalar(self.text()),
         }
-    }
-
-    fn any() -> Atom<'s> {
-        Atom::Scalar(Scalar::Any)
     }
 
     fn text(self) -> Scalar {
@@ -142,7 +139,6 @@ impl<'s> Shape<'s> {
             None => Shape::Whole,
         };
         let kind = match (schema.list_type, &schema.patch) {
-            (Some(ListType::Atomic), _) => ListKind::Atomic,
             (Some(ListType::Set), _) => ListKind::Set,
             (Some(ListType::Map), _) if schema.list_map_keys.is_empty() => ListKind::Set,
             (Some(ListType::Map), _) => ListKind::Keyed(&schema.list_map_keys),
@@ -150,7 +146,7 @@ impl<'s> Shape<'s> {
                 Some(key) => ListKind::Keyed(slice::from_ref(key)),
                 None => ListKind::Set,
             },
-            (None, _) => ListKind::Atomic,
+            (Some(ListType::Atomic) | None, _) => ListKind::Atomic,
         };
         ListShape { kind, entries }
     }
@@ -191,9 +187,8 @@ impl<'s> MapShape<'s> {
         match &schema.additional {
             Some(Additional::Schema(values)) => Some(Shape::below(values, self.preserve)),
             Some(Additional::Allowed(true)) => Some(Shape::Deduced),
-            Some(Additional::Allowed(false)) => None,
             None if self.preserve || schema.properties.is_empty() => Some(Shape::Deduced),
-            None => None,
+            Some(Additional::Allowed(false)) | None => None,
         }
     }
 
@@ -207,7 +202,8 @@ impl<'s> MapShape<'s> {
 
     /// Whether a field must be given.
     pub(crate) fn requires(&self, name: &str) -> bool {
-        matches!(self.shape, Shape::Typed { schema, .. } if schema.required.iter().any(|r| r == name))
+        let Shape::Typed { schema, .. } = self.shape else { return false };
+        schema.required.iter().any(|required| required == name)
     }
 
     /// Whether nothing is known about the object.

@@ -159,7 +159,8 @@ fn merge_ordered_lists(
             }
             (Some(before), Some(patched)) => rule.merge(before, patched)?,
         };
-        let ordered = rule.arrange(merged, &order, &server, &[&server, &given])?;
+        let place = rule.order_after(&server, &given);
+        let ordered = rule.arrange(merged, &order, &place, &[&server, &given])?;
         original.insert(name.to_owned(), Value::Array(ordered));
         patch.remove(name);
     }

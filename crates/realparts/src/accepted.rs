@@ -59,7 +59,10 @@ impl Accepted {
     fn compile(entry: Entry) -> Result<Self, String> {
         let compile = |field: &str, pattern: &str| {
             Regex::new(&format!("(?s){pattern}")).map_err(|error| {
-                format!("accepted.yaml: {}: {field} is not a regular expression: {error}", entry.name)
+                format!(
+                    "accepted.yaml: {}: {field} is not a regular expression: {error}",
+                    entry.name
+                )
             })
         };
         Ok(Self {

@@ -46,11 +46,8 @@ pub struct Comparison {
 impl Comparison {
     /// Compares a server with a real one.
     pub fn new(real: Server, lab: Server) -> Self {
-        let side = |server| Side {
-            server,
-            memory: Memory::default(),
-            normaliser: Normaliser::default(),
-        };
+        let side =
+            |server| Side { server, memory: Memory::default(), normaliser: Normaliser::default() };
         Self { real: side(real), lab: side(lab) }
     }
 

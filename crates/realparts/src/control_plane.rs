@@ -293,7 +293,8 @@ fn etcd_flags(folder: &Path, port: u16, peer_port: u16) -> Vec<String> {
 }
 
 fn apiserver_flags(folder: &Path, etcd_port: u16, port: u16) -> Vec<String> {
-    let accounts = |file: &str| folder.join(format!("service-accounts.{file}")).display().to_string();
+    let accounts =
+        |file: &str| folder.join(format!("service-accounts.{file}")).display().to_string();
     vec![
         format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
         // Old versions stay, so that a run may take as long as it likes.
@@ -323,10 +324,7 @@ fn controller_manager_flags(folder: &Path) -> Vec<String> {
 }
 
 fn scheduler_flags(folder: &Path) -> Vec<String> {
-    vec![
-        format!("--config={}", folder.join("scheduler.yaml").display()),
-        "--secure-port=0".into(),
-    ]
+    vec![format!("--config={}", folder.join("scheduler.yaml").display()), "--secure-port=0".into()]
 }
 
 #[cfg(test)]

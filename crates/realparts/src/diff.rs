@@ -103,7 +103,12 @@ fn lists(place: &Place, real: &[Value], lab: &[Value], found: &mut Vec<Differenc
     };
     if real_names.keys().eq(lab_names.keys()) && order(&real_names) != order(&lab_names) {
         let place = place.field("(order)");
-        walk(&place, Some(&order(&real_names).to_string().into()), Some(&order(&lab_names).to_string().into()), found);
+        walk(
+            &place,
+            Some(&order(&real_names).to_string().into()),
+            Some(&order(&lab_names).to_string().into()),
+            found,
+        );
     }
 }
 

@@ -4,6 +4,8 @@
 //! refers to an earlier answer: `${KEY#/metadata/uid}` is what stands there in the newest object
 //! that the server gave for KEY, `${KEY#~/metadata/uid}` in the one before.
 
+use std::fmt::Write;
+
 use serde_json::Value;
 
 /// How an edit changes an object.
@@ -150,7 +152,7 @@ fn escape(value: &str) -> String {
         if in_reference || byte.is_ascii_alphanumeric() || b"-_.~/:,".contains(&byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped.push_str(&format!("%{byte:02X}"));
+            let _infallible = write!(escaped, "%{byte:02X}");
         }
     }
     escaped
@@ -221,7 +223,7 @@ mod tests {
         let exchange = Exchange::new("list", "pods", "GET")
             .at("/api/v1/pods")
             .query("labelSelector", "a in (b, c)")
-            .query("continue", &reference("k", "/metadata/continue"));
+            .query("continue", reference("k", "/metadata/continue"));
         assert_eq!(
             exchange.path,
             "/api/v1/pods?labelSelector=a%20in%20%28b,%20c%29&continue=${k#/metadata/continue}"

@@ -198,20 +198,20 @@ impl Generator {
     /// Puts a few questions that belong together into the queue.
     fn story(&mut self) {
         match self.rng.below(100) {
-            0..=19 => self.create(),
-            20..=26 => self.get(),
-            27..=37 => self.update(),
-            38..=43 => self.json_patch(),
-            44..=50 => self.merge_patch(),
-            51..=58 => self.strategic_patch(),
-            59..=68 => self.apply(),
-            69..=75 => self.status(),
-            76..=80 => self.other_subresource(),
-            81..=86 => self.delete(),
-            87 => self.delete_collection(),
-            88..=93 => self.list(),
-            94 => self.pages(),
-            95..=96 => self.watch(),
+            0..=17 => self.create(),
+            18..=24 => self.get(),
+            25..=35 => self.update(),
+            36..=41 => self.json_patch(),
+            42..=48 => self.merge_patch(),
+            49..=56 => self.strategic_patch(),
+            57..=66 => self.apply(),
+            67..=73 => self.status(),
+            74..=78 => self.other_subresource(),
+            79..=84 => self.delete(),
+            85 => self.delete_collection(),
+            86..=91 => self.list(),
+            92 => self.pages(),
+            93..=94 => self.watch(),
             _ => self.odd(),
         }
     }
@@ -225,11 +225,14 @@ impl Generator {
         self.counter
     }
 
-    /// A kind, by weight.
+    /// A kind, by weight. However many definitions there are, most questions are about what every
+    /// server has.
     fn kind(&mut self) -> Rc<Kind> {
-        let total: usize = self.kinds.iter().map(|kind| kind.weight).sum();
+        let custom = self.rng.chance(30);
+        let class = || self.kinds.iter().filter(|kind| kind.custom == custom);
+        let total: usize = class().map(|kind| kind.weight).sum();
         let mut rest = self.rng.below(total);
-        for kind in &self.kinds {
+        for kind in class() {
             if rest < kind.weight {
                 return Rc::clone(kind);
             }

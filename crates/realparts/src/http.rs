@@ -21,7 +21,7 @@ use rustls::{
 };
 
 /// Longer than any answer takes that is worth comparing; a server that says nothing is an error.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server did not answer.
 #[derive(Debug, thiserror::Error)]

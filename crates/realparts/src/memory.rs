@@ -111,9 +111,9 @@ mod tests {
         let version = "/metadata/resourceVersion";
         let update = Exchange::new("update", "pods", "PUT")
             .at("/pods")
-            .query("now", &reference("pod", version))
-            .query("before", &reference_before("pod", version))
-            .query("never", &reference("other", version))
+            .query("now", reference("pod", version))
+            .query("before", reference_before("pod", version))
+            .query("never", reference("other", version))
             .edited("pod", vec![Edit::Set("/spec/a".into(), json!(1))]);
         let request = memory.request(&update);
         assert_eq!(request.path, "/pods?now=8&before=7&never=nothing");

@@ -42,11 +42,17 @@ impl Default for Normaliser {
             (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>"),
             (r"20(2[2-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
             (r"20(2[2-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", "<exact time>"),
-            (r"20(2[2-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4} \w+( m=\S+)?", "<go time>"),
+            (
+                r"20(2[2-9]|[3-9]\d)-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4} \w+( m=\S+)?",
+                "<go time>",
+            ),
             (r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "<token>"),
             (r"127\.0\.0\.1:\d+", "<address>"),
             (r"\b0xc[0-9a-f]{6,}\b", "<pointer>"),
-            (r"too old resource version: \d+ \(\d+\)", "too old resource version: <old> (<oldest>)"),
+            (
+                r"too old resource version: \d+ \(\d+\)",
+                "too old resource version: <old> (<oldest>)",
+            ),
             (
                 r"Too large resource version: (\d+), current: \d+",
                 "Too large resource version: $1, current: <newest>",
@@ -66,7 +72,8 @@ impl Default for Normaliser {
             // An address that was set aside for a service which was refused after all.
             (r"\b10\.96\.\d+\.\d+\b", "<service address>"),
         ];
-        let compile = |(pattern, text)| (Regex::new(pattern).expect("the patterns are fixed"), text);
+        let compile =
+            |(pattern, text)| (Regex::new(pattern).expect("the patterns are fixed"), text);
         Self {
             rules: rules.into_iter().map(compile).collect(),
             versions: BTreeMap::new(),
@@ -134,7 +141,8 @@ impl Normaliser {
     fn metadata(&mut self, kind: &str, metadata: &mut Map<String, Value>) {
         let text = |name: &str| metadata.get(name).and_then(Value::as_str).map(str::to_owned);
         if let (Some(prefix), Some(name)) = (text("generateName"), text("name")) {
-            let made = name.strip_prefix(beginning(&prefix)).is_some_and(|suffix| suffix.len() == 5);
+            let made =
+                name.strip_prefix(beginning(&prefix)).is_some_and(|suffix| suffix.len() == 5);
             if made && !self.names.iter().any(|(known, _)| *known == name) {
                 let called = format!("<generated {}>", self.names.len() + 1);
                 self.names.push((name, called));
@@ -192,11 +200,12 @@ fn refused_name(request: &Request, answer: &Answer) -> Option<Regex> {
     Regex::new(&made).ok()
 }
 
-/// A server finds what is wrong with a custom resource in no particular order; so here it is one.
-/// For built-in kinds the order is part of the answer.
+/// A server finds what is wrong with a custom resource, and who else owns a field, in no particular
+/// order; so here it is one. For built-in kinds the order of what is wrong is part of the answer.
 fn sort_causes(status: &mut Value) {
     let group = status["details"]["group"].as_str().unwrap_or_default();
-    if !group.contains('.') || group.ends_with(".k8s.io") {
+    let built_in = !group.contains('.') || group.ends_with(".k8s.io");
+    if built_in && status["reason"] != "Conflict" {
         return;
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -240,7 +249,8 @@ fn drop_bookmarks(body: &mut Value) {
 
 /// Takes the ages out of a table's cells.
 fn blank_ages(table: &mut Map<String, Value>) {
-    const AGES: [&str; 6] = ["Age", "Last Seen", "First Seen", "Duration", "Requested Duration", "Last Schedule"];
+    const AGES: [&str; 6] =
+        ["Age", "Last Seen", "First Seen", "Duration", "Requested Duration", "Last Schedule"];
     let columns: Vec<usize> = table["columnDefinitions"]
         .as_array()
         .into_iter()
@@ -265,7 +275,13 @@ fn blank_ages(table: &mut Map<String, Value>) {
 
 fn managed_fields_order(entry: &Value) -> String {
     let part = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-    format!("{} {} {} {}", part("operation"), part("manager"), part("subresource"), part("apiVersion"))
+    format!(
+        "{} {} {} {}",
+        part("operation"),
+        part("manager"),
+        part("subresource"),
+        part("apiVersion")
+    )
 }
 
 fn name_of(item: &Value) -> String {
@@ -324,7 +340,10 @@ mod tests {
     #[test]
     fn generated_names_are_known_wherever_they_come_up() {
         let mut normaliser = Normaliser::default();
-        normal(&mut normaliser, &json!({"metadata": {"generateName": "web-", "name": "web-x7k2p"}}));
+        normal(
+            &mut normaliser,
+            &json!({"metadata": {"generateName": "web-", "name": "web-x7k2p"}}),
+        );
         assert_eq!(
             normal(&mut normaliser, &json!({"message": "pods \"web-x7k2p\" not found"})),
             json!({"message": "pods \"<generated 1>\" not found"})
@@ -334,8 +353,7 @@ mod tests {
     #[test]
     fn events_of_a_watch_are_a_list_without_casual_bookmarks() {
         let events = "{\"type\":\"ADDED\",\"object\":{}}\n{\"type\":\"BOOKMARK\",\"object\":{}}\n";
-        let answer =
-            Answer { status: 200, headers: HeaderMap::new(), body: events.to_owned() };
+        let answer = Answer { status: 200, headers: HeaderMap::new(), body: events.to_owned() };
         assert_eq!(
             Normaliser::default().answer(&Request::default(), &answer).body,
             json!([{"type": "ADDED", "object": {}}])

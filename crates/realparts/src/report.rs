@@ -44,6 +44,15 @@ impl Report {
         }
     }
 
+    /// Whether the servers agree, but for what is accepted.
+    pub fn agrees(&self, exchange: &Exchange, outcome: &Outcome) -> bool {
+        let what = what(exchange);
+        outcome
+            .differences
+            .iter()
+            .all(|difference| self.accepted.iter().any(|one| one.covers(&what, difference)))
+    }
+
     /// Adds the outcome of a question, and returns those of its differences that are not accepted.
     pub fn add<'o>(
         &mut self,
@@ -84,7 +93,8 @@ impl Report {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for ((what, pattern), group) in &self.groups {
-            let times = if group.count == 1 { String::new() } else { format!(", {} times", group.count) };
+            let times =
+                if group.count == 1 { String::new() } else { format!(", {} times", group.count) };
             let _infallible = writeln!(
                 text,
                 "{what}: {pattern}{times}\n  exchange {}: {}\n  {}\n",
@@ -126,7 +136,12 @@ pub fn what(exchange: &Exchange) -> String {
 }
 
 /// A difference with its whole request, for those who want to look into it.
-pub fn record(number: usize, exchange: &Exchange, outcome: &Outcome, kept: &[&Difference]) -> Value {
+pub fn record(
+    number: usize,
+    exchange: &Exchange,
+    outcome: &Outcome,
+    kept: &[&Difference],
+) -> Value {
     let differences: Vec<Value> = kept
         .iter()
         .map(|one| json!({"path": one.path, "real": one.real, "lab": one.lab}))

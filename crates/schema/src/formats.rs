@@ -149,12 +149,8 @@ static CARD: LazyLock<Regex> = LazyLock::new(|| {
         r"^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$",
     )
 });
-static HOSTNAME: LazyLock<Regex> = LazyLock::new(|| {
-    let c = r"a-zA-Z0-9\p{S}\p{L}";
-    regex(&format!(
-        r"^([{c}]((-?[{c}]{{0,62}})?)|([{c}](([-{c}]{{0,61}}[{c}])?)(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$"
-    ))
-});
+static HOST_LABEL: LazyLock<Regex> = LazyLock::new(|| regex(r"^[-a-zA-Z0-9\p{S}\p{L}]+$"));
+static TOP_LEVEL: LazyLock<Regex> = LazyLock::new(|| regex(r"^[a-zA-Z\p{L}]+$"));
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$")
 });
@@ -171,7 +167,7 @@ fn is_short_name(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let stripped = text.trim_end_matches('=');
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && text.len() - stripped.len() <= 2
         && stripped.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+' || c == b'/')
 }
@@ -210,14 +206,29 @@ fn is_date_time(text: &str) -> bool {
     let mut parts = lower.split('t');
     let (Some(date), Some(clock)) = (parts.next(), parts.next()) else { return false };
     let Some(found) = CLOCK.captures(clock) else { return false };
-    time::parse_date(date).is_some()
-        && &found[1] <= "23"
-        && &found[2] <= "59"
-        && &found[3] <= "59"
+    time::parse_date(date).is_some() && &found[1] <= "23" && &found[2] <= "59" && &found[3] <= "59"
 }
 
+/// A single label with at most one dash, in second place; or labels of any sort before a top-level
+/// domain of letters. Lengths are in characters, and in bytes as well.
 fn is_hostname(text: &str) -> bool {
-    HOSTNAME.is_match(text) && text.len() <= 255 && text.split('.').all(|part| part.len() <= 63)
+    if text.len() > 255 || text.split('.').any(|part| part.len() > 63) {
+        return false;
+    }
+    match text.rsplit_once('.') {
+        None => {
+            let Some(first) = text.chars().next() else { return false };
+            let rest = &text[first.len_utf8()..];
+            let rest = rest.strip_prefix('-').unwrap_or(rest);
+            HOST_LABEL.is_match(text) && first != '-' && !rest.contains('-')
+        }
+        Some((labels, top)) => {
+            let label = |label: &str| {
+                HOST_LABEL.is_match(label) && !label.starts_with('-') && !label.ends_with('-')
+            };
+            top.chars().count() >= 2 && TOP_LEVEL.is_match(top) && labels.split('.').all(label)
+        }
+    }
 }
 
 /// `local@domain`, or that in angle brackets behind a name.
@@ -236,7 +247,8 @@ fn is_email(text: &str) -> bool {
     };
     let dotted = |text: &str| text.split('.').all(atom);
     let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
-    (dotted(local) || quoted) && (dotted(domain) || domain.starts_with('[') && domain.ends_with(']'))
+    (dotted(local) || quoted)
+        && (dotted(domain) || domain.starts_with('[') && domain.ends_with(']'))
 }
 
 fn is_mac(text: &str) -> bool {
@@ -285,7 +297,7 @@ fn is_credit_card(text: &str) -> bool {
             }
         })
         .sum();
-    CARD.is_match(&digits) && sum % 10 == 0
+    CARD.is_match(&digits) && sum.is_multiple_of(10)
 }
 
 fn without_separators(text: &str) -> Vec<u8> {
@@ -304,7 +316,7 @@ fn is_isbn10(text: &str) -> bool {
         _ => return false,
     };
     let sum: u32 = (1..).zip(first).map(|(place, c)| place * u32::from(c - b'0')).sum();
-    (sum + 10 * last) % 11 == 0
+    (sum + 10 * last).is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -313,5 +325,5 @@ fn is_isbn13(text: &str) -> bool {
         return false;
     }
     let weigh = |(i, c): (usize, &u8)| u32::from(c - b'0') * if i % 2 == 0 { 1 } else { 3 };
-    digits.iter().enumerate().map(weigh).sum::<u32>() % 10 == 0
+    digits.iter().enumerate().map(weigh).sum::<u32>().is_multiple_of(10)
 }

@@ -6,6 +6,7 @@
 
 mod cel;
 mod correlate;
+mod crd;
 mod defaults;
 mod error;
 mod formats;
@@ -18,6 +19,7 @@ mod publish;
 mod regexes;
 mod schema;
 pub mod selector;
+mod structural;
 mod text;
 mod time;
 mod url;

@@ -199,11 +199,6 @@ impl Schema {
         }
     }
 
-    /// Whether entries beyond `properties` are accepted by `additionalProperties`.
-    pub(crate) fn has_additional(&self) -> bool {
-        self.additional.is_some()
-    }
-
     /// The word for the type, empty when there is none.
     pub(crate) fn kind_word(&self) -> &'static str {
         self.kind.map_or("", Type::as_str)

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub(crate) use node::{Node, augmented};
+use node::Node;
+pub(crate) use node::augmented;
 
 use crate::{
     correlate::Pair,
@@ -30,6 +31,11 @@ impl Validator {
     /// every object, as it is for the API server; [`Schema::check_structural`] finds it earlier.
     pub fn new(schema: &Arc<Schema>) -> Self {
         Self { root: Node::compile(schema, true) }
+    }
+
+    /// Makes a schema ready for values that are no objects of their own.
+    pub(crate) fn of_part(schema: &Arc<Schema>) -> Self {
+        Self { root: Node::compile(schema, schema.embedded_resource) }
     }
 
     /// What is wrong with an object, `metadata` aside (see [`crate::meta`]): its shape, the

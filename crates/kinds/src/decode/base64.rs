@@ -20,21 +20,47 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The text without the line breaks that the decoder ignores, or where it is wrong.
+/// The text without the line breaks that the decoder ignores, or where the decoder says it is wrong.
 pub(super) fn check(text: &str) -> Result<String, usize> {
-    let mut clean = String::with_capacity(text.len());
-    let mut padding = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    let bytes = text.as_bytes();
+    let mut clean = String::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
         match byte {
-            b'\n' | b'\r' => continue,
-            // Padding may only end a group of four, as its third and fourth character.
-            b'=' if clean.len() % 4 >= 2 || padding == 1 && clean.len() % 4 == 3 => padding += 1,
-            _ if padding == 0 && ALPHABET.contains(&byte) => {}
-            _ => return Err(at),
+            b'\n' | b'\r' => {}
+            b'=' => {
+                let given = clean.len() % 4;
+                clean.push('=');
+                if given < 2 {
+                    return Err(at - 1);
+                }
+                skip_line_breaks(bytes, &mut at);
+                if given == 2 {
+                    if bytes.get(at) != Some(&b'=') {
+                        return Err(if at < bytes.len() { at - 1 } else { at });
+                    }
+                    at += 1;
+                    clean.push('=');
+                    skip_line_breaks(bytes, &mut at);
+                }
+                return if at < bytes.len() { Err(at) } else { Ok(clean) };
+            }
+            _ if ALPHABET.contains(&byte) => clean.push(char::from(byte)),
+            _ => return Err(at - 1),
         }
-        clean.push(char::from(byte));
     }
-    if clean.len().is_multiple_of(4) { Ok(clean) } else { Err(clean.len() / 4 * 4) }
+    // A group that is not complete is reported as many bytes before the end as it has.
+    match clean.len() % 4 {
+        0 => Ok(clean),
+        started => Err(bytes.len() - started),
+    }
+}
+
+fn skip_line_breaks(bytes: &[u8], at: &mut usize) {
+    while matches!(bytes.get(*at), Some(b'\n' | b'\r')) {
+        *at += 1;
+    }
 }
 
 #[cfg(test)]
@@ -55,5 +81,8 @@ mod tests {
         assert_eq!(check("YQ"), Err(0));
         assert_eq!(check("YWJjYQ"), Err(4));
         assert_eq!(check("YQ==YQ=="), Err(4));
+        assert_eq!(check("YQ="), Err(3));
+        assert_eq!(check("YQ=a"), Err(2));
+        assert_eq!(check("Y\nQ"), Err(1));
     }
 }

@@ -113,13 +113,18 @@ fn is_echoed(text: &str) -> bool {
         && !digits.starts_with('0')
 }
 
-/// Why Kubernetes refuses a text as an amount.
+/// Why Kubernetes refuses a text as an amount: it ends in an unknown suffix, or looks like no amount
+/// at all.
 fn refusal(text: &str) -> &'static str {
+    fn after_digits(text: &str) -> &str {
+        text.trim_start_matches(|c: char| c.is_ascii_digit())
+    }
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-    let number = unsigned.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let suffix = number.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
-    let suffix = suffix.strip_prefix(['+', '-']).unwrap_or(suffix);
-    if !text.is_empty() && suffix.bytes().all(|byte| byte.is_ascii_digit()) && number != unsigned {
+    let rest = after_digits(unsigned);
+    let rest = rest.strip_prefix('.').map_or(rest, after_digits);
+    let rest = rest.trim_start_matches(|c: char| "eEinumkKMGTP".contains(c));
+    let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    if !text.is_empty() && after_digits(rest).is_empty() {
         return "unable to parse quantity's suffix";
     }
     "quantities must match the regular expression \

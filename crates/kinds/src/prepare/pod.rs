@@ -10,8 +10,12 @@ use super::{
 };
 use crate::edit::{entries, object_at, object_in, text_at};
 
-pub(super) fn create(pod: &mut Value, world: &dyn World) {
-    let quality = quality_of_service(pod);
+/// `given` is the status that the client sent: a quality of service in it stays.
+pub(super) fn create(pod: &mut Value, given: &Value, world: &dyn World) {
+    let quality = match text_at(given, "/qosClass") {
+        "" => quality_of_service(pod),
+        given => given,
+    };
     let gated = pod
         .pointer("/spec/schedulingGates")
         .and_then(Value::as_array)
@@ -32,6 +36,20 @@ pub(super) fn create(pod: &mut Value, world: &dyn World) {
         }
     }
     select_by_label_keys(pod);
+}
+
+/// How many seconds a pod that is deleted may take to end: as asked, or as its spec says; none if it
+/// runs nowhere or has ended.
+pub fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
+    let ended = matches!(text_at(pod, "/status/phase"), "Failed" | "Succeeded");
+    if ended || text_at(pod, "/spec/nodeName").is_empty() {
+        return 0;
+    }
+    let specified = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64);
+    match asked.or(specified).unwrap_or_default() {
+        ..0 => 1,
+        seconds => seconds,
+    }
 }
 
 /// How sure a pod may be of its resources.
@@ -184,6 +202,7 @@ pub(super) fn update_resources(new: &mut Value, old: &Value) {
         containers.into_iter().flatten().map(|one| text_at(one, "/name").to_owned()).collect()
     };
     if LISTS.iter().any(|list| names(new, list) != names(old, list)) {
+        raise_if_changed(new, old);
         return;
     }
     let wished = new.pointer("/spec").cloned().unwrap_or_default();

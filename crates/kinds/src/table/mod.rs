@@ -1,10 +1,12 @@
 //! Objects as rows of a table, as `kubectl get` shows them.
 
 mod age;
-mod columns;
 mod cells;
+mod columns;
+mod network_rows;
 mod pod;
 mod rows;
+mod workload_rows;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -56,4 +58,9 @@ pub fn row_conditions(group: &str, kind: &str, object: &Value) -> Vec<Value> {
     };
     let reason = &object["status"]["phase"];
     vec![json!({ "type": "Completed", "status": "True", "reason": reason, "message": message })]
+}
+
+/// How long ago a moment was, as tables show ages.
+pub fn age(then: Timestamp, now: Timestamp) -> String {
+    age::between(then, now)
 }

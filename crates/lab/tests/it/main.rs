@@ -9,3 +9,4 @@ mod kubelet;
 mod scale;
 mod scheduler;
 mod volumes;
+mod workloads;

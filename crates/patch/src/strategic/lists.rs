@@ -142,8 +142,7 @@ impl ListRule<'_> {
         {
             return Err(expected_object(odd));
         }
-        let deletes = |entry: &Value| entry.get(DIRECTIVE).is_some_and(|what| what == "delete");
-        let mut rest = patch.iter().filter(|entry| !deletes(entry)).peekable();
+        let mut rest = patch.iter().filter(|entry| !has_directive(entry, "delete")).peekable();
         let mut places = order.iter().peekable();
         while let (Some(entry), Some(place)) = (rest.peek(), places.peek()) {
             if entry.get(DIRECTIVE).is_some() {
@@ -171,6 +170,30 @@ impl ListRule<'_> {
             )));
         }
         Ok(())
+    }
+
+    /// The server's list as the order of the merged one follows it: entries that the patch adds
+    /// take the places at the end that deleted ones leave. (The API server merges in place and
+    /// looks at the list afterwards.)
+    pub(super) fn order_after(&self, server: &[Value], patch: &[Value]) -> Vec<Value> {
+        let mut places = server.to_vec();
+        let mut taken = places.len();
+        for entry in patch.iter().filter(|entry| has_directive(entry, "delete")) {
+            while let Some(at) = self.position(&places[..taken], entry) {
+                places[at..taken].rotate_left(1);
+                taken -= 1;
+            }
+        }
+        if patch.iter().any(|entry| has_directive(entry, "replace")) {
+            return places;
+        }
+        for entry in patch.iter().filter(|entry| entry.get(DIRECTIVE).is_none()) {
+            if taken < places.len() && self.position(&places[..taken], entry).is_none() {
+                places[taken] = entry.clone();
+                taken += 1;
+            }
+        }
+        places
     }
 
     /// Puts a merged list in order: the entries that `order` names in that order, the others in
@@ -214,8 +237,8 @@ impl ListRule<'_> {
         Ok(arranged)
     }
 
-    /// Sorts entries by their place in a list. An entry that is not in the list goes before all that
-    /// stood before it, which turns a list of such entries around, as in the API server.
+    /// Sorts entries by their place in a list. An entry that is not in the list goes before all
+    /// that stood before it, which turns a list of such entries around, as in the API server.
     fn sort(&self, entries: &mut [Value], list: &[Value]) {
         let goes_before = |entry: &Value, other: &Value| match (
             self.position(list, entry),
@@ -242,6 +265,10 @@ impl ListRule<'_> {
     }
 }
 
+fn has_directive(entry: &Value, directive: &str) -> bool {
+    entry.get(DIRECTIVE).is_some_and(|found| found == directive)
+}
+
 fn expected_object(found: &Value) -> PatchError {
     expected("map[string]interface {}", found)
 }
@@ -260,10 +287,7 @@ fn check_alike(lists: &[&[Value]]) -> Result<(), PatchError> {
         return Err(PatchError::internal("no elements in any of the given slices"));
     };
     if first.is_array() {
-        return Err(PatchError {
-            detail: Some("lists of lists are not supported".to_owned()),
-            ..PatchError::unprocessable("")
-        });
+        return Err(PatchError::unprocessable("lists of lists are not supported"));
     }
     let kind = go::type_name(first);
     if first.is_null() || entries.any(|entry| go::type_name(entry) != kind) {

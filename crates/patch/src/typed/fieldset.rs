@@ -16,19 +16,17 @@ pub(crate) fn field_set(value: &Value, shape: Shape<'_>) -> FieldSet {
 
 fn collect(value: &Value, shape: Shape<'_>, path: Path<'_>, set: &mut FieldSet) {
     match shape.atom(Some(value)) {
-        Atom::Scalar(_) => set.insert_path(path),
-        Atom::Map(shape) if shape.atomic => set.insert_path(path),
-        Atom::List(ListShape { kind: ListKind::Atomic, .. }) => set.insert_path(path),
-        Atom::Map(shape) => {
+        Atom::Map(shape) if !shape.atomic => {
             if let Value::Object(fields) = value {
                 collect_fields(fields, shape, path, set);
             }
         }
-        Atom::List(shape) => {
+        Atom::List(shape) if !matches!(shape.kind, ListKind::Atomic) => {
             if let Value::Array(entries) = value {
                 collect_entries(entries, shape, path, set);
             }
         }
+        Atom::Scalar(_) | Atom::Map(_) | Atom::List(_) => set.insert_path(path),
     }
 }
 

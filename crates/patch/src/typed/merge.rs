@@ -31,7 +31,8 @@ fn values(
         Atom::List(list) => {
             let left = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             let right = applied.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-            if !matches!(list.kind, ListKind::Atomic) && !(left.is_empty() && right.is_empty()) {
+            let empty = left.is_empty() && right.is_empty();
+            if !matches!(list.kind, ListKind::Atomic) && !empty {
                 return entries(left, right, list);
             }
         }

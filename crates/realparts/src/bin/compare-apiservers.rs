@@ -7,12 +7,12 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Parser;
 use joiner_realparts::{
     accepted::Accepted,
     compare::Comparison,
-    control_plane::{ControlPlane, Options, Parts},
+    control_plane::{self, ControlPlane, Options, Parts},
     generate::{Generator, custom::Definition},
     http::Server,
     report::{self, Report},
@@ -26,18 +26,15 @@ use regex::Regex;
 #[derive(Debug, Parser)]
 #[command(name = "compare-apiservers")]
 struct Arguments {
-    /// The real server, as https://127.0.0.1:6443; with --parts it is started
+    /// The real server's address; without it, one is started from --parts
     #[arg(long, value_name = "URL", required_unless_present = "parts")]
     real: Option<String>,
-    /// The bearer token of the real server
-    #[arg(long, value_name = "TOKEN", default_value = "real-admin")]
-    real_token: String,
+    /// The bearer token, once for both servers, or first for the real one and then for the other
+    #[arg(long = "token", value_name = "TOKEN", default_value = control_plane::TOKEN)]
+    tokens: Vec<String>,
     /// The server that is to answer like the real one
     #[arg(long, value_name = "URL", required_unless_present = "self_check")]
     lab: Option<String>,
-    /// The bearer token of that server
-    #[arg(long, value_name = "TOKEN", default_value = "real-admin")]
-    lab_token: String,
     /// A file with the paths of installed parts, as scripts/install-real-parts prints them: starts
     /// the real server, and stops it at the end
     #[arg(long, value_name = "FILE")]
@@ -84,21 +81,21 @@ async fn run(arguments: &Arguments) -> Result<usize> {
         definitions.extend(Definition::read_folder(folder)?);
     }
     let (real_plane, lab_plane) = start(arguments).await?;
-    let server = |plane: Option<&ControlPlane>, url: Option<&String>, token: &str| match plane {
-        Some(plane) => Ok(Server::new(plane.url(), plane.token())),
-        None => Ok(Server::new(url.ok_or_else(|| anyhow!("no server is given"))?, token)),
+    let [real_token, lab_token] = match arguments.tokens.as_slice() {
+        [both] => [both, both],
+        [real, lab] => [real, lab],
+        _ => bail!("--token is given {} times; once or twice is right", arguments.tokens.len()),
     };
-    let real = server(real_plane.as_ref(), arguments.real.as_ref(), &arguments.real_token)?;
-    let lab: Result<Server> =
-        server(lab_plane.as_ref(), arguments.lab.as_ref(), &arguments.lab_token);
-    let mut comparison = Comparison::new(real, lab?);
+    let real = server(real_plane.as_ref(), arguments.real.as_deref(), real_token)?;
+    let lab = server(lab_plane.as_ref(), arguments.lab.as_deref(), lab_token)?;
+    let mut comparison = Comparison::new(real, lab);
     let mut generator = Generator::new(arguments.seed, &definitions);
     let mut report = Report::new(Accepted::list().map_err(|problem| anyhow!(problem))?);
     let mut kept = arguments.keep.as_deref().map(create).transpose()?;
     for number in 1..=arguments.exchanges {
         let exchange = generator.next_exchange();
         let outcome = comparison.ask(&exchange).await?;
-        let agreed = outcome.differences.is_empty();
+        let agreed = report.agrees(&exchange, &outcome);
         generator.observe(&exchange, outcome.real.status, &outcome.real.body, agreed);
         let wanted = arguments.only.as_ref();
         if wanted.is_some_and(|only| !only.is_match(&report::what(&exchange))) {
@@ -120,20 +117,28 @@ async fn run(arguments: &Arguments) -> Result<usize> {
     Ok(report.remaining())
 }
 
+/// The server of a control plane that was started, or the one at an address.
+fn server(plane: Option<&ControlPlane>, url: Option<&str>, token: &str) -> Result<Server> {
+    match (plane, url) {
+        (Some(plane), _) => Ok(Server::new(plane.url(), plane.token())),
+        (None, Some(url)) => Ok(Server::new(url, token)),
+        (None, None) => bail!("a server is missing: give --real and --lab, or --parts"),
+    }
+}
+
 /// Starts the control planes that are not given by their addresses.
 async fn start(arguments: &Arguments) -> Result<(Option<ControlPlane>, Option<ControlPlane>)> {
     let Some(path) = &arguments.parts else { return Ok((None, None)) };
-    let listing =
-        std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let listing = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let parts = Parts::from_listing(&listing)?;
     let options = Options::default();
     let real = match arguments.real {
         Some(_) => None,
         None => Some(ControlPlane::start(&parts, &options).await?),
     };
-    let lab = match arguments.self_check {
-        true => Some(ControlPlane::start(&parts, &options).await?),
-        false => None,
+    let lab = match arguments.lab {
+        Some(_) => None,
+        None => Some(ControlPlane::start(&parts, &options).await?),
     };
     Ok((real, lab))
 }

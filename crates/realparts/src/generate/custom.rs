@@ -135,7 +135,10 @@ impl Generator {
         let name = text(&definition["metadata"]["name"]);
         let path = format!("{COLLECTION}/{name}");
         self.push(
-            Exchange::new("create", RESOURCE, "POST").at(COLLECTION).json(definition).remember(&path),
+            Exchange::new("create", RESOURCE, "POST")
+                .at(COLLECTION)
+                .json(definition)
+                .remember(&path),
         );
         for version in spec["versions"].as_array().into_iter().flatten() {
             if version["served"] == true {
@@ -145,7 +148,7 @@ impl Generator {
                     text(&version["name"]),
                     text(&spec["names"]["plural"])
                 );
-                let wait = Exchange::new("wait for", &text(&spec["names"]["plural"]), "GET");
+                let wait = Exchange::new("wait for", text(&spec["names"]["plural"]), "GET");
                 self.push(wait.at(served).handled(Handling::Until("")));
             }
         }

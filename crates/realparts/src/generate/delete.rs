@@ -25,7 +25,8 @@ impl Generator {
                 exchange.json(&options)
             }
         };
-        let dry = matches!(&exchange.body, crate::exchange::Body::Text(text) if text.contains("dryRun"));
+        let dry =
+            matches!(&exchange.body, crate::exchange::Body::Text(text) if text.contains("dryRun"));
         if !dry {
             exchange = self.known(exchange, &target);
         }

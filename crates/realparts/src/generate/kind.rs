@@ -116,7 +116,7 @@ impl Kind {
     /// A random object that should be accepted, with `fields` values beyond the least.
     pub fn make(&self, rng: &mut Rng, namespace: &str, fields: usize) -> Value {
         let mut object = self.base.clone();
-        self.fill_in(&mut object, namespace);
+        fill_in(&mut object, namespace);
         for _ in 0..fields {
             let (pointer, value) = draw(rng, &self.good);
             set(&mut object, &pointer, value);
@@ -125,18 +125,18 @@ impl Kind {
         set(&mut object, "/kind", json!(self.kind));
         object
     }
+}
 
-    /// Replaces the words that stand for something only known here.
-    fn fill_in(&self, value: &mut Value, namespace: &str) {
-        match value {
-            Value::String(text) if text == "NAMESPACE" => namespace.clone_into(text),
-            Value::String(text) if text == "CSR" => SIGNING_REQUEST.trim().clone_into(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.fill_in(item, namespace)),
-            Value::Object(fields) => {
-                fields.values_mut().for_each(|field| self.fill_in(field, namespace));
-            }
-            _ => {}
+/// Replaces the words that stand for something only known here.
+fn fill_in(value: &mut Value, namespace: &str) {
+    match value {
+        Value::String(text) if text == "NAMESPACE" => namespace.clone_into(text),
+        Value::String(text) if text == "CSR" => SIGNING_REQUEST.trim().clone_into(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(item, namespace)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| fill_in(field, namespace));
         }
+        _ => {}
     }
 }
 

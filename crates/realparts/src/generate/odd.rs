@@ -39,10 +39,23 @@ const METHODS: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OP
 impl Generator {
     /// Asks what is served. Only groups whose every resource is simulated are worth comparing.
     pub(super) fn discovery(&mut self) {
-        let paths = ["/version", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/apis/batch/v1",
-            "/apis/policy/v1", "/apis/coordination.k8s.io/v1", "/apis/scheduling.k8s.io/v1",
-            "/apis/storage.k8s.io/v1", "/apis/rbac.authorization.k8s.io/v1", "/apis/events.k8s.io/v1",
-            "/apis/certificates.k8s.io/v1", "/apis/apiextensions.k8s.io/v1", "/readyz"];
+        let paths = [
+            "/version",
+            "/api",
+            "/api/v1",
+            "/apis/apps",
+            "/apis/apps/v1",
+            "/apis/batch/v1",
+            "/apis/policy/v1",
+            "/apis/coordination.k8s.io/v1",
+            "/apis/scheduling.k8s.io/v1",
+            "/apis/storage.k8s.io/v1",
+            "/apis/rbac.authorization.k8s.io/v1",
+            "/apis/events.k8s.io/v1",
+            "/apis/certificates.k8s.io/v1",
+            "/apis/apiextensions.k8s.io/v1",
+            "/readyz",
+        ];
         for path in paths {
             self.push(Exchange::new("discover", path, "GET").at(path));
         }
@@ -55,7 +68,7 @@ impl Generator {
             3 => self.odd_method(),
             4 => self.stranger(),
             5 => self.review(),
-            6 => self.missing_namespace(),
+            6 => self.doubtful_namespace(),
             _ => self.wrong_patch(),
         };
         self.push(exchange);
@@ -75,7 +88,9 @@ impl Generator {
             0 => Exchange::new("odd method", target.label(""), "POST")
                 .at(target.path())
                 .json(&json!({})),
-            1 => Exchange::new("odd method", target.label(""), "PUT").at(collection).json(&json!({})),
+            1 => {
+                Exchange::new("odd method", target.label(""), "PUT").at(collection).json(&json!({}))
+            }
             2 => Exchange::new("odd method", target.label(""), "PATCH")
                 .at(collection)
                 .text("application/merge-patch+json", "{}"),
@@ -88,7 +103,8 @@ impl Generator {
     fn stranger(&mut self) -> Exchange {
         let target = self.target(|_| true);
         let token = *self.rng.pick(&["", "Bearer wrong", "Basic YTpi", "Bearer"]);
-        Exchange::new("stranger", target.label(""), *self.rng.pick(&["GET", "DELETE", "POST"]))
+        let method: &'static str = self.rng.pick::<&str>(&["GET", "DELETE", "POST"]);
+        Exchange::new("stranger", target.label(""), method)
             .at(target.path())
             .header("authorization", token)
     }
@@ -118,14 +134,25 @@ impl Generator {
             .json(&json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}))
     }
 
-    fn missing_namespace(&mut self) -> Exchange {
+    /// Creates something in a namespace that is missing, or perhaps about to go.
+    fn doubtful_namespace(&mut self) -> Exchange {
         let kind = self.kind();
-        let namespace = if kind.namespaced { "missing" } else { "" };
-        let mut object = kind.make(&mut self.rng, namespace, 0);
+        let mut namespace = String::new();
+        if kind.namespaced {
+            // One that never is, or one that this run makes and deletes like any other object.
+            let names = [
+                "missing".to_owned(),
+                format!("{}-alpha", self.prefix),
+                format!("{}-beta", self.prefix),
+                format!("{}-gamma", self.prefix),
+            ];
+            namespace.clone_from(self.rng.pick(&names));
+        }
+        let mut object = kind.make(&mut self.rng, &namespace, 0);
         let name = format!("{}-nowhere", self.prefix);
         crate::exchange::set(&mut object, "/metadata/name", json!(name));
-        Exchange::new("create in a missing namespace", kind.label(), "POST")
-            .at(kind.collection(namespace))
+        Exchange::new("create in a doubtful namespace", kind.label(), "POST")
+            .at(kind.collection(&namespace))
             .query("dryRun", "All")
             .json(&object)
     }

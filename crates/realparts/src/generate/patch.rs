@@ -50,12 +50,22 @@ impl Generator {
                 json!({"op": "test", "path": place, "value": shown.pointer(place)})
             }
             10 => json!({"op": "test", "path": "/kind", "value": "Wrong"}),
-            11 => json!({"op": "copy", "from": "/metadata/labels", "path": "/metadata/annotations"}),
-            12 => json!({"op": "move", "from": "/metadata/labels/app", "path": "/metadata/labels/moved"}),
+            11 => {
+                json!({"op": "copy", "from": "/metadata/labels", "path": "/metadata/annotations"})
+            }
+            12 => {
+                json!({"op": "move", "from": "/metadata/labels/app", "path": "/metadata/labels/moved"})
+            }
             13 => json!({"op": "move", "from": "/no/such/place", "path": other}),
             14 => json!({"op": "bogus", "path": "/metadata/labels/x", "value": 1}),
             _ => {
-                let paths = ["", "nopointer", "/spec/containers/99", "/spec/containers/-", "/spec/containers/abc"];
+                let paths = [
+                    "",
+                    "nopointer",
+                    "/spec/containers/99",
+                    "/spec/containers/-",
+                    "/spec/containers/abc",
+                ];
                 json!({"op": "add", "path": self.rng.pick(&paths), "value": {"name": "more", "image": "more"}})
             }
         }

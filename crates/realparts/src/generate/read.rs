@@ -86,7 +86,7 @@ impl Generator {
     fn listing(&mut self, verb: &'static str, kind: &Kind, namespace: &str) -> Exchange {
         let exchange = Exchange::new(verb, kind.label(), "GET").at(kind.collection(namespace));
         if namespace.is_empty() && kind.has_objects_of_the_server() {
-            exchange.query("labelSelector", &format!("run={}", self.prefix))
+            exchange.query("labelSelector", format!("run={}", self.prefix))
         } else {
             exchange
         }
@@ -121,9 +121,8 @@ impl Generator {
             }
             7 => exchange = exchange.query("timeoutSeconds", "30"),
             8 => {
-                exchange = exchange
-                    .query("resourceVersion", "0")
-                    .query("resourceVersionMatch", "Exact");
+                exchange =
+                    exchange.query("resourceVersion", "0").query("resourceVersionMatch", "Exact");
             }
             _ => {}
         }
@@ -207,7 +206,7 @@ impl Generator {
                 let target = self.target(|_| true);
                 exchange = exchange
                     .query("resourceVersion", &version)
-                    .query("fieldSelector", &format!("metadata.name={}", target.name));
+                    .query("fieldSelector", format!("metadata.name={}", target.name));
             }
             _ => exchange = exchange.query("resourceVersion", &version),
         }

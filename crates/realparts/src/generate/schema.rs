@@ -105,7 +105,8 @@ fn valid(rng: &mut Rng, schema: &Value, depth: usize) -> Value {
         Some("array") => {
             let least = schema["minItems"].as_u64().unwrap_or(0) as usize;
             let most = schema["maxItems"].as_u64().map_or(least + 2, |most| most as usize);
-            let count = if depth >= DEPTH { least } else { rng.between(least, most.min(least + 2)) };
+            let count =
+                if depth >= DEPTH { least } else { rng.between(least, most.min(least + 2)) };
             (0..count).map(|_| valid(rng, &schema["items"], depth + 1)).collect()
         }
         Some("string") => valid_string(rng, schema),

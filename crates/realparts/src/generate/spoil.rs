@@ -1,5 +1,7 @@
 //! Bodies with something wrong in them, from a field nobody knows to text that is not JSON.
 
+use std::fmt::Write;
+
 use joiner_core::testing::rng::Rng;
 use serde_json::{Value, json};
 
@@ -20,7 +22,8 @@ pub(super) fn send(rng: &mut Rng, exchange: Exchange, mut object: Value) -> Exch
         18..=20 => exchange.text("application/json", malformed(rng, &object)),
         21..=23 => exchange.text("application/yaml", yaml(&object)),
         24 => {
-            let texts = ["a: [", "\tkind: Pod", "a: b\na: c\n", "--- a\n--- b\n", "kind: !!binary x"];
+            let texts =
+                ["a: [", "\tkind: Pod", "a: b\na: c\n", "--- a\n--- b\n", "kind: !!binary x"];
             exchange.text("application/yaml", *rng.pick(&texts))
         }
         25..=26 => {
@@ -85,7 +88,10 @@ fn with_duplicate(rng: &mut Rng, object: &Value) -> String {
     let doubles = [
         ("\"metadata\":{", "\"metadata\":{\"name\":\"twice\","),
         ("\"kind\":", "\"kind\":\"First\",\"kind\":"),
-        ("\"spec\":{", "\"spec\":{\"nodeName\":\"x\",\"nodeName\":\"x\",\"replicas\":1,\"replicas\":2,"),
+        (
+            "\"spec\":{",
+            "\"spec\":{\"nodeName\":\"x\",\"nodeName\":\"x\",\"replicas\":1,\"replicas\":2,",
+        ),
         ("\"data\":{", "\"data\":{\"a\":\"1\",\"a\":\"2\","),
         ("{", "{\"spec\":{},\"data\":{},"),
     ];
@@ -157,12 +163,12 @@ fn write_yaml(value: &Value, depth: usize, text: &mut String) {
         _ => false,
     };
     let mut entry = |head: String, value: &Value| {
-        text.push_str(&format!("{indent}{head}"));
+        let _infallible = write!(text, "{indent}{head}");
         if nested(value) {
             text.push('\n');
             write_yaml(value, depth + 1, text);
         } else {
-            text.push_str(&format!(" {value}\n"));
+            let _infallible = writeln!(text, " {value}");
         }
     };
     match value {
@@ -172,7 +178,9 @@ fn write_yaml(value: &Value, depth: usize, text: &mut String) {
             }
         }
         Value::Array(items) => items.iter().for_each(|item| entry("-".to_owned(), item)),
-        other => text.push_str(&format!("{indent}{other}\n")),
+        other => {
+            let _infallible = writeln!(text, "{indent}{other}");
+        }
     }
 }
 

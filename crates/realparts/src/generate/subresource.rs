@@ -38,7 +38,13 @@ impl Generator {
             }
             5..=6 => {
                 let text = overlay.to_string();
-                self.patch("merge-patch", &target, &subresource, "application/merge-patch+json", text);
+                self.patch(
+                    "merge-patch",
+                    &target,
+                    &subresource,
+                    "application/merge-patch+json",
+                    text,
+                );
             }
             7..=8 => {
                 let text = overlay.to_string();
@@ -104,8 +110,53 @@ impl Generator {
         (target.kind.resource == "pods").then_some(target)
     }
 
+    /// Makes a pod run under a budget that allows some evictions or none.
+    fn guard(&mut self, target: &Target) {
+        let merge = "application/merge-patch+json";
+        let label = json!({"metadata": {"labels": {"app": "web"}}}).to_string();
+        self.patch("merge-patch", target, "", merge, label);
+        let running = json!({"status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": self.rng.pick(&["True", "True", "False"])}],
+        }});
+        self.patch("merge-patch", target, "status", merge, running.to_string());
+        let budgets =
+            format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", target.namespace);
+        let path = format!("{budgets}/guard");
+        let budget = json!({
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "guard"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        });
+        let resource = "poddisruptionbudgets.policy";
+        self.push(
+            Exchange::new("apply", resource, "PATCH")
+                .at(&path)
+                .query("fieldManager", "guard")
+                .text("application/apply-patch+yaml", budget.to_string()),
+        );
+        let allowed = *self.rng.pick(&[0, 1, 2]);
+        let healthy = *self.rng.pick(&[0, 1, 3]);
+        let status = json!({"status": {
+            "observedGeneration": self.rng.pick(&[1, 1, 1, 0]),
+            "disruptionsAllowed": allowed,
+            "currentHealthy": healthy,
+            "desiredHealthy": 1,
+            "expectedPods": 3,
+        }});
+        self.push(
+            Exchange::new("merge-patch", format!("{resource}/status"), "PATCH")
+                .at(format!("{path}/status"))
+                .text(merge, status.to_string()),
+        );
+    }
+
     fn evict(&mut self) {
         let Some(target) = self.pod() else { return };
+        if self.rng.chance(60) {
+            self.guard(&target);
+        }
         let mut eviction = json!({
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -114,7 +165,11 @@ impl Generator {
         match self.rng.below(10) {
             0 => set(&mut eviction, "/deleteOptions", json!({"dryRun": ["All"]})),
             1 => set(&mut eviction, "/deleteOptions", json!({"gracePeriodSeconds": 0})),
-            2 => set(&mut eviction, "/deleteOptions", json!({"preconditions": {"resourceVersion": "1"}})),
+            2 => set(
+                &mut eviction,
+                "/deleteOptions",
+                json!({"preconditions": {"resourceVersion": "1"}}),
+            ),
             3 => set(&mut eviction, "/metadata/name", json!("other")),
             4 => set(&mut eviction, "/apiVersion", json!("policy/v1beta1")),
             5 => set(&mut eviction, "/kind", json!("Bogus")),
@@ -126,13 +181,15 @@ impl Generator {
                 .json(&eviction),
         );
         self.look(&target);
-        let budgets = format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", target.namespace);
+        let budgets =
+            format!("/apis/policy/v1/namespaces/{}/poddisruptionbudgets", target.namespace);
         self.push(Exchange::new("list", "poddisruptionbudgets.policy", "GET").at(budgets));
     }
 
     fn bind(&mut self) {
         let Some(target) = self.pod() else { return };
-        let node = self.rng.pick(&[json!("node-a"), json!(""), json!("Bad Node")]).clone();
+        let nodes = ["node-a", "node-a", "node-b", "", "Bad Node"];
+        let node = *self.rng.pick(&nodes);
         let mut binding = json!({
             "apiVersion": "v1",
             "kind": "Binding",

@@ -51,8 +51,14 @@ impl Generator {
     fn create_with_generated_name(&mut self, target: &Target) {
         let namespace = self.generated.clone();
         let mut object = target.kind.make(&mut self.rng, &namespace, 2);
-        let bases = ["web-", "a", "Bad_Base", "a.b-", "",
-            "a23456789012345678901234567890123456789012345678901234567890123-"];
+        let bases = [
+            "web-",
+            "a",
+            "Bad_Base",
+            "a.b-",
+            "",
+            "a23456789012345678901234567890123456789012345678901234567890123-",
+        ];
         set(&mut object, "/metadata/generateName", json!(self.rng.pick(&bases)));
         let key = format!("generated {}", self.count());
         let collection = target.kind.collection(&namespace);

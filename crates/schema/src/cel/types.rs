@@ -27,7 +27,8 @@ pub(super) enum Ty {
     Opaque(&'static str),
     /// The type of types.
     Type(Box<Ty>),
-    /// A type that a call decides, by its letter.
+    /// A type that a call decides, by its letter; or one that is still open, as that of the
+    /// entries of `[]`.
     Param(char),
 }
 
@@ -60,20 +61,16 @@ impl Ty {
     pub(super) fn fits(&self, wanted: &Self, decided: &mut BTreeMap<char, Self>) -> bool {
         match (self, wanted) {
             (_, Self::Param(letter)) => match decided.get(letter).cloned() {
-                None => {
+                None | Some(Self::Param(_)) => {
                     decided.insert(*letter, self.clone());
                     true
                 }
                 Some(known) => {
-                    if matches!(known, Self::Dyn | Self::Null) || self.fits(&known, decided) {
-                        return true;
-                    }
                     // A more general type may come second.
                     if matches!(self, Self::Dyn) {
                         decided.insert(*letter, Self::Dyn);
-                        return true;
                     }
-                    false
+                    matches!(known, Self::Dyn | Self::Null) || self.fits(&known, decided)
                 }
             },
             (Self::Dyn | Self::Param(_), _) | (_, Self::Dyn) => true,
@@ -101,11 +98,11 @@ impl Ty {
         )
     }
 
-    /// The type with its parameters replaced by what was decided.
+    /// The type with its parameters replaced by what was decided; what was not stays open.
     pub(super) fn decided(&self, by: &BTreeMap<char, Self>) -> Self {
         let inner = |ty: &Self| Box::new(ty.decided(by));
         match self {
-            Self::Param(letter) => by.get(letter).cloned().unwrap_or(Self::Dyn),
+            Self::Param(letter) => by.get(letter).unwrap_or(self).clone(),
             Self::List(of) => Self::List(inner(of)),
             Self::Map(keys, values) => Self::Map(inner(keys), inner(values)),
             Self::Optional(of) => Self::Optional(inner(of)),
