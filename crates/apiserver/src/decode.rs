@@ -151,7 +151,7 @@ fn normalize_metadata(kind: &Kind, version: &Version, object: &mut Value) -> Res
     };
     let metadata =
         fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
-    kinds::normalize_type("meta.v1.ObjectMeta", metadata)
+    kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
         .map_err(|error| cannot_handle(kind, version, &error.to_string()))?;
     Ok(())
 }

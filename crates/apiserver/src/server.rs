@@ -50,7 +50,7 @@ impl Server {
     /// A server that tells somebody about every call.
     pub fn recorded(clock: Clock, seed: u64, recorder: Option<Arc<dyn Recorder>>) -> Self {
         let mut state = State {
-            store: Store::default(),
+            store: Store::new(recorder.clone()),
             registry: Arc::new(Registry::built_in()),
             ids: Ids::new(seed),
         };
@@ -130,7 +130,7 @@ impl Server {
     /// in which they took effect.
     pub(crate) fn record(&self, call: &Call) {
         if let Some(recorder) = &self.0.recorder {
-            recorder.record(call);
+            recorder.call(call);
         }
     }
 

@@ -5,13 +5,17 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fmt,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, watch};
 
-use crate::object::{Change, ChangeKind, Key, Object, Resource};
+use crate::{
+    object::{Change, ChangeKind, Key, Object, Resource},
+    record::Recorder,
+};
 
 /// How long changes are kept: the API server compacts etcd every five minutes.
 const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
@@ -21,11 +25,17 @@ const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 const CHANGES_KEPT_MAX: usize = 50_000;
 
 /// All objects of all resources.
-#[derive(Debug, Default)]
 pub(crate) struct Store {
     version: u64,
     tables: BTreeMap<Resource, Table>,
     feeds: Vec<Weak<FeedQueue>>,
+    recorder: Option<Arc<dyn Recorder>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store at version {}", self.version)
+    }
 }
 
 /// The objects of one resource.
@@ -120,6 +130,10 @@ impl Table {
 }
 
 impl Store {
+    pub(crate) fn new(recorder: Option<Arc<dyn Recorder>>) -> Self {
+        Self { version: 0, tables: BTreeMap::new(), feeds: Vec::new(), recorder }
+    }
+
     /// The version of the last change.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -142,10 +156,6 @@ impl Store {
 
     pub(crate) fn get(&self, resource: &Resource, key: &Key) -> Option<&Arc<Object>> {
         self.table(resource)?.get(key)
-    }
-
-    pub(crate) fn tables(&self) -> impl Iterator<Item = (&Resource, &Table)> {
-        self.tables.iter()
     }
 
     /// Writes a new version of an object. `make` is given the version the object will have.
@@ -202,6 +212,9 @@ impl Store {
     }
 
     fn publish(&mut self, change: Change) {
+        if let Some(recorder) = &self.recorder {
+            recorder.change(&change);
+        }
         self.feeds.retain(|feed| feed.upgrade().map(|feed| feed.push(change.clone())).is_some());
         let version = self.version;
         if let Some(table) = self.tables.get_mut(&change.resource) {

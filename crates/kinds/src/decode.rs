@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     Resource,
+    resource::type_name,
     types::{Field, Held, Shape, Struct, types},
 };
 
@@ -66,9 +67,20 @@ pub fn normalize(resource: &Resource, object: &mut Value) -> Result<Decoded, Dec
     normalize_type(&resource.type_name, object)
 }
 
-/// The same for a type that is no resource, by its short name such as `autoscaling.v1.Scale`.
-pub fn normalize_type(type_name: &str, object: &mut Value) -> Result<Decoded, DecodeError> {
-    let Some(of) = types().named(type_name) else { return Ok(Decoded::default()) };
+/// The same for a kind that is no resource of its own: what subresources take, such as `Scale` in
+/// `autoscaling/v1`, and `DeleteOptions` in `meta.k8s.io/v1`.
+pub fn normalize_kind(
+    group: &str,
+    version: &str,
+    kind: &str,
+    object: &mut Value,
+) -> Result<Decoded, DecodeError> {
+    normalize_type(&type_name(group, version, kind), object)
+}
+
+/// The same for a type by its name in the facts.
+pub(crate) fn normalize_type(name: &str, object: &mut Value) -> Result<Decoded, DecodeError> {
+    let Some(of) = types().named(name) else { return Ok(Decoded::default()) };
     let mut decoder = Decoder::default();
     match object {
         Value::Object(fields) => decoder.fields(of, fields, &Path::Root)?,
@@ -76,14 +88,14 @@ pub fn normalize_type(type_name: &str, object: &mut Value) -> Result<Decoded, De
             let found = found(other);
             return Err(DecodeError(format!(
                 "json: cannot unmarshal {found} into Go value of type {}",
-                type_name.split_once('.').map_or(type_name, |(_, name)| name)
+                name.split_once('.').map_or(name, |(_, name)| name)
             )));
         }
     }
     if let Some(error) = decoder.wrong_type {
         return Err(error);
     }
-    convert::settle(type_name, object);
+    convert::settle(name, object);
     Ok(Decoded { unknown: decoder.unknown })
 }
 
@@ -187,7 +199,7 @@ impl Decoder {
                 return false;
             }
             match self.value(&field.held, value, &Path::Field(path, of, field)) {
-                Ok(()) => field.keep || field.held.pointer || !is_empty(value),
+                Ok(()) => !field.off && (field.keep || field.held.pointer || !is_empty(value)),
                 Err(error) => {
                     failure = Some(error);
                     true

@@ -1,8 +1,9 @@
 //! The kinds that Kubernetes has built in, as data and as pure functions of JSON values: what the
 //! API serves, what the types look like, and what becomes of an object on its way into the store.
 //!
-//! A request goes through [`normalize`], [`default`], `prepare_*` and `validate_*`, in this order.
-//! Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
+//! A new object goes through [`normalize`], [`default`], [`admit_create`], [`prepare_create`] and
+//! [`validate::create`], in this order; admission webhooks come after [`admit_create`]. A change goes
+//! through [`normalize`], [`default`], [`prepare_update`] and [`validate::update`]. Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
 
 mod decode;
 mod default;
@@ -19,7 +20,7 @@ pub mod table;
 mod types;
 pub mod validate;
 
-pub use decode::{DecodeError, Decoded, normalize, normalize_type};
+pub use decode::{DecodeError, Decoded, normalize, normalize_kind};
 pub use default::default;
 pub use events::{event_from_core, event_to_core};
 pub use prepare::{

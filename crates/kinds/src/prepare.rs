@@ -85,11 +85,12 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
             metadata.insert("generation".to_owned(), 1.into());
         }
     }
+    let given = object.get("status").cloned().unwrap_or_default();
     if resource.subresource("status").is_some() && resource.id() != ("", "Node") {
         clear_status(resource, object);
     }
     match resource.id() {
-        ("", "Pod") => pod::create(object, world),
+        ("", "Pod") => pod::create(object, &given, world),
         ("", "Service") => service::create(object, world),
         ("", "Namespace") => others::create_namespace(object),
         ("", "PersistentVolume") => others::create_volume(object, world),
@@ -100,6 +101,7 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
         ("certificates.k8s.io", "CertificateSigningRequest") => others::create_csr(object, world),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => others::add_stored_version(object),
         ("apiregistration.k8s.io", "APIService") => others::create_api_service(object, world),
+        ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(object, world),
         _ => {}
     }
 }
@@ -132,12 +134,13 @@ fn update_main(resource: &Resource, new: &mut Value, old: &Value, world: &dyn Wo
         ("", "Pod") => pod::update(new, old),
         ("", "Service") => service::update(new, old, world),
         ("", "Namespace") => copy(new, old, "/spec", "finalizers"),
-        ("", "PersistentVolumeClaim") => others::align_data_sources(new),
+        ("", "PersistentVolumeClaim") => others::settle_data_sources(new, Some(old)),
         ("", "ServiceAccount") => others::name_secrets_only(new),
         ("", "Secret") if text_at(new, "/type").is_empty() => copy(new, old, "", "type"),
         ("apps", "DaemonSet") => workload::update_daemon_set(new, old),
         ("certificates.k8s.io", "CertificateSigningRequest") => copy(new, old, "", "spec"),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => others::add_stored_version(new),
+        ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(new, world),
         _ => {}
     }
     let changed = |part: &&str| new.pointer(part) != old.pointer(part);
@@ -174,6 +177,7 @@ fn update_status(resource: &Resource, new: &mut Value, old: &Value, world: &dyn 
     match resource.id() {
         ("", "Pod") => pod::update_status(new, old),
         ("", "PersistentVolume") => others::stamp_phase(new, old, world),
+        ("apps", "DaemonSet") => workload::update_daemon_set(new, old),
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             others::update_csr_status(new, old, world);
         }

@@ -138,6 +138,15 @@ pub fn find_kind(group: &str, version: &str, kind: &str) -> Option<&'static Reso
     resources().iter().find(|r| r.kind == kind && r.group == group && r.version == version)
 }
 
+/// The name of a kind's type in the facts: Go's packages are named by the first word of the group.
+pub(crate) fn type_name(group: &str, version: &str, kind: &str) -> String {
+    let package = match group.split('.').next() {
+        None | Some("") => "core",
+        Some(word) => word,
+    };
+    format!("{package}.{version}.{kind}")
+}
+
 fn joined(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
@@ -161,10 +170,6 @@ fn parse_resource(line: &'static str) -> Resource {
     let mut next = || words.next().expect("a resource has six words at least");
     let (group, version) = split_group(next());
     let (plural, singular, kind, scope, verbs) = (next(), next(), next(), next(), next());
-    let package = match group.split('.').next() {
-        None | Some("") => "core",
-        Some(word) => word,
-    };
     let mut resource = Resource {
         group,
         version,
@@ -177,7 +182,7 @@ fn parse_resource(line: &'static str) -> Resource {
         verbs: parse_verbs(verbs),
         subresources: Vec::new(),
         storage_version_hash: None,
-        type_name: format!("{package}.{version}.{kind}"),
+        type_name: type_name(group, version, kind),
     };
     for (option, value) in words.filter_map(|word| word.split_once('=')) {
         match option {

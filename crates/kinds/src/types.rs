@@ -30,6 +30,8 @@ pub(crate) struct Field {
     /// Whether it is written even when it is empty.
     pub(crate) keep: bool,
     pub(crate) required: bool,
+    /// Whether it belongs to a feature that is off by default: what is written into it is dropped.
+    pub(crate) off: bool,
     /// The embedded structs that Go names on the way to the field.
     pub(crate) inside: Option<&'static str>,
     /// What OpenAPI says about merging and defaults, as written in the facts.
@@ -65,7 +67,13 @@ pub(crate) enum Shape {
     Struct(usize),
 }
 
-static TYPES: LazyLock<Types> = LazyLock::new(|| Types::parse(include_str!("../facts/types.txt")));
+static TYPES: LazyLock<Types> = LazyLock::new(|| {
+    let mut types = Types::parse(include_str!("../facts/types.txt"));
+    for line in include_str!("../facts/off.txt").lines() {
+        types.switch_off(line);
+    }
+    types
+});
 
 /// All types.
 pub(crate) fn types() -> &'static Types {
@@ -91,6 +99,14 @@ impl Types {
     /// A type by the number that [`Shape::Struct`] holds.
     pub(crate) fn at(&self, index: usize) -> &Struct {
         &self.structs[index]
+    }
+
+    fn switch_off(&mut self, line: &str) {
+        let (type_name, name) = line.split_once(' ').expect("type and field");
+        let index = self.index_of(type_name).expect("a type of the facts");
+        let fields = &mut self.structs[index].fields;
+        let field = fields.iter_mut().find(|field| field.name == name);
+        field.expect("a field of the type").off = true;
     }
 
     fn parse(text: &'static str) -> Self {
@@ -179,8 +195,15 @@ impl Reader {
         let mut words = line.splitn(3, ' ');
         let name = words.next().unwrap_or_default();
         let held = self.held(words.next().unwrap_or_default());
-        let mut field =
-            Field { name, held, keep: false, required: false, inside: None, merging: Vec::new() };
+        let mut field = Field {
+            name,
+            held,
+            keep: false,
+            required: false,
+            off: false,
+            inside: None,
+            merging: Vec::new(),
+        };
         let mut zero = false;
         for flag in words.next().unwrap_or_default().split(' ').filter(|flag| !flag.is_empty()) {
             match flag {

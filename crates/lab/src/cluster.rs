@@ -4,17 +4,18 @@
 //! wants to be asked again. The parts are asked one after the other, in a fixed order, until
 //! nobody changes anything; then the clock moves on.
 
-mod selection;
-pub mod workloads;
-
-use std::fmt;
 mod conditions;
 mod events;
+pub mod kubelet;
+pub mod machines;
 mod requests;
 pub mod scheduler;
+mod selection;
 mod storage;
 mod times;
 pub mod volumes;
+pub mod workloads;
+
 use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;

@@ -1,5 +1,7 @@
 //! Server-side apply.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::{
@@ -64,6 +66,12 @@ pub fn apply(
         None => nothing(applied),
     };
     managed::take(&mut live);
+    // Managed fields that are `null` are not given.
+    let mut applied = Cow::Borrowed(applied);
+    if applied.pointer("/metadata/managedFields").is_some() {
+        managed::take(applied.to_mut());
+    }
+    let applied = &*applied;
     let request = Request { endpoint, live: &live, applied, manager, time };
     let result = match request.run(entries.clone(), force) {
         Err(Failure::Conflicts(conflicts)) if manager == last_applied::KUBECTL => {
@@ -178,11 +186,11 @@ impl Request<'_> {
         };
         self.take_over(&object, &mut entries, force)?;
         let changed = !same_value(live, &object);
-        entry.time = match (changed, last) {
-            (true, _) => time.to_owned(),
-            (false, Some(last)) => last.time,
-            (false, None) => String::new(),
-        };
+        match (changed, &last) {
+            (true, _) => entry.set_time(time),
+            (false, Some(last)) => entry.set_time(last.time()),
+            (false, None) => {}
+        }
         entry.change(|set| set.difference(&UNOWNED));
         entries.push(entry);
         entries.retain(|entry| !entry.is_empty());

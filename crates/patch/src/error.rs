@@ -13,7 +13,7 @@ pub struct PatchError {
     pub message: String,
     /// `Status.details.causes`.
     pub causes: Vec<Cause>,
-    /// What went wrong in detail where the API server keeps it to itself; for logs, not for clients.
+    /// What went wrong where the API server keeps it to itself; for logs, not for clients.
     pub detail: Option<String>,
 }
 

@@ -80,16 +80,10 @@ fn check_types(operations: &[Value]) -> Result<Vec<String>, PatchError> {
 fn operate(document: &mut Value, operation: &Value) -> Result<(), String> {
     let text = |name: &str| operation.get(name).and_then(Value::as_str);
     let kind = text("op").unwrap_or("unknown");
-    let path = || {
-        text("path").ok_or_else(|| {
-            format!("{kind} operation failed to decode path: operation missing path field")
-        })
-    };
-    let from = || {
-        text("from").ok_or_else(|| {
-            format!("{kind} operation failed to decode from: operation missing from field")
-        })
-    };
+    let path =
+        || text("path").ok_or_else(|| format!("the operation {kind} has no path; give it one"));
+    let from =
+        || text("from").ok_or_else(|| format!("the operation {kind} has no from; give it one"));
     let value = || operation.get("value").cloned().unwrap_or(Value::Null);
     match kind {
         "add" => add(document, path()?, value()),
@@ -104,7 +98,9 @@ fn operate(document: &mut Value, operation: &Value) -> Result<(), String> {
             add(document, path()?, copied)
         }
         "test" => test(document, path()?, &value()),
-        other => Err(format!("Unexpected kind: {other}")),
+        other => Err(format!(
+            "the operation {other} is none of add, remove, replace, move, copy and test"
+        )),
     }
 }
 
@@ -116,7 +112,7 @@ enum Place<'a> {
 
 /// Walks a path to the container of its last part.
 fn find<'a>(document: &'a mut Value, path: &str) -> Result<Place<'a>, String> {
-    let missing = || format!("doc is missing path: \"{path}\"");
+    let missing = || format!("{path:?} does not lead into an object or array that is there");
     let mut parts = path.split('/').map(unescape);
     // What stands before the first slash is ignored, as the API server does.
     parts.next();
@@ -146,13 +142,12 @@ fn unescape(part: &str) -> String {
 
 /// The position of an entry in an array with `length` entries; negative ones count from the end.
 fn index_in(part: &str, length: usize) -> Result<usize, String> {
-    let index: i64 =
-        part.parse().map_err(|_| format!("value was not a proper array index: '{part}'"))?;
+    let index: i64 = part.parse().map_err(|_| format!("{part:?} is no position in an array"))?;
     let position = if index < 0 { index + length as i64 } else { index };
     usize::try_from(position)
         .ok()
         .filter(|position| *position < length)
-        .ok_or_else(|| format!("Unable to access invalid index: {index}: invalid index referenced"))
+        .ok_or_else(|| format!("position {index} is none of the {length} that are possible"))
 }
 
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
@@ -173,7 +168,7 @@ fn remove(document: &mut Value, path: &str) -> Result<Value, String> {
     match find(document, path)? {
         Place::Field(fields, name) => fields
             .remove(&name)
-            .ok_or_else(|| format!("Unable to remove nonexistent key: {name}: missing value")),
+            .ok_or_else(|| format!("there is no {name:?} to remove at {path:?}")),
         Place::Entry(entries, part) => {
             let index = index_in(&part, entries.len())?;
             Ok(entries.remove(index))
@@ -184,7 +179,7 @@ fn remove(document: &mut Value, path: &str) -> Result<Value, String> {
 fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), String> {
     if path.is_empty() {
         if !value.is_object() && !value.is_array() {
-            return Err("replace operation value must be object or array".to_owned());
+            return Err("a whole document can only be replaced by an object or an array".to_owned());
         }
         *document = value;
         return Ok(());
@@ -217,6 +212,6 @@ fn test(document: &mut Value, path: &str, expected: &Value) -> Result<(), String
     if found.unwrap_or(&Value::Null) == expected {
         Ok(())
     } else {
-        Err(format!("testing value {path} failed: test failed"))
+        Err(format!("the value at {path:?} is not {expected}"))
     }
 }

@@ -8,8 +8,9 @@
 //!
 //! 1. [`json_patch`], [`merge_patch`] or [`strategic_merge`] makes the new object from the live one
 //!    (a create or an update brings it along);
-//! 2. [`track_update`] writes down in `metadata.managedFields` what changed and who changed it;
-//! 3. [`keep_timestamps`], after admission, undoes times where nothing else changed.
+//! 2. [`track_update`] writes down in `metadata.managedFields` what changed and who changed it; it
+//!    comes before admission, so what admission adds belongs to nobody;
+//! 3. [`keep_timestamps`], right before storing, undoes times where nothing else changed.
 //!
 //! [`apply`] does the first two in one step, because ownership decides what it merges.
 

@@ -1,5 +1,7 @@
 //! `metadata.managedFields`: who owns which fields, and since when.
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value, json};
 
 use crate::{fields::FieldSet, go};
@@ -23,24 +25,15 @@ impl Operation {
 }
 
 /// One entry of `metadata.managedFields`.
+///
+/// Most writes touch the fields of one or two managers, so an entry stays as it is written, and its
+/// fields are read only when they are needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) manager: String,
     pub(crate) operation: Operation,
-    pub(crate) api_version: String,
-    pub(crate) subresource: String,
-    /// RFC 3339, in UTC and without fractions; empty if there is none.
-    pub(crate) time: String,
-    fields: Fields,
-}
-
-/// The fields of an entry. Most writes touch the fields of one or two managers, so entries are read
-/// only when they are needed.
-#[derive(Clone, Debug)]
-enum Fields {
-    /// As `fieldsV1` has it.
-    Written(Value),
-    Read(FieldSet),
+    /// The entry as it is written. If `set` is there, `fieldsV1` does not count.
+    written: Map<String, Value>,
+    set: Option<FieldSet>,
 }
 
 impl Entry {
@@ -51,14 +44,39 @@ impl Entry {
         subresource: &str,
         set: FieldSet,
     ) -> Self {
-        Self {
-            manager: manager.to_owned(),
-            operation,
-            api_version: api_version.to_owned(),
-            subresource: subresource.to_owned(),
-            time: String::new(),
-            fields: Fields::Read(set),
+        let mut entry = Self { operation, written: Map::new(), set: Some(set) };
+        entry.write("manager", manager);
+        entry.write("operation", operation.name());
+        entry.write("apiVersion", api_version);
+        entry.write("fieldsType", "FieldsV1");
+        entry.write("subresource", subresource);
+        entry
+    }
+
+    /// Writes one of the texts of the entry; empty ones are left out.
+    fn write(&mut self, name: &str, text: &str) {
+        if !text.is_empty() {
+            self.written.insert(name.to_owned(), Value::String(text.to_owned()));
         }
+    }
+
+    /// One of the texts of the entry; empty if it is not there.
+    fn text(&self, name: &str) -> &str {
+        self.written.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn api_version(&self) -> &str {
+        self.text("apiVersion")
+    }
+
+    /// When the entry changed last: RFC 3339, in UTC and without fractions; empty if that is not
+    /// known.
+    pub(crate) fn time(&self) -> &str {
+        self.text("time")
+    }
+
+    pub(crate) fn set_time(&mut self, time: &str) {
+        self.write("time", time);
     }
 
     /// Whether the entry is the one that a write adds to. An applier has one entry however many
@@ -70,10 +88,10 @@ impl Entry {
         api_version: &str,
         subresource: &str,
     ) -> bool {
-        self.manager == manager
-            && self.operation == operation
-            && self.subresource == subresource
-            && (operation == Operation::Apply || self.api_version == api_version)
+        self.operation == operation
+            && self.text("manager") == manager
+            && self.text("subresource") == subresource
+            && (operation == Operation::Apply || self.api_version() == api_version)
     }
 
     /// What the API server knows the entry by; it sorts by this text.
@@ -84,97 +102,94 @@ impl Entry {
                 parts.push(format!("\"{name}\":{}", go::json(&json!(value))));
             }
         };
-        part("manager", &self.manager);
+        part("manager", self.text("manager"));
         part("operation", self.operation.name());
         if self.operation == Operation::Update {
-            part("apiVersion", &self.api_version);
+            part("apiVersion", self.api_version());
         }
-        part("subresource", &self.subresource);
+        part("subresource", self.text("subresource"));
         format!("{{{}}}", parts.join(","))
     }
 
     /// The manager as conflicts name it.
     pub(crate) fn describe(&self) -> String {
-        let mut text = go::quoted(&self.manager);
-        if !self.subresource.is_empty() {
+        let mut text = go::quoted(self.text("manager"));
+        let subresource = self.text("subresource");
+        if !subresource.is_empty() {
             text.push_str(" with subresource ");
-            text.push_str(&go::quoted(&self.subresource));
+            text.push_str(&go::quoted(subresource));
         }
         if self.operation == Operation::Update {
             text.push_str(" using ");
-            text.push_str(&self.api_version);
+            text.push_str(self.api_version());
         }
         text
     }
 
+    /// `fieldsV1` as it is written.
+    fn fields(&self) -> &Value {
+        self.written.get("fieldsV1").unwrap_or(&Value::Null)
+    }
+
     /// The fields, read if they are not yet.
     pub(crate) fn set(&self) -> FieldSet {
-        match &self.fields {
-            Fields::Written(fields) => FieldSet::from_value(fields).unwrap_or_default(),
-            Fields::Read(set) => set.clone(),
+        match &self.set {
+            Some(set) => set.clone(),
+            None => FieldSet::from_value(self.fields()).unwrap_or_default(),
         }
     }
 
     /// Changes the fields.
     pub(crate) fn change(&mut self, change: impl FnOnce(FieldSet) -> FieldSet) {
-        let set = match std::mem::replace(&mut self.fields, Fields::Written(Value::Null)) {
-            Fields::Written(fields) => FieldSet::from_value(&fields).unwrap_or_default(),
-            Fields::Read(set) => set,
+        let set = match self.set.take() {
+            Some(set) => set,
+            None => self.set(),
         };
-        self.fields = Fields::Read(change(set));
+        self.set = Some(change(set));
     }
 
     /// Whether the entry owns one of these fields.
     pub(crate) fn owns_any(&self, set: &FieldSet) -> bool {
-        match &self.fields {
-            Fields::Written(fields) => set.meets(fields),
-            Fields::Read(own) => !own.intersection(set).is_empty(),
+        match &self.set {
+            Some(own) => !own.intersection(set).is_empty(),
+            None => set.meets(self.fields()),
         }
     }
 
     /// Whether the entry owns all of these fields.
     pub(crate) fn owns_all(&self, set: &FieldSet) -> bool {
-        match &self.fields {
-            Fields::Written(fields) => set.within(fields),
-            Fields::Read(own) => set.clone().difference(own).is_empty(),
+        match &self.set {
+            Some(own) => set.clone().difference(own).is_empty(),
+            None => set.within(self.fields()),
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        match &self.fields {
-            Fields::Written(fields) => fields.as_object().is_none_or(Map::is_empty),
-            Fields::Read(set) => set.is_empty(),
+        match &self.set {
+            Some(set) => set.is_empty(),
+            None => self.fields().as_object().is_none_or(Map::is_empty),
         }
     }
 
     /// Reads an entry that this crate has written.
     fn trusted(entry: Value) -> Option<Self> {
-        let Value::Object(mut entry) = entry else { return None };
-        let mut text = |name: &str| match entry.remove(name) {
-            Some(Value::String(text)) => text,
-            _ => String::new(),
-        };
-        let operation = match text("operation").as_str() {
-            "Apply" => Operation::Apply,
-            "Update" => Operation::Update,
+        let Value::Object(written) = entry else { return None };
+        let operation = match written.get("operation").and_then(Value::as_str) {
+            Some("Apply") => Operation::Apply,
+            Some("Update") => Operation::Update,
             _ => return None,
         };
-        Some(Self {
-            manager: text("manager"),
-            operation,
-            api_version: text("apiVersion"),
-            subresource: text("subresource"),
-            time: text("time"),
-            fields: Fields::Written(entry.remove("fieldsV1").unwrap_or_default()),
-        })
+        Some(Self { operation, written, set: None })
     }
 
     /// Reads an entry that somebody else may have written.
     fn decode(index: usize, entry: &Value) -> Result<Self, String> {
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-        if !matches!(text("operation"), "Apply" | "Update") {
-            return Err("operation must be `Apply` or `Update`".to_owned());
-        }
+        let operation = match text("operation") {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+        };
         if text("apiVersion").is_empty() {
             return Err("apiVersion must not be empty".to_owned());
         }
@@ -188,30 +203,17 @@ impl Entry {
         }
         let set = FieldSet::from_value(entry.get("fieldsV1").unwrap_or(&Value::Null))
             .map_err(|error| format!("error decoding set: {error}"))?;
-        let entry = Self::trusted(entry.clone())
-            .ok_or_else(|| format!("managed fields entry {index} is not an object"))?;
-        Ok(Self { fields: Fields::Read(set), ..entry })
+        let (manager, subresource) = (text("manager"), text("subresource"));
+        let mut decoded = Self::new(manager, operation, text("apiVersion"), subresource, set);
+        decoded.set_time(text("time"));
+        Ok(decoded)
     }
 
-    fn encode(self) -> Value {
-        let mut entry = Map::new();
-        let mut text = |name: &str, value: String| {
-            if !value.is_empty() {
-                entry.insert(name.to_owned(), Value::String(value));
-            }
-        };
-        text("manager", self.manager);
-        text("operation", self.operation.name().to_owned());
-        text("apiVersion", self.api_version);
-        text("time", self.time);
-        text("fieldsType", "FieldsV1".to_owned());
-        text("subresource", self.subresource);
-        let fields = match self.fields {
-            Fields::Written(fields) => fields,
-            Fields::Read(set) => set.to_value(),
-        };
-        entry.insert("fieldsV1".to_owned(), fields);
-        Value::Object(entry)
+    fn encode(mut self) -> Value {
+        if let Some(set) = self.set {
+            self.written.insert("fieldsV1".to_owned(), set.to_value());
+        }
+        Value::Object(self.written)
     }
 }
 
@@ -251,13 +253,10 @@ pub(crate) fn store(object: &mut Value, mut entries: Vec<Entry>) {
         return;
     }
     entries.sort_by(|left, right| {
-        (left.operation, &left.time, &left.manager, &left.api_version, &left.subresource).cmp(&(
-            right.operation,
-            &right.time,
-            &right.manager,
-            &right.api_version,
-            &right.subresource,
-        ))
+        let texts = ["time", "manager", "apiVersion", "subresource"];
+        let by_text = |name: &str| left.text(name).cmp(right.text(name));
+        let by_texts = || texts.into_iter().map(by_text).find(|order| order.is_ne());
+        left.operation.cmp(&right.operation).then_with(|| by_texts().unwrap_or(Ordering::Equal))
     });
     let entries: Vec<Value> = entries.into_iter().map(Entry::encode).collect();
     let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
@@ -274,7 +273,7 @@ pub(crate) fn cap(entries: &mut Vec<Entry>) {
     let mut updaters: Vec<(String, String)> = entries
         .iter()
         .filter(|entry| entry.operation == Operation::Update)
-        .map(|entry| (entry.time.clone(), entry.identifier()))
+        .map(|entry| (entry.time().to_owned(), entry.identifier()))
         .collect();
     let mut count = updaters.len();
     if count <= MOST_UPDATERS {
@@ -288,7 +287,7 @@ pub(crate) fn cap(entries: &mut Vec<Entry>) {
             return;
         }
         let Some(at) = position(entries, &identifier) else { continue };
-        let version = entries[at].api_version.clone();
+        let version = entries[at].api_version().to_owned();
         let Some((_, first)) = firsts.iter().find(|(known, _)| *known == version) else {
             firsts.push((version, identifier));
             continue;
@@ -304,7 +303,7 @@ pub(crate) fn cap(entries: &mut Vec<Entry>) {
             at
         });
         entries[at].change(|set| set.union(entry.set()));
-        entries[at].time = entry.time;
+        entries[at].set_time(entry.time());
         count -= 1;
     }
 }

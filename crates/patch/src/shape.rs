@@ -202,7 +202,8 @@ impl<'s> MapShape<'s> {
 
     /// Whether a field must be given.
     pub(crate) fn requires(&self, name: &str) -> bool {
-        matches!(self.shape, Shape::Typed { schema, .. } if schema.required.iter().any(|r| r == name))
+        let Shape::Typed { schema, .. } = self.shape else { return false };
+        schema.required.iter().any(|required| required == name)
     }
 
     /// Whether nothing is known about the object.

@@ -57,8 +57,8 @@ impl<'a> Endpoint<'a> {
     pub(crate) fn drop_unserved(&self, entries: &mut Vec<Entry>) {
         if !self.versions.is_empty() {
             entries.retain(|entry| {
-                entry.api_version == self.api_version
-                    || self.versions.contains(&entry.api_version.as_str())
+                let version = entry.api_version();
+                version == self.api_version || self.versions.contains(&version)
             });
         }
     }
@@ -86,9 +86,9 @@ pub(crate) static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 /// anything but an apply. `time` is now, in UTC and whole seconds.
 ///
 /// What changed belongs to the manager from now on, together with what it owned before; all others
-/// lose it. An object whose managed fields were cleared is not tracked any more until it is applied.
-/// A change that cannot be tracked, because an entry of a list does not have what tells it apart,
-/// clears the managed fields.
+/// lose it. An object whose managed fields were cleared is not tracked any more until it is
+/// applied. A change that cannot be tracked, because an entry of a list does not have what tells it
+/// apart, clears the managed fields.
 ///
 /// Objects of built-in kinds have to be as the API server prints them: fields that are always there
 /// are, and what goes without saying (`replicas: 0` in a status) does.
@@ -162,7 +162,7 @@ pub(crate) fn record(
         let own = entry.is_of(manager, Operation::Update, version, subresource);
         found |= own;
         if own && !owned.is_empty() {
-            time.clone_into(&mut entry.time);
+            entry.set_time(time);
             if entry.owns_all(&owned) && !entry.owns_any(&removed) {
                 continue;
             }
@@ -179,7 +179,7 @@ pub(crate) fn record(
     }
     if !found && !owned.is_empty() {
         let mut entry = Entry::new(manager, Operation::Update, version, subresource, owned);
-        time.clone_into(&mut entry.time);
+        entry.set_time(time);
         entries.push(entry);
     }
     entries.retain(|entry| !entry.is_empty());

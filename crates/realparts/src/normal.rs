@@ -200,11 +200,12 @@ fn refused_name(request: &Request, answer: &Answer) -> Option<Regex> {
     Regex::new(&made).ok()
 }
 
-/// A server finds what is wrong with a custom resource in no particular order; so here it is one.
-/// For built-in kinds the order is part of the answer.
+/// A server finds what is wrong with a custom resource, and who else owns a field, in no particular
+/// order; so here it is one. For built-in kinds the order of what is wrong is part of the answer.
 fn sort_causes(status: &mut Value) {
     let group = status["details"]["group"].as_str().unwrap_or_default();
-    if !group.contains('.') || group.ends_with(".k8s.io") {
+    let built_in = !group.contains('.') || group.ends_with(".k8s.io");
+    if built_in && status["reason"] != "Conflict" {
         return;
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

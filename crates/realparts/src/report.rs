@@ -44,6 +44,15 @@ impl Report {
         }
     }
 
+    /// Whether the servers agree, but for what is accepted.
+    pub fn agrees(&self, exchange: &Exchange, outcome: &Outcome) -> bool {
+        let what = what(exchange);
+        outcome
+            .differences
+            .iter()
+            .all(|difference| self.accepted.iter().any(|one| one.covers(&what, difference)))
+    }
+
     /// Adds the outcome of a question, and returns those of its differences that are not accepted.
     pub fn add<'o>(
         &mut self,

@@ -19,7 +19,7 @@ mod strings;
 mod types;
 mod value;
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use serde_json::Value;
 
@@ -30,13 +30,17 @@ use crate::{
     regexes,
     schema::{Rule, Schema, Type},
 };
-use eval::{Context, Regexes, Scope};
+use eval::{Context, Regexes, Scope, TOO_COSTLY};
 use expr::{Expr, Kind, Literal};
 use types::Ty;
 use value::{Failure, Outcome, Val};
 
 /// The longest message that an expression may make, in bytes.
 const MESSAGE_LIMIT: usize = 5 * 1024;
+
+/// How many parts of an expression may be evaluated, those of loops each time: about what the API
+/// server allows a rule to cost.
+const BUDGET: u64 = 1_000_000;
 
 /// A rule, ready to be evaluated.
 #[derive(Debug)]
@@ -78,7 +82,10 @@ impl CompiledRule {
             Ok(None)
         } else {
             compile_expression(&rule.rule, this, &old)
-                .map_err(|error| format!("compilation failed: {error}"))
+                .map_err(|error| match error {
+                    Unusable::Wrong(error) => format!("compilation failed: {error}"),
+                    Unusable::Fails(error) => format!("program instantiation failed: {error}"),
+                })
                 .and_then(|(program, ty, uses)| {
                     uses_old_self = uses;
                     if matches!(ty, Ty::Bool) {
@@ -90,7 +97,14 @@ impl CompiledRule {
         };
         let message = rule.message_expression.as_deref().map(|text| {
             compile_expression(text, this, &old)
-                .map_err(|error| format!("messageExpression compilation failed: {error}"))
+                .map_err(|error| match error {
+                    Unusable::Wrong(error) => {
+                        format!("messageExpression compilation failed: {error}")
+                    }
+                    Unusable::Fails(error) => {
+                        format!("messageExpression instantiation failed: {error}")
+                    }
+                })
                 .and_then(|(program, ty, _)| {
                     if matches!(ty, Ty::Text) {
                         Ok(program)
@@ -99,9 +113,8 @@ impl CompiledRule {
                     }
                 })
         });
-        let field_path = rule.field_path.as_deref().and_then(|path| {
-            normalize_field_path(path, schema).ok()
-        });
+        let field_path =
+            rule.field_path.as_deref().and_then(|path| normalize_field_path(path, schema).ok());
         Self {
             rule: rule.clone(),
             program,
@@ -167,6 +180,11 @@ impl CompiledRule {
                         "'{error}': call arguments did not match a supported operator, function \
                          or macro signature for rule: {rule}"
                     )
+                } else if error == TOO_COSTLY {
+                    format!(
+                        "'{error}': no further validation rules will be run due to call cost \
+                         exceeds limit for rule: {rule}"
+                    )
                 } else {
                     format!("{error} evaluating rule: {rule}")
                 };
@@ -223,23 +241,33 @@ impl Program {
     fn run<'a>(&'a self, this: &Outcome<'a>, old: &Outcome<'a>) -> Outcome<'a> {
         let outer = Scope { name: "oldSelf", value: old, outer: None };
         let scope = Scope { name: "self", value: this, outer: Some(&outer) };
-        Context { regexes: &self.regexes, scope: Some(&scope) }.eval(&self.expr)
+        let budget = Cell::new(BUDGET);
+        Context { regexes: &self.regexes, scope: Some(&scope), budget: &budget }.eval(&self.expr)
     }
 }
 
-fn compile_expression(text: &str, this: &Ty, old: &Ty) -> Result<(Program, Ty, bool), String> {
-    let (expr, source) = expr::parse(text)?;
+/// Why an expression cannot be used.
+enum Unusable {
+    /// It is not well formed.
+    Wrong(String),
+    /// A part of it that depends on nothing fails always.
+    Fails(String),
+}
+
+fn compile_expression(text: &str, this: &Ty, old: &Ty) -> Result<(Program, Ty, bool), Unusable> {
+    let (expr, source) = expr::parse(text).map_err(Unusable::Wrong)?;
     let checked = check::check(&expr, this, old);
     if !checked.issues.is_empty() {
-        return Err(source.show_issues(&checked.issues));
+        return Err(Unusable::Wrong(source.show_issues(&checked.issues)));
     }
     let mut regexes = Regexes::new();
-    collect_regexes(&expr, &mut regexes);
+    prepare(&expr, &mut regexes).map_err(|Failure(error)| Unusable::Fails(error))?;
     Ok((Program { expr, regexes }, checked.ty, checked.uses_old_self))
 }
 
-/// Compiles the regular expressions that are written in an expression.
-fn collect_regexes(expr: &Expr, regexes: &mut Regexes) {
+/// Compiles the regular expressions that are written in an expression, and tries the conversions of
+/// literals.
+fn prepare(expr: &Expr, regexes: &mut Regexes) -> Result<(), Failure> {
     let mut inner: Vec<&Expr> = Vec::new();
     match &expr.kind {
         Kind::Literal(_) | Kind::Ident(_) => {}
@@ -256,6 +284,13 @@ fn collect_regexes(expr: &Expr, regexes: &mut Regexes) {
             {
                 regexes.insert(pattern.clone(), regexes::compile(pattern));
             }
+            if let ("int" | "uint" | "double" | "bool", None, [arg]) =
+                (function.as_str(), target, args.as_slice())
+                && let Kind::Literal(Literal::Text(text)) = &arg.kind
+                && let Some(result) = convert::call(function, &[Val::text(text.as_str())])
+            {
+                result?;
+            }
             inner.extend(target.as_deref().into_iter().chain(args));
         }
         Kind::Loop(inside) => {
@@ -264,7 +299,5 @@ fn collect_regexes(expr: &Expr, regexes: &mut Regexes) {
         }
         Kind::OptionalMap { target, body, .. } => inner.extend([target.as_ref(), body.as_ref()]),
     }
-    for part in inner {
-        collect_regexes(part, regexes);
-    }
+    inner.into_iter().try_for_each(|part| prepare(part, regexes))
 }

@@ -40,18 +40,17 @@ impl<'v> Pair<'v> {
                 }
                 let entries = self.entries();
                 if entries.old.is_keyed() {
-                    new.iter().all(|item| {
-                        entries.pair(item).is_some_and(|pair| pair.is_unchanged())
-                    })
+                    new.iter()
+                        .all(|item| entries.pair(item).is_some_and(|pair| pair.is_unchanged()))
                 } else {
                     new == old
                 }
             }
             (Value::Object(new), Value::Object(old)) => {
                 new.len() == old.len()
-                    && new.keys().all(|key| {
-                        self.field(key).is_some_and(|field| field.is_unchanged())
-                    })
+                    && new
+                        .keys()
+                        .all(|key| self.field(key).is_some_and(|field| field.is_unchanged()))
             }
             (new, old) => new == old,
         }

@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::{
     cel::{self, CompiledRule},
-    error::FieldError,
+    error::{ErrorKind, FieldError},
     prune::META_FIELDS,
     schema::{Additional, ListType, Rule, Schema, Type},
+    text,
     validate::augmented,
 };
 
@@ -111,7 +112,8 @@ fn visit_children(
         let seen = seen.properties.get(name).unwrap_or(property);
         visit(property, seen, &field(&format!("properties[{name}]")), &below, found);
     }
-    let junctors = [("allOf", &schema.all_of), ("oneOf", &schema.one_of), ("anyOf", &schema.any_of)];
+    let junctors =
+        [("allOf", &schema.all_of), ("oneOf", &schema.one_of), ("anyOf", &schema.any_of)];
     let nested = Place { sound: false, ..place.below() };
     let mut visit_nested = |inner: &Schema, path: String| {
         let inner = Arc::new(inner.clone());
@@ -247,8 +249,7 @@ fn check_map_keys(schema: &Schema, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::required(format!("{field}.default"), words));
         }
         if property.nullable {
-            let words =
-                "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+            let words = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
             errors.push(FieldError::forbidden(format!("{field}.nullable"), words));
         }
     }
@@ -307,11 +308,11 @@ fn compile_rules(
         let rule = &compiled.rule;
         if let Some(error) = compiled.error() {
             let field = format!("{path}.rule");
-            found.rules.push(FieldError::invalid(field, shown_rule(rule), error));
+            found.rules.push(refused_rule(field, rule, error));
         }
         if let Some(error) = compiled.message_error() {
             let field = format!("{path}.messageExpression");
-            found.rules.push(FieldError::invalid(field, shown_rule(rule), error));
+            found.rules.push(refused_rule(field, rule, error));
         }
         if compiled.uses_old_self {
             if let Some(list) = &place.uncorrelatable {
@@ -329,17 +330,20 @@ fn compile_rules(
     }
 }
 
-/// A rule as errors show it: the fields by the names they have in the API server's code.
-fn shown_rule(rule: &Rule) -> Value {
-    let text = |text: &Option<String>| Value::from(text.as_deref().unwrap_or_default());
-    let optional = if rule.optional_old_self { Value::Bool(true) } else { Value::Null };
-    let reason = rule.reason.as_deref().map_or(Value::Null, Value::from);
-    serde_json::json!({
-        "Rule": rule.rule,
-        "Message": text(&rule.message),
-        "MessageExpression": text(&rule.message_expression),
-        "Reason": reason,
-        "FieldPath": text(&rule.field_path),
-        "OptionalOldSelf": optional,
-    })
+/// An error about a rule. It shows the rule's fields by the names and in the order that they have
+/// in the API server's code; JSON values have no order, hence the rule is part of the detail.
+fn refused_rule(field: String, rule: &Rule, error: &str) -> FieldError {
+    let shown =
+        |text: &Option<String>| text::json(&Value::from(text.as_deref().unwrap_or_default()));
+    let reason = rule.reason.as_ref().map_or_else(|| "null".to_owned(), |_| shown(&rule.reason));
+    let optional = if rule.optional_old_self { "true" } else { "null" };
+    let detail = format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{reason},\
+         \"FieldPath\":{},\"OptionalOldSelf\":{optional}}}: {error}",
+        text::json(&Value::from(rule.rule.as_str())),
+        shown(&rule.message),
+        shown(&rule.message_expression),
+        shown(&rule.field_path),
+    );
+    FieldError::new(ErrorKind::Invalid, field, None, detail)
 }

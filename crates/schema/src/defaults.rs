@@ -34,7 +34,9 @@ fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
         }
         Value::Array(items) => {
             let inner = schema.and_then(|schema| schema.items.as_deref());
-            items.iter_mut().for_each(|item| drop_nulls(item, inner));
+            for item in items {
+                drop_nulls(item, inner);
+            }
         }
         _ => {}
     }

@@ -167,7 +167,7 @@ fn is_short_name(text: &str) -> bool {
 fn is_base64(text: &str) -> bool {
     let stripped = text.trim_end_matches('=');
     !text.is_empty()
-        && text.len() % 4 == 0
+        && text.len().is_multiple_of(4)
         && text.len() - stripped.len() <= 2
         && stripped.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'+' || c == b'/')
 }
@@ -206,10 +206,7 @@ fn is_date_time(text: &str) -> bool {
     let mut parts = lower.split('t');
     let (Some(date), Some(clock)) = (parts.next(), parts.next()) else { return false };
     let Some(found) = CLOCK.captures(clock) else { return false };
-    time::parse_date(date).is_some()
-        && &found[1] <= "23"
-        && &found[2] <= "59"
-        && &found[3] <= "59"
+    time::parse_date(date).is_some() && &found[1] <= "23" && &found[2] <= "59" && &found[3] <= "59"
 }
 
 /// A single label with at most one dash, in second place; or labels of any sort before a top-level
@@ -250,7 +247,8 @@ fn is_email(text: &str) -> bool {
     };
     let dotted = |text: &str| text.split('.').all(atom);
     let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
-    (dotted(local) || quoted) && (dotted(domain) || domain.starts_with('[') && domain.ends_with(']'))
+    (dotted(local) || quoted)
+        && (dotted(domain) || domain.starts_with('[') && domain.ends_with(']'))
 }
 
 fn is_mac(text: &str) -> bool {
@@ -299,7 +297,7 @@ fn is_credit_card(text: &str) -> bool {
             }
         })
         .sum();
-    CARD.is_match(&digits) && sum % 10 == 0
+    CARD.is_match(&digits) && sum.is_multiple_of(10)
 }
 
 fn without_separators(text: &str) -> Vec<u8> {
@@ -318,7 +316,7 @@ fn is_isbn10(text: &str) -> bool {
         _ => return false,
     };
     let sum: u32 = (1..).zip(first).map(|(place, c)| place * u32::from(c - b'0')).sum();
-    (sum + 10 * last) % 11 == 0
+    (sum + 10 * last).is_multiple_of(11)
 }
 
 fn is_isbn13(text: &str) -> bool {
@@ -327,5 +325,5 @@ fn is_isbn13(text: &str) -> bool {
         return false;
     }
     let weigh = |(i, c): (usize, &u8)| u32::from(c - b'0') * if i % 2 == 0 { 1 } else { 3 };
-    digits.iter().enumerate().map(weigh).sum::<u32>() % 10 == 0
+    digits.iter().enumerate().map(weigh).sum::<u32>().is_multiple_of(10)
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::{
-    error::FieldError,
+    error::{ErrorKind, FieldError},
     names::{self, NameRule},
     text,
 };
@@ -155,7 +155,7 @@ pub fn validate_owner_references(owners: Option<&Value>, path: &str) -> Vec<Fiel
         }
         if (api_version, kind) == ("v1", "Event") {
             let words = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(FieldError::invalid(path, owner.clone(), words));
+            errors.push(refused_owners(path, &shown_owner(owner), words));
         }
         if given(owner, "controller") == Some(&Value::Bool(true)) {
             let this = format!("{kind}/{}", text_of(owner, "name"));
@@ -164,14 +164,29 @@ pub fn validate_owner_references(owners: Option<&Value>, path: &str) -> Vec<Fiel
                     "Only one reference can have Controller set to true. Found \"true\" in \
                      references for {first} and {this}"
                 );
-                let all = owners.cloned().unwrap_or(Value::Null);
-                errors.push(FieldError::invalid(path, all, words));
+                let all: Vec<String> =
+                    list(owners, path, &mut Vec::new()).into_iter().map(shown_owner).collect();
+                errors.push(refused_owners(path, &format!("[{}]", all.join(",")), &words));
             } else {
                 controller = Some(this);
             }
         }
     }
     errors
+}
+
+/// An owner reference with its fields in the order in which the API server writes them.
+fn shown_owner(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let given = fields.into_iter().filter_map(|name| Some((name, given(owner, name)?)));
+    let shown: Vec<String> =
+        given.map(|(name, value)| format!("\"{name}\":{}", text::json(value))).collect();
+    format!("{{{}}}", shown.join(","))
+}
+
+/// An error about owners. JSON values have no order, hence the owners are part of the detail.
+fn refused_owners(path: &str, shown: &str, words: &str) -> FieldError {
+    FieldError::new(ErrorKind::Invalid, path, None, format!("{shown}: {words}"))
 }
 
 /// What is wrong with finalizers.

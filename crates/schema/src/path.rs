@@ -1,6 +1,6 @@
 //! The way from the root of a value to a part of it, written only when something is wrong there.
 
-use std::fmt::Write;
+use crate::text;
 
 /// A step on the way, and the way before it.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ impl<'p> Path<'p> {
             Step::Base(base) if with_base => out.push_str(base),
             Step::Base(_) => {}
             Step::Key(key) if brackets => {
-                write!(out, "[{key}]").expect("writing to a string cannot fail");
+                text::write_in(out, format_args!("[{key}]"));
             }
             Step::Field(name) | Step::Key(name) => {
                 if !out.is_empty() {
@@ -94,7 +94,7 @@ impl<'p> Path<'p> {
                 out.push_str(name);
             }
             Step::Index(index) => {
-                write!(out, "[{index}]").expect("writing to a string cannot fail");
+                text::write_in(out, format_args!("[{index}]"));
             }
         }
     }

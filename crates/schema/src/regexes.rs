@@ -16,7 +16,10 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
             "unopened group" => "unexpected )".to_owned(),
             "unclosed character class" => "missing closing ]".to_owned(),
             "repetition operator missing expression" => {
-                "missing argument to repetition operator".to_owned()
+                let operator = pattern.chars().find(|c| "*+?".contains(*c)).unwrap_or('*');
+                return format!(
+                    "error parsing regexp: missing argument to repetition operator: `{operator}`"
+                );
             }
             "unrecognized escape sequence" => "invalid escape sequence".to_owned(),
             _ => last,
@@ -113,6 +116,14 @@ fn escape<'p>(tail: &'p str, in_class: bool, out: &mut String) -> Result<&'p str
             out.push_str(&regex::escape(quoted));
             return Ok(after);
         }
+        'p' | 'P' | 'x' if after.starts_with('{') => {
+            // The braces of a name or number are no repetition.
+            let end = after.find('}').map_or(after.len(), |end| end + 1);
+            out.push('\\');
+            out.push(c);
+            out.push_str(&after[..end]);
+            return Ok(&after[end..]);
+        }
         'C' | 'Z' | 'G' | 'X' | '1'..='9' | '<' | '>' => {
             return Err(format!("error parsing regexp: invalid escape sequence: `\\{c}`"));
         }
@@ -140,16 +151,6 @@ fn is_repetition(text: &str) -> bool {
 fn closes_repetition(written: &str) -> bool {
     let inner = written.trim_end_matches(|c: char| c.is_ascii_digit() || c == ',');
     inner.ends_with('{') && !inner.ends_with("\\{") && inner.len() < written.len()
-        || braced_name(written)
-}
-
-/// Whether the text ends within the name of `\p{…}` or `\x{…}`.
-fn braced_name(written: &str) -> bool {
-    written.rfind('{').is_some_and(|at| {
-        let before = &written[..at];
-        ["\\p", "\\P", "\\x"].iter().any(|escape| before.ends_with(escape))
-            && !written[at..].contains('}')
-    })
 }
 
 #[cfg(test)]

@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use crate::{
     crd,
-    error::FieldError,
-    prune,
-    regexes,
+    error::{ErrorKind, FieldError},
+    prune, regexes,
     schema::{Additional, Schema, Type},
     validate::Validator,
 };
@@ -46,15 +45,21 @@ fn check(schema: &Arc<Schema>, unreadable: Vec<FieldError>, path: &str) -> Vec<F
         let field = format!("{path}.nullable");
         errors.push(FieldError::forbidden(field, "nullable cannot be true at the root"));
     }
+    // What has fields that are not supported at all is not looked at as a structural schema.
+    let readable = unreadable.iter().all(|error| error.kind == ErrorKind::NotSupported);
     let mut found = Vec::new();
-    invariants(schema, Level::Root, path, &mut found);
-    complete(schema, Some(schema), path, path, &mut found);
-    if found.is_empty() {
-        defaults(schema, path, Meta::Root, &mut found);
-    } else {
-        found.sort_by_cached_key(ToString::to_string);
+    if readable {
+        invariants(schema, Level::Root, path, &mut found);
+        complete(schema, Some(schema), path, path, &mut found);
+        // A type that is not known is not a type that is missing.
+        found.retain(|error| unreadable.iter().all(|known| known.field != error.field));
+        if found.is_empty() {
+            defaults(schema, path, Meta::Root, &mut found);
+        } else {
+            found.sort_by_cached_key(ToString::to_string);
+        }
     }
-    let sound = found.is_empty();
+    let sound = readable && found.is_empty();
     errors.extend(found);
     errors.extend(unreadable);
     errors.extend(crd::check(schema, path, sound));

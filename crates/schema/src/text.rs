@@ -141,7 +141,8 @@ fn write_json_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-fn write_in(out: &mut String, text: std::fmt::Arguments<'_>) {
+/// Appends to a string.
+pub(crate) fn write_in(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).expect("writing to a string cannot fail");
 }
 

@@ -163,7 +163,7 @@ fn escaped_path(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@%!'()*[]".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            text::write_in(&mut out, format_args!("%{byte:02X}"));
         }
     }
     out

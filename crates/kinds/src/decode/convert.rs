@@ -58,6 +58,7 @@ fn addresses(object: &mut Value, part: &str, one: &str, all: &str, entry: impl F
         Some(_) => {}
         None => {
             let first = first.map(|first| first.get("ip").cloned().unwrap_or(first));
+            let first = first.filter(|first| first.is_string() && !is_blank(first));
             part.extend(first.map(|first| (one.to_owned(), first)));
         }
     }

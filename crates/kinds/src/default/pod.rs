@@ -1,5 +1,7 @@
 //! What is filled in for pods, containers and volumes.
 
+use std::collections::BTreeSet;
+
 use joiner_core::quantity::Quantity;
 use serde_json::{Map, Value, json};
 
@@ -15,7 +17,7 @@ pub(super) fn pod(pod: &mut Map<String, Value>) {
             }
         }
     }
-    pod_level_requests(spec);
+    pod_level_resources(spec);
     set_missing(spec, "enableServiceLinks", true);
     if spec.get("hostNetwork") == Some(&Value::Bool(true)) {
         for field in ["containers", "initContainers"] {
@@ -43,59 +45,82 @@ fn request_limits(resources: &mut Map<String, Value>) {
 fn use_host_ports(container: &mut Map<String, Value>) {
     for port in entries(container, "ports") {
         if port.get("hostPort").is_none_or(is_blank) {
-            let number = port.get("containerPort").cloned().unwrap_or_default();
-            port.insert("hostPort".to_owned(), number);
+            let number = port.get("containerPort").filter(|number| !is_blank(number)).cloned();
+            port.extend(number.map(|number| ("hostPort".to_owned(), number)));
         }
     }
 }
 
-/// Requests of the pod as a whole, where it has limits as a whole: what its containers ask for, or
-/// else the limits.
-fn pod_level_requests(spec: &mut Map<String, Value>) {
-    let Some(resources) = spec.get("resources").and_then(Value::as_object) else { return };
-    let Some(limits) = resources.get("limits").and_then(Value::as_object) else { return };
-    let mut requests =
-        resources.get("requests").and_then(Value::as_object).cloned().unwrap_or_default();
-    for (name, limit) in limits {
-        if requests.contains_key(name) || !is_pod_level(name) {
-            continue;
+/// Requests and limits of the pod as a whole, where it has some: what its containers ask for, or
+/// else, for requests, the limits.
+fn pod_level_resources(spec: &mut Map<String, Value>) {
+    let given = |field: &str| {
+        let resources = spec.get("resources")?;
+        resources.get(field).and_then(Value::as_object).cloned()
+    };
+    let (limits, requests) = (given("limits"), given("requests"));
+    if limits.is_none() && requests.is_none() {
+        return;
+    }
+    let (mut limits, mut requests) = (limits.unwrap_or_default(), requests.unwrap_or_default());
+    for name in container_resources(spec, "limits") {
+        if is_huge_page(&name) && !requests.contains_key(&name) && !limits.contains_key(&name) {
+            let sum = containers_sum(spec, "limits", &name);
+            limits.insert(name, sum.to_string().into());
         }
-        let asked = (!name.starts_with("hugepages-")).then(|| containers_request(spec, name));
-        let request = asked.flatten().map_or_else(|| limit.clone(), |sum| sum.to_string().into());
-        requests.insert(name.clone(), request);
     }
-    if !requests.is_empty()
-        && let Some(resources) = object_in(spec, "resources")
-    {
-        resources.insert("requests".to_owned(), requests.into());
+    if !limits.is_empty() {
+        for name in container_resources(spec, "requests") {
+            if matches!(name.as_str(), "cpu" | "memory") && !requests.contains_key(&name) {
+                let sum = containers_sum(spec, "requests", &name);
+                requests.insert(name, sum.to_string().into());
+            }
+        }
+        for (name, limit) in &limits {
+            let whole = matches!(name.as_str(), "cpu" | "memory") || is_huge_page(name);
+            if whole && !requests.contains_key(name) {
+                requests.insert(name.clone(), limit.clone());
+            }
+        }
+    }
+    let Some(resources) = object_in(spec, "resources") else { return };
+    for (field, amounts) in [("limits", limits), ("requests", requests)] {
+        if !amounts.is_empty() {
+            resources.insert(field.to_owned(), amounts.into());
+        }
     }
 }
 
-fn is_pod_level(resource: &str) -> bool {
-    matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
+fn is_huge_page(resource: &str) -> bool {
+    resource.starts_with("hugepages-")
 }
 
-/// What the containers of a pod ask for together: the running ones and, while each init container
-/// runs, that one beside the sidecars started before it.
-fn containers_request(spec: &Map<String, Value>, resource: &str) -> Option<Quantity> {
-    let requests = |field: &str| {
-        let containers = spec.get(field).and_then(Value::as_array);
+/// Names of the resources that containers have requests or limits of.
+fn container_resources(spec: &Map<String, Value>, field: &str) -> BTreeSet<String> {
+    let containers = ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list));
+    let containers = containers.filter_map(Value::as_array).flatten();
+    let amounts = containers.filter_map(|container| container.get("resources")?.get(field));
+    amounts.filter_map(Value::as_object).flat_map(Map::keys).cloned().collect()
+}
+
+/// What the containers of a pod have of a resource together: the running ones and, while each init
+/// container runs, that one beside the sidecars started before it.
+fn containers_sum(spec: &Map<String, Value>, field: &str, resource: &str) -> Quantity {
+    let amounts = |list: &str| {
+        let containers = spec.get(list).and_then(Value::as_array);
         containers.into_iter().flatten().filter_map(|container| {
-            let amount = container.pointer("/resources/requests")?.get(resource)?.as_str()?;
+            let amount = container.get("resources")?.get(field)?.get(resource)?.as_str()?;
             let sidecar = container.get("restartPolicy").is_some_and(|policy| policy == "Always");
             Some((sidecar, amount.parse::<Quantity>().ok()?))
         })
     };
-    let mut any = false;
     let mut running = Quantity::ZERO;
-    for (_, amount) in requests("containers") {
-        any = true;
+    for (_, amount) in amounts("containers") {
         running = running + amount;
     }
     let mut sidecars = Quantity::ZERO;
     let mut starting = Quantity::ZERO;
-    for (sidecar, amount) in requests("initContainers") {
-        any = true;
+    for (sidecar, amount) in amounts("initContainers") {
         if sidecar {
             sidecars = sidecars + amount;
             starting = starting.max(sidecars);
@@ -103,7 +128,7 @@ fn containers_request(spec: &Map<String, Value>, resource: &str) -> Option<Quant
             starting = starting.max(sidecars + amount);
         }
     }
-    any.then(|| (running + sidecars).max(starting))
+    (running + sidecars).max(starting)
 }
 
 /// Images without a tag, or with the tag `latest`, are always pulled.

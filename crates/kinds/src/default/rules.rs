@@ -15,6 +15,7 @@ pub(super) const RULES: &[(&str, Rule)] = &[
     ("core.v1.Volume", pod::volume),
     ("core.v1.Service", service),
     ("core.v1.NodeStatus", node_status),
+    ("core.v1.PersistentVolume", volume),
     ("core.v1.LimitRangeItem", limit_range_item),
     ("core.v1.ReplicationController", replication_controller),
     ("core.v1.Namespace", namespace),
@@ -60,7 +61,7 @@ fn service(service: &mut Map<String, Value>) {
     if external {
         set_blank(spec, "externalTrafficPolicy", "Cluster");
     }
-    if kind != "ExternalName" {
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer" | "ClusterIP") {
         set_missing(spec, "internalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
@@ -80,6 +81,15 @@ fn set_blank(object: &mut Map<String, Value>, field: &str, value: &str) {
     }
 }
 
+/// Volumes that are written in place, as in a `VolumeAttachment`, are not treated so.
+fn volume(volume: &mut Map<String, Value>) {
+    if let Some(spec) = object_in(volume, "spec") {
+        set_blank(spec, "persistentVolumeReclaimPolicy", "Retain");
+        set_missing(spec, "volumeMode", "Filesystem");
+    }
+}
+
+/// COMPAT: an empty `allocatable` is taken for none.
 fn node_status(status: &mut Map<String, Value>) {
     if let Some(capacity) = status.get("capacity").cloned() {
         set_missing(status, "allocatable", capacity);
@@ -136,10 +146,13 @@ fn daemon_set_strategy(strategy: &mut Map<String, Value>) {
 }
 
 fn rolling_update(strategy: &mut Map<String, Value>, max_unavailable: Value, max_surge: Value) {
-    if text(strategy, "type") != "RollingUpdate" {
-        return;
+    let rolling = text(strategy, "type") == "RollingUpdate";
+    if rolling {
+        set_missing(strategy, "rollingUpdate", json!({}));
     }
-    set_missing(strategy, "rollingUpdate", json!({}));
+    // Numbers that mean nothing are zero.
+    let [max_unavailable, max_surge] =
+        [max_unavailable, max_surge].map(|number| if rolling { number } else { json!(0) });
     if let Some(update) = object_in(strategy, "rollingUpdate") {
         set_missing(update, "maxUnavailable", max_unavailable);
         set_missing(update, "maxSurge", max_surge);
@@ -151,9 +164,7 @@ fn stateful_set_strategy(strategy: &mut Map<String, Value>) {
         strategy.insert("type".to_owned(), "RollingUpdate".into());
         set_missing(strategy, "rollingUpdate", json!({}));
     }
-    if text(strategy, "type") == "RollingUpdate"
-        && let Some(update) = object_in(strategy, "rollingUpdate")
-    {
+    if let Some(update) = object_in(strategy, "rollingUpdate") {
         set_missing(update, "partition", 0);
     }
 }
@@ -218,7 +229,6 @@ fn autoscaler(spec: &mut Map<String, Value>) {
     }
 }
 
-/// COMPAT: the time of a device's taint is not filled in, because nothing here knows the time.
 fn device_request(request: &mut Map<String, Value>) {
     set_blank(request, "allocationMode", "ExactCount");
     if text(request, "allocationMode") == "ExactCount" && request.get("count").is_none_or(is_blank)

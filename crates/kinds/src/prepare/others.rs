@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{World, copy, stamp, status};
-use crate::edit::{entries, object_at, text_at};
+use crate::edit::{entries, object_at, set_missing, text_at};
 
 /// A namespace stays until its contents are gone.
 pub(super) fn create_namespace(namespace: &mut Value) {
@@ -50,41 +50,43 @@ pub(super) fn create_claim(claim: &mut Value) {
     if let Some(status) = status(claim) {
         status.insert("phase".to_owned(), "Pending".into());
     }
-    let known = |source: &Value| {
-        let group = text_at(source, "/apiGroup");
-        matches!(
-            (group, text_at(source, "/kind")),
-            ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
-        )
-    };
-    if let Some(spec) = object_at(claim, "/spec")
-        && !spec.contains_key("dataSourceRef")
-        && spec.get("dataSource").is_some_and(|source| !known(source))
-    {
-        spec.remove("dataSource");
-    }
-    align_data_sources(claim);
+    settle_data_sources(claim, None);
 }
 
-/// `dataSource` and `dataSourceRef` say the same, unless the source is in another namespace.
-pub(super) fn align_data_sources(claim: &mut Value) {
+/// `dataSource` and `dataSourceRef` say the same. The older field means claims and snapshots only,
+/// and is dropped if it says something else, unless the claim had a source before.
+pub(super) fn settle_data_sources(claim: &mut Value, old: Option<&Value>) {
+    const FIELDS: [&str; 2] = ["dataSource", "dataSourceRef"];
+    let before = old.and_then(|old| old.get("spec"));
+    let had_one = before.is_some_and(|spec| FIELDS.iter().any(|field| spec.get(field).is_some()));
     let Some(spec) = object_at(claim, "/spec") else { return };
-    match (spec.get("dataSource").cloned(), spec.get("dataSourceRef").cloned()) {
-        (Some(source), None) => {
+    // Sources in other namespaces are a feature that is off by default.
+    if spec.get("dataSourceRef").is_some_and(|from| !text_at(from, "/namespace").is_empty()) {
+        spec.remove("dataSourceRef");
+    }
+    let [source, reference] = FIELDS.map(|field| spec.get(field).cloned());
+    match (source, reference) {
+        (Some(source), None) if had_one || is_claim_or_snapshot(&source) => {
             spec.insert("dataSourceRef".to_owned(), source);
         }
-        (None, Some(reference)) if text_at(&reference, "/namespace").is_empty() => {
-            let mut source = reference;
+        (Some(_), None) => {
+            spec.remove("dataSource");
+        }
+        (None, Some(mut source)) => {
             if source.get("apiGroup").is_none() {
                 source["apiGroup"] = Value::Null;
-            }
-            if let Some(source) = source.as_object_mut() {
-                source.remove("namespace");
             }
             spec.insert("dataSource".to_owned(), source);
         }
         _ => {}
     }
+}
+
+fn is_claim_or_snapshot(source: &Value) -> bool {
+    matches!(
+        (text_at(source, "/apiGroup"), text_at(source, "/kind")),
+        ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    )
 }
 
 /// Of the secrets of an account only the names count.
@@ -205,5 +207,15 @@ pub(super) fn create_api_service(service: &mut Value, world: &dyn World) {
             "message": "Local APIServices are always available",
         });
         status.insert("conditions".to_owned(), json!([condition]));
+    }
+}
+
+/// A taint of a device says since when.
+pub(super) fn stamp_taints(slice: &mut Value, world: &dyn World) {
+    let Some(spec) = object_at(slice, "/spec") else { return };
+    for device in entries(spec, "devices") {
+        for taint in entries(device, "taints") {
+            set_missing(taint, "timeAdded", stamp(world.now()));
+        }
     }
 }

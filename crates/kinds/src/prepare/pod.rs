@@ -10,8 +10,12 @@ use super::{
 };
 use crate::edit::{entries, object_at, object_in, text_at};
 
-pub(super) fn create(pod: &mut Value, world: &dyn World) {
-    let quality = quality_of_service(pod);
+/// `given` is the status that the client sent: a quality of service in it stays.
+pub(super) fn create(pod: &mut Value, given: &Value, world: &dyn World) {
+    let quality = match text_at(given, "/qosClass") {
+        "" => quality_of_service(pod),
+        given => given,
+    };
     let gated = pod
         .pointer("/spec/schedulingGates")
         .and_then(Value::as_array)
@@ -198,6 +202,7 @@ pub(super) fn update_resources(new: &mut Value, old: &Value) {
         containers.into_iter().flatten().map(|one| text_at(one, "/name").to_owned()).collect()
     };
     if LISTS.iter().any(|list| names(new, list) != names(old, list)) {
+        raise_if_changed(new, old);
         return;
     }
     let wished = new.pointer("/spec").cloned().unwrap_or_default();

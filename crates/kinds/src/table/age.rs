@@ -31,7 +31,11 @@ fn duration(nanoseconds: i128) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let (days, years) = (hours / 24, hours / 24 / 365);
     let two = |large: i128, unit: &str, small: i128, small_unit: &str| {
-        if small == 0 { format!("{large}{unit}") } else { format!("{large}{unit}{small}{small_unit}") }
+        if small == 0 {
+            format!("{large}{unit}")
+        } else {
+            format!("{large}{unit}{small}{small_unit}")
+        }
     };
     match seconds {
         ..-1 => "<invalid>".to_owned(),

@@ -27,10 +27,8 @@ const CONTAINERS: Column = wide("Containers", "The names of the containers in th
 const IMAGES: Column = wide("Images", "The images of the containers in the pod template.");
 const SELECTOR: Column = wide("Selector", "The labels of the pods that belong to the object.");
 
-const DEFAULT: &[Column] = &[
-    NAME,
-    Column { kind: "date", ..text("Created At", "When the object was created.") },
-];
+const DEFAULT: &[Column] =
+    &[NAME, Column { kind: "date", ..text("Created At", "When the object was created.") }];
 
 const POD: &[Column] = &[
     NAME,
@@ -95,13 +93,8 @@ const DEPLOYMENT: &[Column] = &[
     SELECTOR,
 ];
 
-const STATEFUL_SET: &[Column] = &[
-    NAME,
-    text("Ready", "How many pods are ready, of how many."),
-    AGE,
-    CONTAINERS,
-    IMAGES,
-];
+const STATEFUL_SET: &[Column] =
+    &[NAME, text("Ready", "How many pods are ready, of how many."), AGE, CONTAINERS, IMAGES];
 
 const CONTROLLER_REVISION: &[Column] = &[
     NAME,
@@ -318,12 +311,6 @@ const CSI_DRIVER: &[Column] = &[
     AGE,
 ];
 
-const CAPACITY: &[Column] = &[
-    NAME,
-    text("StorageClassName", "The class whose volumes could be made."),
-    text("Capacity", "How much storage is left."),
-];
-
 const WEBHOOKS: &[Column] =
     &[NAME, number("Webhooks", "How many webhooks the configuration has."), AGE];
 
@@ -375,8 +362,9 @@ pub(super) fn of(group: &str, kind: &str) -> &'static [Column] {
         ("", "Namespace") => NAMESPACE,
         ("", "Secret") => SECRET,
         ("", "ConfigMap") => CONFIG_MAP,
-        ("", "ServiceAccount")
-        | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => ONLY_AGE,
+        ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
+            ONLY_AGE
+        }
         ("", "PersistentVolume") => VOLUME,
         ("", "PersistentVolumeClaim") => CLAIM,
         ("", "ResourceQuota") => QUOTA,
@@ -388,7 +376,6 @@ pub(super) fn of(group: &str, kind: &str) -> &'static [Column] {
         ("storage.k8s.io", "VolumeAttachment") => ATTACHMENT,
         ("storage.k8s.io", "CSINode") => CSI_NODE,
         ("storage.k8s.io", "CSIDriver") => CSI_DRIVER,
-        ("storage.k8s.io", "CSIStorageCapacity") => CAPACITY,
         ("scheduling.k8s.io", "PriorityClass") => PRIORITY_CLASS,
         ("node.k8s.io", "RuntimeClass") => RUNTIME_CLASS,
         (

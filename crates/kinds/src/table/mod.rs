@@ -1,10 +1,12 @@
 //! Objects as rows of a table, as `kubectl get` shows them.
 
 mod age;
-mod columns;
 mod cells;
+mod columns;
+mod network_rows;
 mod pod;
 mod rows;
+mod workload_rows;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

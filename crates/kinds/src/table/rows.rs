@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     age,
-    cells::{NONE, access_modes, condition, containers, first_three, labels, or, selector},
+    cells::{NONE, access_modes, containers, labels, or, selector},
     pod,
 };
 use crate::fields::Fields;
 
-const UNSET: &str = "<unset>";
+pub(super) const UNSET: &str = "<unset>";
 
 pub(super) fn of(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec<Value> {
     let row = Row { object, now };
@@ -38,8 +38,9 @@ pub(super) fn of(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec
         ("", "Namespace") => row.plain(&[row.status().text("phase")]),
         ("", "Secret") => vec![object.text("type").into(), row.keys(&["data"]), row.age()],
         ("", "ConfigMap") => vec![row.keys(&["data", "binaryData"]), row.age()],
-        ("", "ServiceAccount")
-        | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => vec![row.age()],
+        ("", "ServiceAccount") | ("resource.k8s.io", "DeviceClass" | "ResourceClaimTemplate") => {
+            vec![row.age()]
+        }
         ("", "PersistentVolume") => row.volume(),
         ("", "PersistentVolumeClaim") => row.claim(),
         ("", "ResourceQuota") => row.quota(),
@@ -51,10 +52,6 @@ pub(super) fn of(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec
         ("storage.k8s.io", "VolumeAttachment") => row.attachment(),
         ("storage.k8s.io", "CSINode") => row.counted(row.spec().list("drivers").len()),
         ("storage.k8s.io", "CSIDriver") => row.csi_driver(),
-        ("storage.k8s.io", "CSIStorageCapacity") => vec![
-            object.text("storageClassName").into(),
-            object.given_text("capacity").unwrap_or(UNSET).into(),
-        ],
         ("scheduling.k8s.io", "PriorityClass") => row.priority_class(),
         ("node.k8s.io", "RuntimeClass") => row.plain(&[object.text("handler")]),
         (
@@ -78,35 +75,35 @@ pub(super) fn of(group: &str, kind: &str, object: &Value, now: Timestamp) -> Vec
 }
 
 /// The object of a row, and the time at which it is shown.
-struct Row<'a> {
-    object: &'a Value,
-    now: Timestamp,
+pub(super) struct Row<'a> {
+    pub(super) object: &'a Value,
+    pub(super) now: Timestamp,
 }
 
 impl<'a> Row<'a> {
-    fn metadata(&self) -> &'a Value {
+    pub(super) fn metadata(&self) -> &'a Value {
         self.object.part("metadata")
     }
 
-    fn spec(&self) -> &'a Value {
+    pub(super) fn spec(&self) -> &'a Value {
         self.object.part("spec")
     }
 
-    fn status(&self) -> &'a Value {
+    pub(super) fn status(&self) -> &'a Value {
         self.object.part("status")
     }
 
-    fn age(&self) -> Value {
+    pub(super) fn age(&self) -> Value {
         age::since(self.metadata(), "creationTimestamp", self.now).into()
     }
 
     /// Some texts, and the age.
-    fn plain(&self, texts: &[&str]) -> Vec<Value> {
+    pub(super) fn plain(&self, texts: &[&str]) -> Vec<Value> {
         texts.iter().map(|text| Value::from(*text)).chain([self.age()]).collect()
     }
 
     /// A number, and the age.
-    fn counted(&self, count: usize) -> Vec<Value> {
+    pub(super) fn counted(&self, count: usize) -> Vec<Value> {
         vec![count.into(), self.age()]
     }
 
@@ -116,11 +113,11 @@ impl<'a> Row<'a> {
     }
 
     /// Containers, images and, where the kind shows it, the selector of the pods.
-    fn template(&self) -> [Value; 2] {
+    pub(super) fn template(&self) -> [Value; 2] {
         containers(self.spec().part("template").part("spec"))
     }
 
-    fn selector(&self) -> Value {
+    pub(super) fn selector(&self) -> Value {
         or(&selector(self.spec().part("selector")), NONE).into()
     }
 
@@ -130,289 +127,12 @@ impl<'a> Row<'a> {
         vec![names, images, labels(template.part("metadata"), "labels").into()]
     }
 
-    fn budget(&self) -> Vec<Value> {
-        let limit = |field: &str| match self.spec().field(field) {
-            None => "N/A".to_owned(),
-            Some(Value::String(percent)) => percent.clone(),
-            Some(number) => number.to_string(),
-        };
-        vec![
-            limit("minAvailable").into(),
-            limit("maxUnavailable").into(),
-            self.status().count("disruptionsAllowed").into(),
-            self.age(),
-        ]
-    }
-
-    fn replicas(&self) -> Vec<Value> {
-        let [names, images] = self.template();
-        let own = self.spec().part("selector");
-        // A ReplicationController's selector is a plain map of labels.
-        let is_map = own.entries("matchLabels").next().is_none() && !own.has("matchExpressions");
-        let selector =
-            if is_map { labels(self.spec(), "selector").into() } else { self.selector() };
-        vec![
-            self.spec().count("replicas").into(),
-            self.status().count("replicas").into(),
-            self.status().count("readyReplicas").into(),
-            self.age(),
-            names,
-            images,
-            selector,
-        ]
-    }
-
-    fn daemon_set(&self) -> Vec<Value> {
-        let counts = [
-            "desiredNumberScheduled",
-            "currentNumberScheduled",
-            "numberReady",
-            "updatedNumberScheduled",
-            "numberAvailable",
-        ];
-        let [names, images] = self.template();
-        let pod = self.spec().part("template").part("spec");
-        let counts = counts.map(|field| Value::from(self.status().count(field)));
-        let nodes = labels(pod, "nodeSelector").into();
-        counts.into_iter().chain([nodes, self.age(), names, images, self.selector()]).collect()
-    }
-
-    fn ready_of_desired(&self) -> Value {
-        let (ready, desired) =
-            (self.status().count("readyReplicas"), self.spec().count("replicas"));
-        format!("{ready}/{desired}").into()
-    }
-
-    fn deployment(&self) -> Vec<Value> {
-        let [names, images] = self.template();
-        vec![
-            self.ready_of_desired(),
-            self.status().count("updatedReplicas").into(),
-            self.status().count("availableReplicas").into(),
-            self.age(),
-            names,
-            images,
-            selector(self.spec().part("selector")).into(),
-        ]
-    }
-
-    fn stateful_set(&self) -> Vec<Value> {
-        let [names, images] = self.template();
-        vec![self.ready_of_desired(), self.age(), names, images]
-    }
-
-    fn controller_revision(&self) -> Vec<Value> {
-        let mut owners = self.metadata().list("ownerReferences").iter();
-        let controller = owners.find(|owner| owner.flag("controller")).map(|owner| {
-            let kind = owner.text("kind").to_lowercase();
-            let version = owner.text("apiVersion");
-            let group = version.split_once('/').map_or(String::new(), |(group, _)| {
-                format!(".{}", group.to_lowercase())
-            });
-            format!("{kind}{group}/{}", owner.text("name"))
-        });
-        let controller = controller.unwrap_or_else(|| NONE.to_owned());
-        vec![controller.into(), self.object.count("revision").into(), self.age()]
-    }
-
-    fn job(&self) -> Vec<Value> {
-        let (spec, status) = (self.spec(), self.status());
-        let succeeded = status.count("succeeded");
-        let completions = match (spec.number("completions"), spec.count("parallelism")) {
-            (Some(completions), _) => format!("{succeeded}/{completions}"),
-            (None, parallelism) if parallelism > 1 => format!("{succeeded}/1 of {parallelism}"),
-            (None, _) => format!("{succeeded}/1"),
-        };
-        let duration = age::time(status, "startTime").map_or_else(String::new, |start| {
-            age::between(start, age::time(status, "completionTime").unwrap_or(self.now))
-        });
-        let states = ["Complete", "Failed"].into_iter().find(|state| condition(self.object, state));
-        let state = states.unwrap_or_else(|| {
-            let later = ["Suspended", "FailureTarget", "SuccessCriteriaMet"];
-            if self.metadata().has("deletionTimestamp") {
-                "Terminating"
-            } else {
-                let found = later.into_iter().find(|state| condition(self.object, state));
-                found.unwrap_or("Running")
-            }
-        });
-        let [names, images] = self.template();
-        vec![
-            state.into(),
-            completions.into(),
-            duration.into(),
-            self.age(),
-            names,
-            images,
-            self.selector(),
-        ]
-    }
-
-    fn cron_job(&self) -> Vec<Value> {
-        let (spec, status) = (self.spec(), self.status());
-        let last = if status.has("lastScheduleTime") {
-            age::since(status, "lastScheduleTime", self.now)
-        } else {
-            NONE.to_owned()
-        };
-        let suspended = match spec.given_flag("suspend") {
-            None => UNSET,
-            Some(true) => "True",
-            Some(false) => "False",
-        };
-        let job = spec.part("jobTemplate").part("spec");
-        let [names, images] = containers(job.part("template").part("spec"));
-        vec![
-            spec.text("schedule").into(),
-            spec.given_text("timeZone").unwrap_or(NONE).into(),
-            suspended.into(),
-            status.list("active").len().into(),
-            last.into(),
-            self.age(),
-            names,
-            images,
-            or(&selector(job.part("selector")), NONE).into(),
-        ]
-    }
-
-    /// Where a load balancer is reached, sorted.
-    fn load_balancer(&self) -> String {
-        let points = self.status().part("loadBalancer").list("ingress");
-        let places: BTreeSet<&str> =
-            points.iter().map(|point| or(point.text("ip"), point.text("hostname"))).collect();
-        let places: Vec<&str> = places.into_iter().filter(|place| !place.is_empty()).collect();
-        places.join(",")
-    }
-
-    fn service(&self) -> Vec<Value> {
-        let spec = self.spec();
-        let kind = spec.text("type");
-        let external: Vec<&str> = spec.texts("externalIPs").collect();
-        let external = match kind {
-            "ClusterIP" | "NodePort" => or(&external.join(","), NONE).to_owned(),
-            "LoadBalancer" => {
-                let balancer = self.load_balancer();
-                let all: Vec<&str> = std::iter::once(balancer.as_str())
-                    .filter(|place| !place.is_empty())
-                    .chain(external)
-                    .collect();
-                or(&all.join(","), "<pending>").to_owned()
-            }
-            "ExternalName" => spec.text("externalName").to_owned(),
-            _ => "<unknown>".to_owned(),
-        };
-        let port = |port: &Value| {
-            let node = match port.count("nodePort") {
-                0 => String::new(),
-                number => format!(":{number}"),
-            };
-            format!("{}{node}/{}", port.count("port"), port.text("protocol"))
-        };
-        let ports: Vec<String> = spec.list("ports").iter().map(port).collect();
-        vec![
-            kind.into(),
-            spec.texts("clusterIPs").next().unwrap_or(NONE).into(),
-            external.into(),
-            or(&ports.join(","), NONE).into(),
-            self.age(),
-            labels(spec, "selector").into(),
-        ]
-    }
-
-    fn ingress(&self) -> Vec<Value> {
-        let spec = self.spec();
-        let rules = spec.list("rules");
-        let mut hosts: Vec<&str> = Vec::new();
-        let mut more = false;
-        for rule in rules {
-            more |= hosts.len() == 3;
-            if !more && !rule.text("host").is_empty() {
-                hosts.push(rule.text("host"));
-            }
-        }
-        let shown = match (hosts.is_empty(), more) {
-            (true, _) => "*".to_owned(),
-            (false, true) => format!("{} + {} more...", hosts.join(","), rules.len() - 3),
-            (false, false) => hosts.join(","),
-        };
-        vec![
-            spec.given_text("ingressClassName").unwrap_or(NONE).into(),
-            shown.into(),
-            self.load_balancer().into(),
-            if spec.list("tls").is_empty() { "80" } else { "80, 443" }.into(),
-            self.age(),
-        ]
-    }
-
     /// The name, marked if the object is the default one of its kind.
-    fn name_or_default(&self, annotations: &[&str]) -> Value {
+    pub(super) fn name_or_default(&self, annotations: &[&str]) -> Value {
         let given = self.metadata().part("annotations");
         let is_default = annotations.iter().any(|key| given.text(key) == "true");
         let mark = if is_default { " (default)" } else { "" };
         format!("{}{mark}", self.metadata().text("name")).into()
-    }
-
-    fn ingress_class(&self) -> Vec<Value> {
-        let parameters = self.spec().field("parameters").map(|parameters| {
-            let group = parameters.given_text("apiGroup").map(|group| format!(".{group}"));
-            let (kind, name) = (parameters.text("kind"), parameters.text("name"));
-            format!("{kind}{}/{name}", group.unwrap_or_default())
-        });
-        vec![
-            self.name_or_default(&["ingressclass.kubernetes.io/is-default-class"]),
-            self.spec().text("controller").into(),
-            parameters.unwrap_or_else(|| NONE.to_owned()).into(),
-            self.age(),
-        ]
-    }
-
-    fn network_policy(&self) -> Vec<Value> {
-        let pods = selector(self.spec().part("podSelector"));
-        self.plain(&[or(&pods, NONE)])
-    }
-
-    fn endpoints(&self) -> Vec<Value> {
-        let mut all = Vec::new();
-        for subset in self.object.list("subsets") {
-            let addresses = || subset.list("addresses").iter().map(|address| address.text("ip"));
-            if subset.list("ports").is_empty() {
-                all.extend(addresses().map(str::to_owned));
-            }
-            for port in subset.list("ports") {
-                let port = port.count("port");
-                all.extend(addresses().map(|address| {
-                    if address.contains(':') {
-                        format!("[{address}]:{port}")
-                    } else {
-                        format!("{address}:{port}")
-                    }
-                }));
-            }
-        }
-        let if_none = if self.object.list("subsets").is_empty() { NONE } else { "" };
-        vec![first_three(&all, if_none).into(), self.age()]
-    }
-
-    fn endpoint_slice(&self) -> Vec<Value> {
-        let port = |port: &Value| match (port.number("port"), port.given_text("name")) {
-            (Some(number), _) => number.to_string(),
-            (None, Some(name)) => name.to_owned(),
-            (None, None) => "*".to_owned(),
-        };
-        let ports: Vec<String> = self.object.list("ports").iter().map(port).collect();
-        let addresses: Vec<String> = self
-            .object
-            .list("endpoints")
-            .iter()
-            .flat_map(|endpoint| endpoint.texts("addresses"))
-            .map(str::to_owned)
-            .collect();
-        vec![
-            self.object.text("addressType").into(),
-            or(&first_three(&ports, UNSET), UNSET).into(),
-            first_three(&addresses, UNSET).into(),
-            self.age(),
-        ]
     }
 
     fn node(&self) -> Vec<Value> {
@@ -462,19 +182,19 @@ impl<'a> Row<'a> {
     fn event(&self) -> Vec<Value> {
         let event = self.object;
         let first_of = |names: [&'a str; 2]| names.into_iter().find(|name| event.has(name));
-        let since = |names: [&'a str; 2]| {
-            first_of(names).map(|name| age::since(event, name, self.now))
-        };
+        let since =
+            |names: [&'a str; 2]| first_of(names).map(|name| age::since(event, name, self.now));
         let first = since(["firstTimestamp", "deprecatedFirstTimestamp"])
             .unwrap_or_else(|| age::since(event, "eventTime", self.now));
-        let mut last = since(["lastTimestamp", "deprecatedLastTimestamp"])
-            .unwrap_or_else(|| first.clone());
+        let mut last =
+            since(["lastTimestamp", "deprecatedLastTimestamp"]).unwrap_or_else(|| first.clone());
         let mut count = event.count("count").max(event.count("deprecatedCount")).max(1);
         if let Some(series) = event.field("series") {
             last = age::since(series, "lastObservedTime", self.now);
             count = series.count("count");
         }
-        let about = first_of(["involvedObject", "regarding"]).map_or(event, |name| event.part(name));
+        let about =
+            first_of(["involvedObject", "regarding"]).map_or(event, |name| event.part(name));
         let kind = about.text("kind").to_lowercase();
         let target = match about.text("name") {
             "" => kind,
@@ -506,9 +226,9 @@ impl<'a> Row<'a> {
 
     fn volume(&self) -> Vec<Value> {
         let spec = self.spec();
-        let claim = spec.field("claimRef").map(|claim| {
-            format!("{}/{}", claim.text("namespace"), claim.text("name"))
-        });
+        let claim = spec
+            .field("claimRef")
+            .map(|claim| format!("{}/{}", claim.text("namespace"), claim.text("name")));
         let annotations = self.metadata().part("annotations");
         let class = annotations.given_text("volume.beta.kubernetes.io/storage-class");
         vec![
@@ -571,37 +291,6 @@ impl<'a> Row<'a> {
             parts.join(", ")
         };
         vec![column(false).into(), column(true).into(), self.age()]
-    }
-
-    fn autoscaler(&self) -> Vec<Value> {
-        let (spec, status) = (self.spec(), self.status());
-        let target = spec.part("scaleTargetRef");
-        let least = spec.number("minReplicas").map_or_else(|| UNSET.to_owned(), |n| n.to_string());
-        vec![
-            format!("{}/{}", target.text("kind"), target.text("name")).into(),
-            self.metrics().into(),
-            least.into(),
-            spec.count("maxReplicas").into(),
-            status.count("currentReplicas").into(),
-            self.age(),
-        ]
-    }
-
-    /// What is measured, and what it should be: the first two metrics.
-    fn metrics(&self) -> String {
-        let statuses = self.status().list("currentMetrics");
-        let shown: Vec<String> = self
-            .spec()
-            .list("metrics")
-            .iter()
-            .enumerate()
-            .map(|(index, metric)| metric_shown(metric, statuses.get(index)))
-            .collect();
-        match shown.len() {
-            0 => NONE.to_owned(),
-            1 | 2 => shown.join(", "),
-            count => format!("{} + {} more...", shown[..2].join(", "), count - 2),
-        }
     }
 
     fn binding(&self) -> Vec<Value> {
@@ -711,9 +400,10 @@ impl<'a> Row<'a> {
     }
 
     fn policy(&self) -> Vec<Value> {
-        let kind = self.spec().field("paramKind").map(|kind| {
-            format!("{}/{}", kind.text("apiVersion"), kind.text("kind"))
-        });
+        let kind = self
+            .spec()
+            .field("paramKind")
+            .map(|kind| format!("{}/{}", kind.text("apiVersion"), kind.text("kind")));
         vec![
             self.spec().list("validations").len().into(),
             kind.unwrap_or_else(|| UNSET.to_owned()).into(),
@@ -746,34 +436,4 @@ impl<'a> Row<'a> {
         }
         self.plain(&[&states.join(",")])
     }
-}
-
-/// One metric of an autoscaler: what it is now, and what it should be.
-fn metric_shown(metric: &Value, status: Option<&Value>) -> String {
-    let null = json!(null);
-    let (field, named) = match metric.text("type") {
-        "External" => ("external", false),
-        "Pods" => ("pods", false),
-        "Object" => ("object", false),
-        "Resource" => ("resource", true),
-        "ContainerResource" => ("containerResource", true),
-        _ => return "<unknown type>".to_owned(),
-    };
-    let source = metric.part(field);
-    let target = source.part("target");
-    let current = status.unwrap_or(&null).part(field).part("current");
-    let now = |value: &str| current.given_text(value).unwrap_or("<unknown>").to_owned();
-    let percent = |owner: &Value, otherwise: &str| {
-        let share = owner.number("averageUtilization");
-        share.map_or_else(|| otherwise.to_owned(), |share| format!("{share}%"))
-    };
-    let values = if let Some(average) = target.given_text("averageValue") {
-        let mark = if ["external", "object"].contains(&field) { " (avg)" } else { "" };
-        format!("{}/{average}{mark}", now("averageValue"))
-    } else if named {
-        format!("{}/{}", percent(current, "<unknown>"), percent(target, "<auto>"))
-    } else {
-        format!("{}/{}", now("value"), target.text("value"))
-    };
-    if named { format!("{}: {values}", source.text("name")) } else { values }
 }

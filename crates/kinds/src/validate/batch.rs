@@ -1,11 +1,11 @@
-//! Jobs and CronJobs.
+//! Jobs and `CronJobs`.
 
 use serde_json::Value;
 
 use super::{
     cron,
     errors::{Errors, IMMUTABLE, Path},
-    formats, pod, selectors,
+    formats, internal, pod, selectors,
 };
 use crate::fields::{Fields, same};
 
@@ -271,7 +271,7 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, spec: &Value, codes: &Value)
     let at = path.child("values");
     let values: Vec<i64> = codes.list("values").iter().filter_map(Value::as_i64).collect();
     if values.is_empty() {
-        errors.invalid(&at, codes.part("values").clone(), "at least one value is required");
+        errors.invalid(&at, Value::Array(Vec::new()), "at least one value is required");
     } else if values.len() > 255 {
         errors.too_many(&at, values.len(), 255);
     }
@@ -350,7 +350,8 @@ fn template_kept(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value)
         }
     }
     if !same(&now, &then) {
-        errors.invalid(path, spec.part("template").clone(), IMMUTABLE);
+        let shown = internal::compact("PodTemplateSpec", spec.part("template"));
+        errors.invalid_shown(path, &shown, IMMUTABLE);
     }
 }
 

@@ -1,4 +1,4 @@
-//! CertificateSigningRequests.
+//! `CertificateSigningRequests`.
 
 use serde_json::Value;
 
@@ -174,7 +174,7 @@ pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value, subresource:
                 let detail = format!("updates may not add a condition of type {kind:?}");
                 errors.forbidden(&path, detail);
             } else if now.len() == then.len() && !same(&now.clone().into(), &then.clone().into()) {
-                let difference = diff::unified(&then.into(), &now.into());
+                let difference = diff::unified("", &then.into(), &now.into());
                 let detail =
                     format!("updates may not modify a condition of type {kind:?}\n{difference}");
                 errors.forbidden(&path, detail);

@@ -1,4 +1,4 @@
-//! PersistentVolumes and PersistentVolumeClaims.
+//! `PersistentVolumes` and `PersistentVolumeClaims`.
 
 use serde_json::{Map, Value};
 
@@ -37,7 +37,7 @@ fn class_name(errors: &mut Errors, path: &Path<'_>, class: &str) {
     }
 }
 
-/// The spec of a claim, also in templates of pods and StatefulSets.
+/// The spec of a claim, also in templates of pods and `StatefulSets`.
 pub(super) fn claim_spec(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     if spec.list("accessModes").is_empty() {
         errors.required(&path.child("accessModes"), "at least 1 access mode is required");
@@ -114,7 +114,7 @@ pub(super) fn update_claim(errors: &mut Errors, new: &Value, old: &Value) {
     }
     let (now, then) = comparable_specs(spec, before, bound);
     if !same(&now, &then) {
-        let difference = diff::unified(&then, &now);
+        let difference = diff::unified("PersistentVolumeClaimSpec", &then, &now);
         let detail = format!(
             "spec is immutable after creation except resources.requests and \
              volumeAttributesClassName for bound claims\n{difference}"
@@ -224,7 +224,7 @@ fn allocated_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
     }
 }
 
-/// The sources of a PersistentVolume, with the names that errors have for them.
+/// The sources of a `PersistentVolume`, with the names that errors have for them.
 const SOURCES: [(&str, &str, &str); 21] = [
     ("hostPath", "hostPath", "hostPath"),
     ("gcePersistentDisk", "gcePersistentDisk", "persistentDisk"),
@@ -383,7 +383,7 @@ pub(super) fn update_volume(errors: &mut Errors, new: &Value, old: &Value) {
     let secret_is_new = !before.part("csi").has("controllerExpandSecretRef");
     let (now, then) = (source(spec, secret_is_new), source(before, false));
     if !same(&now, &then) {
-        let difference = diff::unified(&then, &now);
+        let difference = diff::unified("PersistentVolumeSource", &then, &now);
         let detail =
             format!("spec.persistentvolumesource is immutable after creation\n{difference}");
         errors.forbidden(&Path::new("spec.persistentvolumesource"), detail);

@@ -1,10 +1,10 @@
-//! PriorityClasses and RuntimeClasses.
+//! `PriorityClasses` and `RuntimeClasses`.
 
 use serde_json::Value;
 
 use super::{
     errors::{Errors, IMMUTABLE, Path},
-    formats, pod, selectors,
+    formats, internal, pod, selectors,
 };
 use crate::fields::Fields;
 
@@ -54,6 +54,12 @@ pub(super) fn update_priority_class(errors: &mut Errors, new: &Value, old: &Valu
 }
 
 pub(super) fn create_runtime_class(errors: &mut Errors, class: &Value) {
+    let (path, handler) = (Path::new("handler"), class.text("handler"));
+    if handler.is_empty() {
+        errors.required(&path, "");
+    } else {
+        errors.invalid_each(&path, handler, formats::dns_label(handler));
+    }
     if let Some(overhead) = class.field("overhead") {
         pod::overhead(errors, &Path::new("overhead"), overhead, "podFixed");
     }
@@ -68,24 +74,10 @@ pub(super) fn create_runtime_class(errors: &mut Errors, class: &Value) {
         };
         for (index, toleration) in tolerations.iter().enumerate() {
             if tolerations[..index].iter().any(|other| key(other) == key(toleration)) {
-                let shown = format!(
-                    "{{\"Key\":{},\"Operator\":{},\"Value\":{},\"Effect\":{},\
-                     \"TolerationSeconds\":{}}}",
-                    Value::from(toleration.text("key")),
-                    Value::from(toleration.text("operator")),
-                    Value::from(toleration.text("value")),
-                    Value::from(toleration.text("effect")),
-                    toleration.part("tolerationSeconds")
-                );
+                let shown = internal::compact("Toleration", toleration);
                 errors.duplicate_shown(&path.index(index), &shown);
             }
         }
-    }
-    let (path, handler) = (Path::new("handler"), class.text("handler"));
-    if handler.is_empty() {
-        errors.required(&path, "");
-    } else {
-        errors.invalid_each(&path, handler, formats::dns_label(handler));
     }
 }
 

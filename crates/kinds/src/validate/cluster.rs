@@ -127,7 +127,7 @@ fn scope_selector(
         }
         for _ in 0..limited(scope) {
             let detail = "unsupported scope applied to resource";
-            errors.invalid(path, selector.clone(), detail);
+            errors.invalid_shown(path, &scope_selector_shown(selector), detail);
         }
         let by_value = ["PriorityClass", "VolumeAttributesClass"].contains(&scope);
         if SCOPES.contains(&scope) && !by_value && operator != "Exists" {
@@ -154,6 +154,23 @@ fn scope_selector(
             }
         }
     }
+}
+
+/// A scope selector as the API server shows it in errors.
+fn scope_selector_shown(selector: &Value) -> String {
+    let shown: Vec<String> = selector
+        .list("matchExpressions")
+        .iter()
+        .map(|requirement| {
+            format!(
+                "{{\"ScopeName\":{},\"Operator\":{},\"Values\":{}}}",
+                Value::from(requirement.text("scopeName")),
+                Value::from(requirement.text("operator")),
+                requirement.part("values")
+            )
+        })
+        .collect();
+    format!("{{\"MatchExpressions\":[{}]}}", shown.join(","))
 }
 
 pub(super) fn quota_status(errors: &mut Errors, quota: &Value) {

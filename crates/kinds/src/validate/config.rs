@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets.
+//! `ConfigMaps` and Secrets.
 
 use serde_json::Value;
 
@@ -82,16 +82,12 @@ pub(super) fn create_secret(errors: &mut Errors, secret: &Value) {
         }
         "kubernetes.io/dockercfg" => docker_config(errors, data, ".dockercfg"),
         "kubernetes.io/dockerconfigjson" => docker_config(errors, data, ".dockerconfigjson"),
-        "kubernetes.io/basic-auth" => {
-            if !has("username") && !has("password") {
-                errors.required(&path.key("username"), "");
-                errors.required(&path.key("password"), "");
-            }
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            errors.required(&path.key("username"), "");
+            errors.required(&path.key("password"), "");
         }
-        "kubernetes.io/ssh-auth" => {
-            if data.text("ssh-privatekey").is_empty() {
-                errors.required(&path.key("ssh-privatekey"), "");
-            }
+        "kubernetes.io/ssh-auth" if data.text("ssh-privatekey").is_empty() => {
+            errors.required(&path.key("ssh-privatekey"), "");
         }
         "kubernetes.io/tls" => {
             for key in ["tls.crt", "tls.key"] {

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions, without their schemas.
+//! `CustomResourceDefinitions`, without their schemas.
 
 use serde_json::{Value, json};
 
@@ -53,8 +53,9 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
     for (index, version) in versions.iter().enumerate() {
         let at = at.index(index);
         let name = version.text("name");
-        joined(errors, &at.child("name"), name, formats::dns_1035_label(name), "");
-        self::version(errors, &at, version);
+        joined(errors, &at.child("name"), name, &formats::dns_1035_label(name), "");
+        deprecation(errors, &at.child("deprecationWarning"), version);
+        version_parts(errors, &at, version, |part| !all_alike(versions, part));
     }
     let unique = (0..versions.len()).all(|index| {
         let name = versions[index].text("name");
@@ -68,6 +69,10 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
         let detail = "must have exactly one version marked as storage version";
         errors.invalid_shown(&at, &versions_shown(versions), detail);
     }
+    if let Some(first) = versions.first() {
+        let name = first.text("name");
+        joined(errors, &path.child("version"), name, &formats::dns_1035_label(name), "");
+    }
     let names_path = path.child("names");
     for field in ["plural", "singular", "kind", "listKind"] {
         if spec.part("names").text(field).is_empty() {
@@ -75,6 +80,9 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
         }
     }
     names(errors, &names_path, spec.part("names"));
+    if let Some(first) = versions.first() {
+        version_parts(errors, &path, first, |part| all_alike(versions, part));
+    }
     let recognised = old.is_none_or(|old| {
         let known = |version: &str| version == "v1" || version == "v1beta1";
         let webhook = old.part("conversion").part("webhook");
@@ -88,17 +96,20 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
 
 /// Versions as the API server shows them in errors.
 ///
-/// COMPAT: the server prints its own structs with all their fields, schemas included; here only
-/// what tells versions apart is printed.
+/// COMPAT: parts that differ between versions, such as schemas, print as null.
 fn versions_shown(versions: &[Value]) -> String {
     let shown: Vec<String> = versions
         .iter()
         .map(|version| {
             format!(
-                "{{\"Name\":{},\"Served\":{},\"Storage\":{}}}",
+                "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\
+                 \"DeprecationWarning\":{},\"Schema\":null,\"Subresources\":null,\
+                 \"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
                 Value::from(version.text("name")),
                 version.flag("served"),
-                version.flag("storage")
+                version.flag("storage"),
+                version.flag("deprecated"),
+                version.part("deprecationWarning")
             )
         })
         .collect();
@@ -106,7 +117,7 @@ fn versions_shown(versions: &[Value]) -> String {
 }
 
 /// All that is wrong with a name in one error.
-fn joined(errors: &mut Errors, path: &Path<'_>, value: &str, wrong: Vec<String>, before: &str) {
+fn joined(errors: &mut Errors, path: &Path<'_>, value: &str, wrong: &[String], before: &str) {
     if !wrong.is_empty() {
         errors.invalid(path, value, format!("{before}{}", wrong.join(",")));
     }
@@ -116,7 +127,7 @@ fn names(errors: &mut Errors, path: &Path<'_>, names: &Value) {
     for field in ["plural", "singular"] {
         let name = names.text(field);
         if !name.is_empty() {
-            joined(errors, &path.child(field), name, formats::dns_1035_label(name), "");
+            joined(errors, &path.child(field), name, &formats::dns_1035_label(name), "");
         }
     }
     for field in ["kind", "listKind"] {
@@ -124,13 +135,13 @@ fn names(errors: &mut Errors, path: &Path<'_>, names: &Value) {
         if !name.is_empty() {
             let wrong = formats::dns_1035_label(&name.to_lowercase());
             let before = "may have mixed case, but should otherwise match: ";
-            joined(errors, &path.child(field), name, wrong, before);
+            joined(errors, &path.child(field), name, &wrong, before);
         }
     }
     let list = |errors: &mut Errors, field: &str| {
         let path = path.child(field);
         for (index, name) in names.texts(field).enumerate() {
-            joined(errors, &path.index(index), name, formats::dns_1035_label(name), "");
+            joined(errors, &path.index(index), name, &formats::dns_1035_label(name), "");
         }
     };
     list(errors, "shortNames");
@@ -142,14 +153,32 @@ fn names(errors: &mut Errors, path: &Path<'_>, names: &Value) {
     list(errors, "categories");
 }
 
-fn version(errors: &mut Errors, path: &Path<'_>, version: &Value) {
-    deprecation(errors, &path.child("deprecationWarning"), version);
-    subresources(errors, &path.child("subresources"), version.part("subresources"));
-    let columns = path.child("additionalPrinterColumns");
-    for (index, column) in version.list("additionalPrinterColumns").iter().enumerate() {
-        printer_column(errors, &columns.index(index), column);
+/// Whether a part is the same in all versions. The API server then checks it once, as if it were a
+/// part of the definition and not of its versions.
+fn all_alike(versions: &[Value], part: &str) -> bool {
+    let first = versions.first().map(|version| version.part(part));
+    versions.iter().all(|version| Some(version.part(part)) == first)
+}
+
+/// The parts of a version that are asked for.
+fn version_parts(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    version: &Value,
+    asked: impl Fn(&str) -> bool,
+) {
+    if asked("subresources") {
+        subresources(errors, &path.child("subresources"), version.part("subresources"));
     }
-    selectable_fields(errors, &path.child("selectableFields"), version);
+    if asked("additionalPrinterColumns") {
+        let columns = path.child("additionalPrinterColumns");
+        for (index, column) in version.list("additionalPrinterColumns").iter().enumerate() {
+            printer_column(errors, &columns.index(index), column);
+        }
+    }
+    if asked("selectableFields") {
+        selectable_fields(errors, &path.child("selectableFields"), version);
+    }
 }
 
 fn deprecation(errors: &mut Errors, path: &Path<'_>, version: &Value) {
@@ -205,8 +234,7 @@ fn subresources(errors: &mut Errors, path: &Path<'_>, subresources: &Value) {
 
 fn printer_column(errors: &mut Errors, path: &Path<'_>, column: &Value) {
     let types = ["boolean", "date", "integer", "number", "string"];
-    let formats =
-        ["binary", "byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+    let formats = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
     if column.text("name").is_empty() {
         errors.required(&path.child("name"), "");
     }
@@ -250,27 +278,16 @@ fn selectable_fields(errors: &mut Errors, path: &Path<'_>, version: &Value) {
             errors.invalid(&at, value, detail);
             continue;
         };
-        let mut found = schema;
-        let mut missing = None;
-        for step in steps.split('.') {
-            match found.part("properties").field(step) {
-                Some(next) => found = next,
-                None => {
-                    missing = Some(step);
-                    break;
-                }
-            }
-        }
-        let in_metadata = steps.split('.').next() == Some("metadata");
-        if let Some(step) = missing.filter(|_| !in_metadata) {
-            let detail = format!("is an invalid path: does not refer to a valid field: {step}");
-            errors.invalid(&at, value, detail);
+        let found =
+            steps.split('.').try_fold(schema, |schema, step| schema.part("properties").field(step));
+        let Some(found) = found else {
+            errors.invalid(&at, value, "is an invalid path: does not refer to a valid field");
             continue;
-        }
-        if in_metadata {
+        };
+        if steps == "metadata" || steps.starts_with("metadata.") {
             errors.invalid(&at, value, "must not point to fields in metadata");
         }
-        if !["string", "boolean", "integer"].contains(&found.text("type")) || missing.is_some() {
+        if !["string", "boolean", "integer"].contains(&found.text("type")) {
             let detail = "must point to a field of type string, boolean or integer. Enum string \
                  fields and strings with formats are allowed.";
             errors.invalid(&at, value, detail);

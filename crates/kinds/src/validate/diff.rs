@@ -4,19 +4,11 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-/// A unified diff of two values, each printed with one field or entry per line.
-pub(crate) fn unified(old: &Value, new: &Value) -> String {
-    unified_lines(&lines(old), &lines(new))
-}
+use super::internal;
 
-/// The lines of a value, indented by one space for each level.
-fn lines(value: &Value) -> Vec<String> {
-    let text = format!("{value:#}");
-    let narrower = |line: &str| {
-        let content = line.trim_start();
-        format!("{}{content}", " ".repeat((line.len() - content.len()) / 2))
-    };
-    text.lines().map(narrower).collect()
+/// A unified diff of two values of a struct of the API server, which `kind` names.
+pub(crate) fn unified(kind: &str, old: &Value, new: &Value) -> String {
+    unified_lines(&internal::lines(kind, old), &internal::lines(kind, new))
 }
 
 /// Lines around a change that are shown with it.
@@ -39,15 +31,15 @@ fn unified_lines(old: &[String], new: &[String]) -> String {
         let last = hunk.last().expect("a hunk has a change");
         let old_lines = header(&(first.old.start..last.old.end));
         let new_lines = header(&(first.new.start..last.new.end));
-        text.push_str(&format!("@@ -{old_lines} +{new_lines} @@\n"));
+        text.extend(["@@ -", &old_lines, " +", &new_lines, " @@\n"]);
         for stretch in hunk {
-            let (removed, added) = if stretch.same { (' ', None) } else { ('-', Some('+')) };
+            let mark = if stretch.same { " " } else { "-" };
             for line in &old[stretch.old.clone()] {
-                text.push_str(&format!("{removed}{line}\n"));
+                text.extend([mark, line, "\n"]);
             }
-            if let Some(added) = added {
+            if !stretch.same {
                 for line in &new[stretch.new.clone()] {
-                    text.push_str(&format!("{added}{line}\n"));
+                    text.extend(["+", line, "\n"]);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Endpoints and EndpointSlices.
+//! Endpoints and `EndpointSlices`.
 
 use serde_json::Value;
 
@@ -71,17 +71,17 @@ fn app_protocol(errors: &mut Errors, path: &Path<'_>, port: &Value) {
 }
 
 pub(super) fn create_slice(errors: &mut Errors, slice: &Value) {
+    address_type(errors, slice);
     slice_ports(errors, slice);
     slice_endpoints(errors, slice);
-    address_type(errors, slice);
 }
 
 pub(super) fn update_slice(errors: &mut Errors, new: &Value, old: &Value) {
+    address_type(errors, new);
     slice_ports(errors, new);
     if !same(new.part("endpoints"), old.part("endpoints")) {
         slice_endpoints(errors, new);
     }
-    address_type(errors, new);
     if new.text("addressType") != old.text("addressType") {
         errors.invalid(&Path::new("addressType"), new.text("addressType"), IMMUTABLE);
     }

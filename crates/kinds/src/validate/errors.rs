@@ -26,7 +26,8 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The path of a field at the top of an object.
+    /// The path of a field at the top of an object. Without a name it is the object as a whole,
+    /// which the API server prints as `[]`.
     pub(crate) const fn new(name: &'a str) -> Self {
         Self { parent: None, step: Step::Name(name) }
     }
@@ -53,6 +54,7 @@ impl Display for Path<'_> {
             parent.fmt(f)?;
         }
         match self.step {
+            Step::Name("") => f.write_str("[]"),
             Step::Name(name) if self.parent.is_some() => write!(f, ".{name}"),
             Step::Name(name) => f.write_str(name),
             Step::Index(index) => write!(f, "[{index}]"),
@@ -131,6 +133,10 @@ impl Errors {
     pub(crate) fn not_found(&mut self, path: &Path<'_>, value: &str, detail: &str) {
         let value = Some(Value::from(value));
         self.0.push(FieldError::new(ErrorKind::NotFound, path.to_string(), value, detail));
+    }
+
+    pub(crate) fn internal(&mut self, path: &Path<'_>, detail: String) {
+        self.0.push(FieldError::new(ErrorKind::Internal, path.to_string(), None, detail));
     }
 
     pub(crate) fn not_supported(&mut self, path: &Path<'_>, value: &str, supported: &[&str]) {

@@ -1,8 +1,8 @@
 //! Formats of single texts. Each function returns what is wrong, nothing if the text is fine.
 
 pub(crate) use joiner_schema::names::{
-    dns1035_label as dns_1035_label, dns1123_label as dns_label, dns1123_subdomain as dns_subdomain,
-    label_value, path_segment, qualified_name,
+    dns1035_label as dns_1035_label, dns1123_label as dns_label,
+    dns1123_subdomain as dns_subdomain, label_value, path_segment, qualified_name,
 };
 
 /// `must be between 1 and 65535, inclusive`
@@ -51,7 +51,11 @@ pub(crate) fn wildcard_dns_subdomain(value: &str) -> Vec<String> {
         let rule = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS \
              subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and \
              end with an alphanumeric character";
-        wrong.push(pattern_message(rule, "\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", &["*.example.com"]));
+        wrong.push(pattern_message(
+            rule,
+            "\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*",
+            &["*.example.com"],
+        ));
     }
     wrong
 }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::fields::{Fields, same};
 
+/// COMPAT: fields of coordinated leader election, which is off by default, are not looked at.
 pub(super) fn lease(errors: &mut Errors, lease: &Value) {
     let (path, spec) = (Path::new("spec"), lease.part("spec"));
     if let Some(seconds) = spec.number("leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
@@ -16,19 +17,6 @@ pub(super) fn lease(errors: &mut Errors, lease: &Value) {
     if let Some(count) = spec.number("leaseTransitions").filter(|count| *count < 0) {
         let detail = "must be greater than or equal to 0";
         errors.invalid(&path.child("leaseTransitions"), count, detail);
-    }
-    let strategy = spec.given_text("strategy");
-    if let Some(strategy) = strategy {
-        let at = path.child("strategy.strategy");
-        if strategy.contains('/') {
-            errors.invalid_each(&at, strategy, formats::qualified_name(strategy));
-        } else {
-            errors.supported(&at, strategy, &["OldestEmulationVersion"]);
-        }
-    }
-    if !spec.text("preferredHolder").is_empty() && strategy.is_none_or(str::is_empty) {
-        let detail = "may only be specified if `strategy` is defined";
-        errors.forbidden(&path.child("preferredHolder"), detail);
     }
 }
 

@@ -19,12 +19,14 @@ mod endpoints;
 mod errors;
 mod formats;
 mod int_or_percent;
+mod internal;
 mod ip;
 mod leases_and_events;
 mod networking;
 mod node;
 mod pod;
 mod pod_sums;
+mod pod_warnings;
 mod policy;
 mod rbac;
 mod resources;
@@ -61,7 +63,7 @@ pub fn create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
         ("", "Pod") => pod::create(e, object),
         ("", "Binding") => pod::binding(e, object),
         ("", "PodTemplate") => {
-            pod::template(e, &errors::Path::new("template"), &object["template"])
+            pod::template(e, &errors::Path::new("template"), &object["template"]);
         }
         ("", "Node") => node::create(e, object),
         ("apps", "Deployment") => workloads::create_deployment(e, object),

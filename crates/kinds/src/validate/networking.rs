@@ -1,4 +1,4 @@
-//! NetworkPolicies, Ingresses, IngressClasses and HorizontalPodAutoscalers: the basics.
+//! `NetworkPolicies`, Ingresses, `IngressClasses` and `HorizontalPodAutoscalers`: the basics.
 
 use serde_json::Value;
 
@@ -202,7 +202,7 @@ fn ingress_backend(errors: &mut Errors, path: &Path<'_>, backend: &Value) {
         (Some(_), Some(_)) => {
             errors.invalid(path, "", "cannot set both resource and service backends");
         }
-        (None, None) => errors.required(path, "resource or service backend is required"),
+        (None, None) => errors.invalid(path, "", "resource or service backend is required"),
         (None, Some(resource)) => {
             for field in ["kind", "name"] {
                 if resource.text(field).is_empty() {
@@ -211,7 +211,8 @@ fn ingress_backend(errors: &mut Errors, path: &Path<'_>, backend: &Value) {
             }
         }
         (Some(service), None) => {
-            let path = path.child("service");
+            let backend = path;
+            let path = backend.child("service");
             let name = service.text("name");
             if name.is_empty() {
                 errors.required(&path.child("name"), "");
@@ -222,11 +223,11 @@ fn ingress_backend(errors: &mut Errors, path: &Path<'_>, backend: &Value) {
             let (name, number) = (port.text("name"), port.count("number"));
             if !name.is_empty() && number != 0 {
                 let detail = "cannot set both port name & port number";
-                errors.invalid(&path, "", detail);
+                errors.invalid(backend, "", detail);
             } else if !name.is_empty() {
                 errors.invalid_each(&path.child("port.name"), name, formats::port_name(name));
             } else if number == 0 {
-                errors.required(&path, "port name or number is required");
+                errors.required(backend, "port name or number is required");
             } else {
                 port_number(errors, &path.child("port.number"), number);
             }
@@ -238,8 +239,16 @@ pub(super) fn autoscaler(errors: &mut Errors, autoscaler: &Value) {
     let (path, spec) = (Path::new("spec"), autoscaler.part("spec"));
     let (least, most) = (spec.number("minReplicas"), spec.count("maxReplicas"));
     let at = path.child("maxReplicas");
-    if let Some(least) = least.filter(|least| most < *least) {
-        let _ = least;
+    if let Some(least) = least.filter(|least| *least < 1) {
+        let detail = "must be greater than or equal to 1";
+        errors.invalid(&path.child("minReplicas"), least, detail);
+    }
+    if most == 0 {
+        errors.required(&at, "must be set and greater than 0");
+    } else if most < 0 {
+        errors.invalid(&at, most, "must be greater than or equal to 1");
+    }
+    if least.is_some_and(|least| most < least) {
         errors.invalid(&at, most, "must be greater than or equal to `minReplicas`");
     }
     let target = spec.part("scaleTargetRef");
@@ -252,13 +261,16 @@ pub(super) fn autoscaler(errors: &mut Errors, autoscaler: &Value) {
             errors.invalid_each(&at, value, formats::path_segment(value));
         }
     }
-    if let Some(least) = least.filter(|least| *least < 1) {
-        let detail = "must be greater than or equal to 1";
-        errors.invalid(&path.child("minReplicas"), least, detail);
+    let version = target.text("apiVersion");
+    let core = target.text("kind") == "ReplicationController";
+    if !version.contains('/') && (version != "v1" || !core) {
+        let detail = "apiVersion must specify API group";
+        errors.invalid(&target_path.child("apiVersion"), version, detail);
     }
-    if most == 0 {
-        errors.required(&at, "");
-    } else if most < 0 {
-        errors.invalid(&at, most, "must be greater than or equal to 1");
+    let other_metric = |metric: &Value| ["Object", "External"].contains(&metric.text("type"));
+    if least == Some(0) && !spec.list("metrics").iter().any(other_metric) {
+        let detail = "must specify at least one Object or External metric to support scaling to \
+             zero replicas";
+        errors.forbidden(&path.child("metrics"), detail);
     }
 }

@@ -27,6 +27,16 @@ pub(super) fn create(errors: &mut Errors, node: &Value) {
         ip::network(errors, &path.index(index), network, &[]);
     }
     let networks = spec.list("podCIDRs").len();
+    let mut indexed = spec.texts("podCIDRs").enumerate();
+    if let Some((index, bad)) = indexed.find(|(_, network)| !ip::is_network(network))
+        && networks > 1
+    {
+        let detail = format!(
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[{index}]: \
+             <nil> (invalid CIDR address: {bad})"
+        );
+        errors.internal(&path, detail);
+    }
     if networks > 1 && (!ip::is_dual_stack(spec.texts("podCIDRs")) || networks > 2) {
         let detail = "may specify no more than one CIDR for each IP family";
         errors.invalid(&path, spec.part("podCIDRs").clone(), detail);

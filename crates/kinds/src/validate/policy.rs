@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets.
+//! `PodDisruptionBudgets`.
 
 use serde_json::Value;
 

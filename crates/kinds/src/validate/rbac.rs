@@ -12,11 +12,10 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn role(errors: &mut Errors, role: &Value, namespaced: bool) {
     let path = Path::new("rules");
-    let mut without_verbs = Vec::new();
     for (index, rule) in role.list("rules").iter().enumerate() {
         let path = path.index(index);
         if rule.list("verbs").is_empty() {
-            without_verbs.push(index);
+            errors.required(&path.child("verbs"), "verbs must contain at least one value");
         }
         let urls = rule.part("nonResourceURLs");
         if rule.list("nonResourceURLs").is_empty() {
@@ -52,9 +51,6 @@ pub(super) fn role(errors: &mut Errors, role: &Value, namespaced: bool) {
             selectors::label_selector(errors, &path.index(index), Some(selector));
         }
     }
-    for index in without_verbs {
-        errors.required(&path.index(index).child("verbs"), "");
-    }
 }
 
 pub(super) fn binding(errors: &mut Errors, binding: &Value, namespaced: bool) {
@@ -63,25 +59,23 @@ pub(super) fn binding(errors: &mut Errors, binding: &Value, namespaced: bool) {
     let kinds: &[&str] = if namespaced { &["Role", "ClusterRole"] } else { &["ClusterRole"] };
     errors.supported(&path.child("kind"), reference.text("kind"), kinds);
     let name = reference.text("name");
-    errors.invalid_each(&path.child("name"), name, formats::path_segment(name));
+    if name.is_empty() {
+        errors.required(&path.child("name"), "");
+    } else {
+        errors.invalid_each(&path.child("name"), name, formats::path_segment(name));
+    }
     let subjects = Path::new("subjects");
     for (index, subject) in binding.list("subjects").iter().enumerate() {
         binding_subject(errors, &subjects.index(index), subject, namespaced);
-    }
-    // Missing names are found by rules that the API server checks after all others.
-    if name.is_empty() {
-        errors.required(&path.child("name"), "");
-    }
-    for (index, subject) in binding.list("subjects").iter().enumerate() {
-        if subject.text("name").is_empty() {
-            errors.required(&subjects.index(index).child("name"), "");
-        }
     }
 }
 
 fn binding_subject(errors: &mut Errors, path: &Path<'_>, subject: &Value, namespaced: bool) {
     let (name, group) = (subject.text("name"), subject.text("apiGroup"));
     let at = path.child("apiGroup");
+    if name.is_empty() {
+        errors.required(&path.child("name"), "");
+    }
     match subject.text("kind") {
         "ServiceAccount" => {
             if !name.is_empty() {

@@ -1,4 +1,4 @@
-//! StorageClasses, CSI drivers, and attachments of volumes to nodes.
+//! `StorageClasses`, CSI drivers, and attachments of volumes to nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,8 +144,11 @@ pub(super) fn update_attachment(errors: &mut Errors, new: &Value, old: &Value) {
     if !same(spec, old.part("spec")) {
         let source = spec.part("source");
         let shown = format!(
-            "{{\"attacher\":{},\"source\":{source},\"nodeName\":{}}}",
+            "{{\"Attacher\":{},\"Source\":{{\"PersistentVolumeName\":{},\"InlineVolumeSpec\":{}}},\
+             \"NodeName\":{}}}",
             spec.part("attacher"),
+            source.part("persistentVolumeName"),
+            source.part("inlineVolumeSpec"),
             spec.part("nodeName")
         );
         errors.invalid_shown(&Path::new("spec"), &shown, IMMUTABLE);

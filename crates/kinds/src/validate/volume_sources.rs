@@ -1,4 +1,4 @@
-//! Sources of volumes that pods and PersistentVolumes have in common.
+//! Sources of volumes that pods and `PersistentVolumes` have in common.
 
 use serde_json::Value;
 

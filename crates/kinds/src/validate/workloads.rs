@@ -1,4 +1,4 @@
-//! Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and what belongs to
+//! Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, `ReplicationControllers` and what belongs to
 //! them.
 
 use serde_json::{Value, json};
@@ -35,12 +35,13 @@ fn template_labels(template: &Value) -> Value {
     template.part("metadata").part("labels").clone()
 }
 
-/// A selector selects the pods that are made of the template. Selectors that are missing or empty
-/// have been complained about.
+/// A selector selects the pods that are made of the template; a missing one selects nothing. Empty
+/// ones have been complained about.
 fn selector_matches_template(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
     let template = spec.part("template");
-    let selector = spec.field("selector").filter(|selector| !selectors::is_empty(selector));
-    if selector.is_some() && !selectors::matches(selector, template.part("metadata").part("labels"))
+    let selector = spec.field("selector");
+    if !selector.is_some_and(selectors::is_empty)
+        && !selectors::matches(selector, template.part("metadata").part("labels"))
     {
         errors.invalid(&path.child("metadata.labels"), template_labels(template), NO_MATCH);
     }
@@ -224,13 +225,15 @@ pub(super) fn update_replica_set_status(errors: &mut Errors, new: &Value) {
     replica_counts(errors, new.part("status"), &counts, &within, "readyReplicas");
 }
 
-/// Also on updates: a ReplicationController may change its selector.
+/// Also on updates: a `ReplicationController` may change its selector.
 pub(super) fn create_replication_controller(errors: &mut Errors, controller: &Value) {
     let spec = controller.part("spec");
+    nonnegative_fields(errors, &SPEC, spec, &["minReadySeconds"]);
     let labels = spec.map("selector").filter(|selector| !selector.is_empty());
     if labels.is_none() {
         errors.required(&SPEC.child("selector"), "");
     }
+    nonnegative_fields(errors, &SPEC, spec, &["replicas"]);
     let path = SPEC.child("template");
     let Some(template) = spec.field("template") else {
         errors.required(&path, "");
@@ -244,7 +247,6 @@ pub(super) fn create_replication_controller(errors: &mut Errors, controller: &Va
     }
     pod::template(errors, &path, template);
     runs_forever(errors, &path, spec, "ReplicationController");
-    nonnegative_fields(errors, &SPEC, spec, &["replicas", "minReadySeconds"]);
 }
 
 pub(super) fn create_daemon_set(errors: &mut Errors, set: &Value) {
@@ -386,7 +388,9 @@ fn stateful_set_rest(errors: &mut Errors, spec: &Value, check_service: bool) {
     let path = SPEC.child("template");
     if usable {
         selector_matches_template(errors, &path, spec);
-        pod::template(errors, &path, &with_claim_volumes(spec));
+        let template = with_claim_volumes(spec);
+        pod::template(errors, &path, &template);
+        pod::template_metadata(errors, &path, &template);
     } else {
         let shown = selectors::shown(spec.field("selector"));
         errors.invalid_shown(&SPEC.child("selector"), &shown, "");

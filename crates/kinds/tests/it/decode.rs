@@ -1,7 +1,7 @@
 //! Decoding: what is dropped, kept, rewritten and refused.
 
 use expect_test::{Expect, expect};
-use joiner_kinds::normalize;
+use joiner_kinds::{normalize, normalize_kind};
 use serde_json::{Value, json};
 
 use crate::describe::{changes, resource_of};
@@ -325,6 +325,38 @@ fn the_refusal_of_an_amount_comes_before_that_of_a_type() {
             r#"Pod in version "v1" cannot be handled as a Pod: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"#
         ]],
     );
+}
+
+#[test]
+fn fields_of_features_that_are_off_are_dropped_silently() {
+    check(
+        &container(json!({ "name": "a", "lifecycle": { "stopSignal": "SIGTERM" } })),
+        &expect![[r#"
+            - spec.containers[0].lifecycle.stopSignal: "SIGTERM"
+            + spec.containers[0].resources: {}
+            + status: {}
+        "#]],
+    );
+}
+
+#[test]
+fn bodies_of_subresources_are_decoded_too() {
+    for (group, kind, body) in [
+        ("autoscaling", "Scale", json!({ "spec": { "replicas": 0 } })),
+        ("policy", "Eviction", json!({ "deleteOptions": { "gracePeriodSeconds": 0 } })),
+        ("meta.k8s.io", "DeleteOptions", json!({ "propagationPolicy": "Orphan", "x": 1 })),
+        ("authentication.k8s.io", "TokenRequest", json!({ "spec": { "expirationSeconds": 1 } })),
+    ] {
+        let mut decoded = body.clone();
+        let noticed = normalize_kind(group, "v1", kind, &mut decoded).expect("decodes");
+        assert_eq!(noticed.unknown.len(), body.get("x").into_iter().count(), "{kind}");
+    }
+    let mut scale = json!({ "spec": { "replicas": "x" } });
+    let error = normalize_kind("autoscaling", "v1", "Scale", &mut scale).expect_err("no number");
+    expect![
+        "json: cannot unmarshal string into Go struct field ScaleSpec.spec.replicas of type int32"
+    ]
+    .assert_eq(&error.to_string());
 }
 
 #[test]

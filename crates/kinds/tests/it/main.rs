@@ -9,5 +9,7 @@ mod describe;
 mod others;
 mod resources;
 mod small;
+mod table;
 mod update;
+mod validate;
 mod world;

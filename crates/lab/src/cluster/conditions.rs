@@ -38,9 +38,7 @@ mod tests {
     #[test]
     fn the_transition_is_kept_while_the_status_is() {
         let now: Timestamp = "2026-01-01T12:00:00Z".parse().unwrap();
-        let ready = |status: &str, reason: &str| {
-            json!({"type": "Ready", "status": status, "reason": reason})
-        };
+        let ready = |status: &str, reason: &str| json!({"type": "Ready", "status": status, "reason": reason});
         let first = with(&json!([{"type": "Other"}]), ready("False", "Starting"), now).unwrap();
         assert_eq!(first[1]["lastTransitionTime"], "2026-01-01T12:00:00Z");
         let noon: Timestamp = "2026-01-01T13:00:00Z".parse().unwrap();

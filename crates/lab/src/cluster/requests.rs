@@ -55,8 +55,7 @@ pub(crate) fn of_pod_for_scores(spec: &Value) -> Resources {
 fn of_whole_pod(spec: &Value) -> Resources {
     let own = &spec["resources"];
     let whole = resources(&own["limits"]).overlaid(&resources(&own["requests"]));
-    let counted =
-        |name: &str| name == CPU || name == MEMORY || name.starts_with(HUGE_PAGES_PREFIX);
+    let counted = |name: &str| name == CPU || name == MEMORY || name.starts_with(HUGE_PAGES_PREFIX);
     whole.iter().filter(|(name, _)| counted(name)).collect()
 }
 

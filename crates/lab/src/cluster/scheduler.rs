@@ -110,10 +110,11 @@ impl Scheduler {
 
     fn observe_assigned(&mut self, object: &Object, node: &str) {
         if let Some((id, known)) = self.state.assignment(&object.key) {
-            let same_labels = known.labels.len() == object.labels.len()
-                && known.labels.iter().zip(&object.labels).all(|((key, value), (own_key, own))| {
-                    **key == **own_key && **value == **own
-                });
+            let same_labels =
+                known.labels.len() == object.labels.len()
+                    && known.labels.iter().zip(&object.labels).all(
+                        |((key, value), (own_key, own))| **key == **own_key && **value == **own,
+                    );
             // A bound pod changes in nothing else that matters here (resizing in place is not
             // simulated), and most changes are of its status.
             if known.uid == object.uid
@@ -242,7 +243,12 @@ impl Scheduler {
             }
             Decision::Refuse(failure) => {
                 let nominated = failure.room.as_ref().map(|room| {
-                    self.writer.push_out(pod, &room.victims, &self.state.nodes[room.node].name, now);
+                    self.writer.push_out(
+                        pod,
+                        &room.victims,
+                        &self.state.nodes[room.node].name,
+                        now,
+                    );
                     Arc::clone(&self.state.nodes[room.node].name)
                 });
                 let nominated = match (&failure.keeps_nomination, nominated) {

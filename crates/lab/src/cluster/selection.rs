@@ -211,9 +211,7 @@ mod tests {
 
     #[test]
     fn one_term_is_enough_and_an_empty_one_never_is() {
-        let on = |name: &str| {
-            json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]})
-        };
+        let on = |name: &str| json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]});
         let selection = |terms: Value| {
             NodeSelection::read(&json!({"affinity": {"nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms},

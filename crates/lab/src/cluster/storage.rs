@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use joiner_apiserver::{Key, Object};
-use joiner_core::{label::Labels, quantity::Quantity, resources::Resources, selector::LabelSelector};
+use joiner_core::{
+    label::Labels, quantity::Quantity, resources::Resources, selector::LabelSelector,
+};
 use serde_json::Value;
 
 use super::{
@@ -136,9 +138,7 @@ impl Volume {
 
     /// Whether it can be reached from a node.
     pub(crate) fn reaches(&self, node: &str, labels: &Labels) -> bool {
-        self.nodes
-            .as_ref()
-            .is_none_or(|terms| terms.iter().any(|term| term.matches(node, labels)))
+        self.nodes.as_ref().is_none_or(|terms| terms.iter().any(|term| term.matches(node, labels)))
     }
 
     /// Whether it is reserved for this very claim.

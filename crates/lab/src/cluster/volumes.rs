@@ -248,7 +248,9 @@ impl Volumes {
             }
             Step::Bind(volume) => self.bind(&claim, &volume),
             Step::Make => self.make(&claim, now),
-            Step::Lose => self.patch_claim(key, Some("status"), json!({"status": {"phase": "Lost"}})),
+            Step::Lose => {
+                self.patch_claim(key, Some("status"), json!({"status": {"phase": "Lost"}}))
+            }
             Step::Wait(reason, message) => {
                 let tone = match reason {
                     "ProvisioningFailed" => Tone::Warning,

@@ -173,8 +173,8 @@ impl ListRule<'_> {
     }
 
     /// The server's list as the order of the merged one follows it: entries that the patch adds
-    /// take the places at the end that deleted ones leave. (The API server merges in place and looks
-    /// at the list afterwards.)
+    /// take the places at the end that deleted ones leave. (The API server merges in place and
+    /// looks at the list afterwards.)
     pub(super) fn order_after(&self, server: &[Value], patch: &[Value]) -> Vec<Value> {
         let mut places = server.to_vec();
         let mut taken = places.len();
@@ -237,8 +237,8 @@ impl ListRule<'_> {
         Ok(arranged)
     }
 
-    /// Sorts entries by their place in a list. An entry that is not in the list goes before all that
-    /// stood before it, which turns a list of such entries around, as in the API server.
+    /// Sorts entries by their place in a list. An entry that is not in the list goes before all
+    /// that stood before it, which turns a list of such entries around, as in the API server.
     fn sort(&self, entries: &mut [Value], list: &[Value]) {
         let goes_before = |entry: &Value, other: &Value| match (
             self.position(list, entry),
@@ -287,10 +287,7 @@ fn check_alike(lists: &[&[Value]]) -> Result<(), PatchError> {
         return Err(PatchError::internal("no elements in any of the given slices"));
     };
     if first.is_array() {
-        return Err(PatchError {
-            detail: Some("lists of lists are not supported".to_owned()),
-            ..PatchError::unprocessable("")
-        });
+        return Err(PatchError::unprocessable("lists of lists are not supported"));
     }
     let kind = go::type_name(first);
     if first.is_null() || entries.any(|entry| go::type_name(entry) != kind) {

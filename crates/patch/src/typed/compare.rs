@@ -35,7 +35,7 @@ pub(crate) enum Origin {
     /// Custom resources: what they do not have is not there.
     Custom,
     /// Objects of a built-in kind, which are Go structs in the API server: a struct in a struct is
-    /// always there, even if it is empty; a field that is always printed is there as `null`; an
+    /// always there, even if it is empty; a field that is always printed is there with its zero; an
     /// empty list or map is not printed and so is not there.
     BuiltIn {
         /// Whether the old object is such a struct, rather than what somebody wrote.
@@ -140,6 +140,10 @@ impl Walk {
     ) -> Result<(), String> {
         for (name, old_value) in old.into_iter().flatten() {
             let new_value = new.and_then(|new| new.get(name));
+            // Most of an object stays as it is; telling so is much cheaper than walking it.
+            if new_value == Some(old_value) {
+                continue;
+            }
             let (before, after) =
                 self.as_structs(name, shape, (old, Some(old_value)), (new, new_value));
             self.field(name, before, after, shape, path)?;
@@ -170,7 +174,7 @@ impl Walk {
     fn as_structs<'v>(
         &self,
         name: &str,
-        shape: MapShape<'_>,
+        shape: MapShape<'v>,
         old: (Option<&Map<String, Value>>, Option<&'v Value>),
         new: (Option<&Map<String, Value>>, Option<&'v Value>),
     ) -> (Option<&'v Value>, Option<&'v Value>) {
@@ -182,17 +186,16 @@ impl Walk {
             value.filter(|value| !is_struct || is_printed(value, schema))
         };
         let zero = |around: Option<&Map<String, Value>>| {
-            let is_struct = schema.kind == Some(Type::Object)
-                && matches!(&schema.default, Some(Value::Object(fields)) if fields.is_empty());
-            match around {
-                Some(_) if is_struct => Some(&*EMPTY),
-                Some(_) if shape.requires(name) => Some(&NULL),
-                _ => None,
-            }
+            around.and_then(|_| zero_of(schema, shape.requires(name)))
         };
         let before = printed(old.1, old_struct).or_else(|| zero(old.0));
         let after = printed(new.1, new_struct).or_else(|| zero(new.0));
-        (before, after)
+        // A `null` is what Go prints for some fields that are not set.
+        match (before, after) {
+            (None, Some(Value::Null)) if new_struct && old.0.is_some() => (None, None),
+            (Some(Value::Null), None) if old_struct && new.0.is_some() => (None, None),
+            both => both,
+        }
     }
 
     fn entries(
@@ -286,6 +289,19 @@ fn take_alike<'e, 'v>(entries: &mut &'e [(Step<'v>, &'v Value)]) -> &'e [(Step<'
     let (alike, rest) = entries.split_at(count);
     *entries = rest;
     alike
+}
+
+/// The value that a field of a Go struct has when nobody sets it, if it is printed then. The schema
+/// gives it away: a struct has an empty default, a scalar that is always printed has its zero.
+fn zero_of(schema: &Schema, required: bool) -> Option<&Value> {
+    match &schema.default {
+        Some(Value::Object(fields)) if fields.is_empty() && schema.kind == Some(Type::Object) => {
+            Some(&*EMPTY)
+        }
+        Some(zero) if *zero == "" || *zero == 0 || *zero == false => Some(zero),
+        _ if required => Some(&NULL),
+        _ => None,
+    }
 }
 
 /// Whether Go prints a field that has this value, unless it prints the field in any case.

@@ -4,18 +4,22 @@ use expect_test::{Expect, expect};
 use joiner_patch::json_patch;
 use serde_json::{Value, json};
 
-/// A line per patch: what it makes of the document, or how it is refused.
+use crate::support::row;
+
+/// Two lines per patch: the patch, and what it makes of the document.
 fn check(document: &Value, patches: &[Value], expected: &Expect) {
-    let mut table = String::new();
-    for patch in patches {
-        let outcome = match json_patch(document, patch) {
-            Ok(patched) if patched.unknown_fields.is_empty() => patched.document.to_string(),
-            Ok(patched) => format!("{} and warns {:?}", patched.document, patched.unknown_fields),
-            Err(error) => format!("{} {} {error}", error.code, error.reason),
-        };
-        table.push_str(&format!("{patch}\n    {outcome}\n"));
-    }
-    expected.assert_eq(&table);
+    let rows = patches.iter().map(|patch| {
+        let patched = json_patch(document, patch).map(|patched| {
+            let warnings = patched.unknown_fields;
+            if warnings.is_empty() {
+                patched.document.to_string()
+            } else {
+                format!("{} and warns {warnings:?}", patched.document)
+            }
+        });
+        row(patch, patched)
+    });
+    expected.assert_eq(&rows.collect::<Vec<_>>().concat());
 }
 
 #[test]
@@ -107,49 +111,49 @@ fn refusals() {
         &json!({"a": {"b": 1}, "l": [1, 2]}),
         &patches,
         &expect![[r#"
-        {}
-            400 BadRequest error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp
-        5
-            400 BadRequest error decoding patch: json: cannot unmarshal number into Go value of type []handlers.jsonPatchOp
-        "x"
-            400 BadRequest error decoding patch: json: cannot unmarshal string into Go value of type []handlers.jsonPatchOp
-        [5]
-            400 BadRequest error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp
-        [null]
-            422 Invalid the server rejected our request due to an error in our request: Unexpected kind: unknown
-        [{"op":5,"path":"/a"}]
-            400 BadRequest error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string
-        [{"from":5,"op":"add","path":"/a"}]
-            400 BadRequest error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.from of type string
-        [{"op":"foo","path":"/a"}]
-            422 Invalid the server rejected our request due to an error in our request: Unexpected kind: foo
-        [{"op":"add","value":1}]
-            422 Invalid the server rejected our request due to an error in our request: add operation failed to decode path: operation missing path field
-        [{"op":"move","path":"/a"}]
-            422 Invalid the server rejected our request due to an error in our request: move operation failed to decode from: operation missing from field
-        [{"op":"remove","path":"/nope"}]
-            422 Invalid the server rejected our request due to an error in our request: Unable to remove nonexistent key: nope: missing value
-        [{"op":"remove","path":""}]
-            422 Invalid the server rejected our request due to an error in our request: doc is missing path: ""
-        [{"op":"add","path":"/nope/x","value":1}]
-            422 Invalid the server rejected our request due to an error in our request: doc is missing path: "/nope/x"
-        [{"op":"add","path":"/l/5","value":1}]
-            422 Invalid the server rejected our request due to an error in our request: Unable to access invalid index: 5: invalid index referenced
-        [{"op":"add","path":"/l/x","value":1}]
-            422 Invalid the server rejected our request due to an error in our request: value was not a proper array index: 'x'
-        [{"op":"add","path":"/a/b/c","value":1}]
-            422 Invalid the server rejected our request due to an error in our request: doc is missing path: "/a/b/c"
-        [{"op":"replace","path":"/l/-","value":1}]
-            422 Invalid the server rejected our request due to an error in our request: value was not a proper array index: '-'
-        [{"op":"replace","path":"","value":5}]
-            422 Invalid the server rejected our request due to an error in our request: replace operation value must be object or array
-        [{"from":"/nope/x","op":"copy","path":"/a/x"}]
-            422 Invalid the server rejected our request due to an error in our request: doc is missing path: "/nope/x"
-        [{"op":"test","path":"/a/b","value":1.0}]
-            422 Invalid the server rejected our request due to an error in our request: testing value /a/b failed: test failed
-        [{"op":"test","path":"/nope/x","value":null}]
-            422 Invalid the server rejected our request due to an error in our request: doc is missing path: "/nope/x"
-    "#]],
+            {}
+                400 BadRequest error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp
+            5
+                400 BadRequest error decoding patch: json: cannot unmarshal number into Go value of type []handlers.jsonPatchOp
+            "x"
+                400 BadRequest error decoding patch: json: cannot unmarshal string into Go value of type []handlers.jsonPatchOp
+            [5]
+                400 BadRequest error decoding patch: json: cannot unmarshal number into Go value of type handlers.jsonPatchOp
+            [null]
+                422 Invalid the server rejected our request due to an error in our request: the operation unknown is none of add, remove, replace, move, copy and test
+            [{"op":5,"path":"/a"}]
+                400 BadRequest error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string
+            [{"from":5,"op":"add","path":"/a"}]
+                400 BadRequest error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.from of type string
+            [{"op":"foo","path":"/a"}]
+                422 Invalid the server rejected our request due to an error in our request: the operation foo is none of add, remove, replace, move, copy and test
+            [{"op":"add","value":1}]
+                422 Invalid the server rejected our request due to an error in our request: the operation add has no path; give it one
+            [{"op":"move","path":"/a"}]
+                422 Invalid the server rejected our request due to an error in our request: the operation move has no from; give it one
+            [{"op":"remove","path":"/nope"}]
+                422 Invalid the server rejected our request due to an error in our request: there is no "nope" to remove at "/nope"
+            [{"op":"remove","path":""}]
+                422 Invalid the server rejected our request due to an error in our request: "" does not lead into an object or array that is there
+            [{"op":"add","path":"/nope/x","value":1}]
+                422 Invalid the server rejected our request due to an error in our request: "/nope/x" does not lead into an object or array that is there
+            [{"op":"add","path":"/l/5","value":1}]
+                422 Invalid the server rejected our request due to an error in our request: position 5 is none of the 3 that are possible
+            [{"op":"add","path":"/l/x","value":1}]
+                422 Invalid the server rejected our request due to an error in our request: "x" is no position in an array
+            [{"op":"add","path":"/a/b/c","value":1}]
+                422 Invalid the server rejected our request due to an error in our request: "/a/b/c" does not lead into an object or array that is there
+            [{"op":"replace","path":"/l/-","value":1}]
+                422 Invalid the server rejected our request due to an error in our request: "-" is no position in an array
+            [{"op":"replace","path":"","value":5}]
+                422 Invalid the server rejected our request due to an error in our request: a whole document can only be replaced by an object or an array
+            [{"from":"/nope/x","op":"copy","path":"/a/x"}]
+                422 Invalid the server rejected our request due to an error in our request: "/nope/x" does not lead into an object or array that is there
+            [{"op":"test","path":"/a/b","value":1.0}]
+                422 Invalid the server rejected our request due to an error in our request: the value at "/a/b" is not 1.0
+            [{"op":"test","path":"/nope/x","value":null}]
+                422 Invalid the server rejected our request due to an error in our request: "/nope/x" does not lead into an object or array that is there
+        "#]],
     );
 }
 

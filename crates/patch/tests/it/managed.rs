@@ -1,10 +1,11 @@
 //! Managed fields after writes that are no applies, as a kube-apiserver 1.36.3 wrote them.
 
 use expect_test::expect;
-use joiner_patch::{FieldSet, keep_timestamps, path_text, track_update};
+use joiner_patch::{Endpoint, FieldSet, keep_timestamps, path_text, track_update};
+use joiner_schema::Schema;
 use serde_json::{Value, json};
 
-use crate::support::deployments;
+use crate::support::{deployments, owners, read};
 
 fn time(second: usize) -> String {
     format!("2026-01-01T00:00:{second:02}Z")
@@ -39,30 +40,15 @@ fn changed(
     let mut new = old.clone();
     change(&mut new);
     track_update(&deployments(subresource), Some(old), &mut new, manager, &time(second));
-    let shown = show(&new);
+    let shown = owners(&new);
     (new, shown)
-}
-
-fn show(object: &Value) -> String {
-    let mut table = String::new();
-    for entry in object["metadata"]["managedFields"].as_array().into_iter().flatten() {
-        let text = |name: &str| entry[name].as_str().unwrap_or("-");
-        table.push_str(&format!(
-            "{} {} {} {}\n",
-            text("manager"),
-            text("subresource"),
-            text("time"),
-            entry["fieldsV1"]
-        ));
-    }
-    table
 }
 
 #[test]
 fn who_creates_owns_everything() {
     expect![[r#"
-        creator - 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
-    "#]].assert_eq(&show(&created()));
+        creator Update 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
+    "#]].assert_eq(&owners(&created()));
 }
 
 #[test]
@@ -70,15 +56,15 @@ fn who_changes_takes_over() {
     let (object, shown) =
         changed(&created(), "scaler", "", 1, |new| new["spec"]["replicas"] = json!(2));
     expect![[r#"
-        creator - 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
-        scaler - 2026-01-01T00:00:01Z {"f:spec":{"f:replicas":{}}}
+        creator Update 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
+        scaler Update 2026-01-01T00:00:01Z {"f:spec":{"f:replicas":{}}}
     "#]].assert_eq(&shown);
     let (_, shown) = changed(&object, "creator", "", 2, |new| {
         new["spec"]["replicas"] = json!(3);
         new["status"]["replicas"] = json!(3);
     });
     expect![[r#"
-        creator - 2026-01-01T00:00:02Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
+        creator Update 2026-01-01T00:00:02Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
     "#]].assert_eq(&shown);
 }
 
@@ -87,7 +73,7 @@ fn who_removes_gets_no_time_for_it() {
     let (_, shown) =
         changed(&created(), "creator", "", 1, |new| new["metadata"]["labels"] = json!({}));
     expect![[r#"
-        creator - 2026-01-01T00:00:00Z {"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
+        creator Update 2026-01-01T00:00:00Z {"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
     "#]].assert_eq(&shown);
 }
 
@@ -98,8 +84,8 @@ fn a_status_belongs_to_who_writes_it_through_its_endpoint() {
         new["status"]["conditions"] = json!([{"type": "A", "status": "True"}]);
     });
     expect![[r#"
-        creator - 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
-        controller status 2026-01-01T00:00:01Z {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"A\"}":{".":{},"f:status":{},"f:type":{}}}}}
+        creator Update 2026-01-01T00:00:00Z {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
+        controller Update/status 2026-01-01T00:00:01Z {"f:status":{"f:conditions":{".":{},"k:{\"type\":\"A\"}":{".":{},"f:status":{},"f:type":{}}}}}
     "#]].assert_eq(&shown);
 }
 
@@ -117,7 +103,7 @@ fn managed_fields_can_be_cleared_and_stay_so() {
 
 #[test]
 fn managed_fields_that_make_no_sense_are_ignored() {
-    let before = show(&created());
+    let before = owners(&created());
     let entry = json!({"manager": "x", "operation": "Update", "apiVersion": "apps/v1",
         "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}}});
     let with = |name: &str, value: Value| {
@@ -139,7 +125,7 @@ fn managed_fields_that_make_no_sense_are_ignored() {
     let odd = json!({"f:spec": {"f:replicas": {}, "x:foo": {}, "k:{\"b\":1, \"a\":2}": {}}});
     assert_eq!(
         with("fieldsV1", odd),
-        "x - - {\"f:spec\":{\"f:replicas\":{},\"k:{\\\"a\\\":2,\\\"b\\\":1}\":{}}}\n"
+        "x Update - {\"f:spec\":{\"f:replicas\":{},\"k:{\\\"a\\\":2,\\\"b\\\":1}\":{}}}\n"
     );
 }
 
@@ -153,17 +139,17 @@ fn the_oldest_of_too_many_updaters_share_a_name() {
         object = next;
     }
     expect![[r#"
-        ancient-changes - 2026-01-01T00:00:02Z {"f:metadata":{"f:labels":{".":{},"f:a":{},"f:l01":{},"f:l02":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
-        m03 - 2026-01-01T00:00:03Z {"f:metadata":{"f:labels":{"f:l03":{}}}}
-        m04 - 2026-01-01T00:00:04Z {"f:metadata":{"f:labels":{"f:l04":{}}}}
-        m05 - 2026-01-01T00:00:05Z {"f:metadata":{"f:labels":{"f:l05":{}}}}
-        m06 - 2026-01-01T00:00:06Z {"f:metadata":{"f:labels":{"f:l06":{}}}}
-        m07 - 2026-01-01T00:00:07Z {"f:metadata":{"f:labels":{"f:l07":{}}}}
-        m08 - 2026-01-01T00:00:08Z {"f:metadata":{"f:labels":{"f:l08":{}}}}
-        m09 - 2026-01-01T00:00:09Z {"f:metadata":{"f:labels":{"f:l09":{}}}}
-        m10 - 2026-01-01T00:00:10Z {"f:metadata":{"f:labels":{"f:l10":{}}}}
-        m11 - 2026-01-01T00:00:11Z {"f:metadata":{"f:labels":{"f:l11":{}}}}
-    "#]].assert_eq(&show(&object));
+        ancient-changes Update 2026-01-01T00:00:02Z {"f:metadata":{"f:labels":{".":{},"f:a":{},"f:l01":{},"f:l02":{}}},"f:spec":{"f:replicas":{},"f:selector":{},"f:template":{"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":80,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{}}}}}}}
+        m03 Update 2026-01-01T00:00:03Z {"f:metadata":{"f:labels":{"f:l03":{}}}}
+        m04 Update 2026-01-01T00:00:04Z {"f:metadata":{"f:labels":{"f:l04":{}}}}
+        m05 Update 2026-01-01T00:00:05Z {"f:metadata":{"f:labels":{"f:l05":{}}}}
+        m06 Update 2026-01-01T00:00:06Z {"f:metadata":{"f:labels":{"f:l06":{}}}}
+        m07 Update 2026-01-01T00:00:07Z {"f:metadata":{"f:labels":{"f:l07":{}}}}
+        m08 Update 2026-01-01T00:00:08Z {"f:metadata":{"f:labels":{"f:l08":{}}}}
+        m09 Update 2026-01-01T00:00:09Z {"f:metadata":{"f:labels":{"f:l09":{}}}}
+        m10 Update 2026-01-01T00:00:10Z {"f:metadata":{"f:labels":{"f:l10":{}}}}
+        m11 Update 2026-01-01T00:00:11Z {"f:metadata":{"f:labels":{"f:l11":{}}}}
+    "#]].assert_eq(&owners(&object));
 }
 
 #[test]
@@ -174,7 +160,7 @@ fn times_stay_where_nothing_else_changed() {
     new["metadata"]["annotations"] = json!({});
     let mut kept = new.clone();
     keep_timestamps(&old, &mut kept, false);
-    assert_eq!(show(&kept), show(&old));
+    assert_eq!(owners(&kept), owners(&old));
     let mut custom = new.clone();
     keep_timestamps(&old, &mut custom, true);
     assert_eq!(custom, new);
@@ -202,4 +188,63 @@ fn field_sets_are_written_in_the_order_of_the_api_server() {
         .tags[=9]
         .tags[=10]
         .tags[="a"]"#]].assert_eq(&format!("{}\n{}", set.to_json(), paths.join("\n")));
+}
+
+/// The endpoint of a custom kind.
+fn things<'a>(schema: &'a Schema, versions: &'a [&'a str], nothing: &'a FieldSet) -> Endpoint<'a> {
+    Endpoint {
+        schema,
+        kind: "Thing",
+        api_version: "x.dev/v1",
+        versions,
+        subresource: "",
+        reset_fields: nothing,
+        custom: true,
+    }
+}
+
+#[test]
+fn what_became_whole_is_owned_as_a_whole() {
+    let text = json!({"type": "string"});
+    let thing = |map_type: &str| {
+        let map = json!({"type": "object", "additionalProperties": text,
+            "x-kubernetes-map-type": map_type});
+        read(&json!({"type": "object", "properties": {"map": map, "title": text}}))
+    };
+    let (granular, atomic, nothing) = (thing("granular"), thing("atomic"), FieldSet::new());
+    let mut old = json!({"map": {"a": "1", "b": "1"}, "title": "x"});
+    track_update(&things(&granular, &[], &nothing), None, &mut old, "m", &time(0));
+    let mut new = old.clone();
+    new["title"] = json!("y");
+    track_update(&things(&atomic, &[], &nothing), Some(&old), &mut new, "n", &time(1));
+    expect![[r#"
+        m Update 2026-01-01T00:00:00Z {"f:map":{".":{},"f:a":{},"f:b":{}},"f:title":{}}
+        m Update 2026-01-01T00:00:00Z {"f:map":{}}
+        n Update 2026-01-01T00:00:01Z {"f:title":{}}
+    "#]]
+    .assert_eq(&format!("{}{}", owners(&old), owners(&new)));
+}
+
+#[test]
+fn who_owns_fields_in_a_version_that_is_gone_is_forgotten() {
+    let schema = read(&json!({"type": "object"}));
+    let nothing = FieldSet::new();
+    let mut old = json!({"title": "x"});
+    let before = Endpoint { api_version: "x.dev/v1beta1", ..things(&schema, &[], &nothing) };
+    track_update(&before, None, &mut old, "m", &time(0));
+    let update = |versions: &[&str]| {
+        let mut new = old.clone();
+        new["other"] = json!("y");
+        track_update(&things(&schema, versions, &nothing), Some(&old), &mut new, "n", &time(1));
+        owners(&new)
+    };
+    expect![[r#"
+        m Update 2026-01-01T00:00:00Z {"f:title":{}}
+        n Update 2026-01-01T00:00:01Z {"f:other":{}}
+    "#]]
+    .assert_eq(&update(&["x.dev/v1", "x.dev/v1beta1"]));
+    expect![[r#"
+        n Update 2026-01-01T00:00:01Z {"f:other":{}}
+    "#]]
+    .assert_eq(&update(&["x.dev/v1"]));
 }

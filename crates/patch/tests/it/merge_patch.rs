@@ -4,10 +4,12 @@ use expect_test::expect;
 use joiner_patch::merge_patch;
 use serde_json::json;
 
+use crate::support::row;
+
 #[test]
 fn patches() {
     let object = json!({"a": {"b": 1, "c": [1]}, "l": [{"x": 1}], "n": null});
-    let mut table = String::new();
+    let mut table = Vec::new();
     for patch in [
         json!({"a": {"b": null, "d": 2}}),
         json!({"a": 5}),
@@ -21,11 +23,7 @@ fn patches() {
         json!([]),
         json!("x"),
     ] {
-        let outcome = match merge_patch(&object, &patch) {
-            Ok(merged) => merged.to_string(),
-            Err(error) => format!("{} {} {error}", error.code, error.reason),
-        };
-        table.push_str(&format!("{patch}\n    {outcome}\n"));
+        table.push(row(&patch, merge_patch(&object, &patch).map(|merged| merged.to_string())));
     }
     expect![[r#"
         {"a":{"b":null,"d":2}}
@@ -50,5 +48,5 @@ fn patches() {
             400 BadRequest error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}
         "x"
             400 BadRequest error decoding patch: json: cannot unmarshal string into Go value of type map[string]interface {}
-    "#]].assert_eq(&table);
+    "#]].assert_eq(&table.concat());
 }

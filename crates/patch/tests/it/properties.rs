@@ -100,7 +100,7 @@ fn endpoint<'a>(schema: &'a Schema, reset_fields: &'a FieldSet, custom: bool) ->
     }
 }
 
-fn thing(fields: Value) -> Value {
+fn thing(fields: &Value) -> Value {
     let mut object = json!({"apiVersion": "v1", "kind": "Thing"});
     let known = object.as_object_mut().expect("an object");
     known.extend(fields.as_object().cloned().unwrap_or_default());
@@ -120,7 +120,9 @@ fn path() -> impl Strategy<Value = Vec<PathElement>> {
 fn set() -> impl Strategy<Value = FieldSet> {
     vec(path(), 0..8).prop_map(|paths| {
         let mut set = FieldSet::new();
-        paths.into_iter().for_each(|path| set.insert(path));
+        for path in paths {
+            set.insert(path);
+        }
         set
     })
 }
@@ -146,6 +148,8 @@ fn deployment() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn nothing_panics(
         schema in schema(),
@@ -155,7 +159,7 @@ proptest! {
         custom in any::<bool>(),
     ) {
         let endpoint = endpoint(&schema, &set, custom);
-        for (live, applied) in [(one.clone(), two.clone()), (thing(one), thing(two))] {
+        for (live, applied) in [(one.clone(), two.clone()), (thing(&one), thing(&two))] {
             let _ = joiner_patch::json_patch(&live, &applied);
             let _ = merge_patch(&live, &applied);
             let _ = strategic_merge(&live, &applied, &schema);
@@ -172,8 +176,11 @@ proptest! {
     fn applying_twice_is_applying_once(schema in schema(), fields in object()) {
         let nothing = FieldSet::new();
         let endpoint = endpoint(&schema, &nothing, true);
-        let applied = thing(fields);
-        if let Ok(once) = apply(&endpoint, None, &applied, "m", false, TIME) {
+        let applied = thing(&fields);
+        // Whoever applies nothing but empty lists owns nothing, and is not remembered.
+        if let Ok(once) = apply(&endpoint, None, &applied, "m", false, TIME)
+            && once.object.pointer("/metadata/managedFields").is_some()
+        {
             let twice = apply(&endpoint, Some(&once.object), &applied, "m", false, "later");
             let twice = twice.expect("there is nobody to conflict with");
             prop_assert_eq!(&twice.object, &once.object);
@@ -221,7 +228,7 @@ proptest! {
     fn who_changes_something_owns_it(schema in schema(), old in object(), new in object()) {
         let nothing = FieldSet::new();
         let endpoint = endpoint(&schema, &nothing, true);
-        let (mut old, mut new) = (thing(old), thing(new));
+        let (mut old, mut new) = (thing(&old), thing(&new));
         for object in [&mut old, &mut new] {
             object.as_object_mut().expect("an object").remove("metadata");
         }

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use joiner_patch::strategic_merge;
 use serde_json::{Value, json};
 
-use crate::support::DEPLOYMENT;
+use crate::support::{DEPLOYMENT, row};
 
 fn deployment() -> Value {
     json!({
@@ -22,21 +22,17 @@ fn deployment() -> Value {
     })
 }
 
-/// A line per patch: what it makes of one part of the Deployment, or how it is refused.
+/// Two lines per patch of a part of the Deployment: the patch, and what it makes of the part.
 fn check(part: &str, patches: &[Value], expected: &Expect) {
-    let mut table = String::new();
-    for patch in patches {
-        // A patch of the part is put where it belongs; others are patches of the whole.
+    let rows = patches.iter().map(|patch| {
         let whole = part.rsplit('/').fold(patch.clone(), |patch, name| {
             if name.is_empty() { patch } else { json!({name: patch}) }
         });
-        let outcome = match strategic_merge(&deployment(), &whole, &DEPLOYMENT) {
-            Ok(merged) => merged.pointer(part).map_or("gone".to_owned(), Value::to_string),
-            Err(error) => format!("{} {} {error}", error.code, error.reason),
-        };
-        table.push_str(&format!("{patch}\n    {outcome}\n"));
-    }
-    expected.assert_eq(&table);
+        let merged = strategic_merge(&deployment(), &whole, &DEPLOYMENT);
+        let show = |merged: Value| merged.pointer(part).map_or("gone".to_owned(), Value::to_string);
+        row(patch, merged.map(show))
+    });
+    expected.assert_eq(&rows.collect::<Vec<_>>().concat());
 }
 
 #[test]

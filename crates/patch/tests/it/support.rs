@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, sync::LazyLock};
 
-use joiner_patch::{Endpoint, FieldSet};
+use joiner_patch::{Endpoint, FieldSet, PatchError};
 use joiner_schema::{Additional, ListType, Patch, Schema, Type};
 use serde_json::{Map, Value, json};
 
@@ -14,9 +14,6 @@ static BUILT_IN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
 /// The schema of a Deployment.
 pub(crate) static DEPLOYMENT: LazyLock<Arc<Schema>> =
     LazyLock::new(|| built_in("io.k8s.api.apps.v1.Deployment"));
-
-/// The schema of a Pod.
-pub(crate) static POD: LazyLock<Arc<Schema>> = LazyLock::new(|| built_in("io.k8s.api.core.v1.Pod"));
 
 /// The schema of a custom resource with everything that matters to merging.
 pub(crate) static WIDGET: LazyLock<Arc<Schema>> = LazyLock::new(|| {
@@ -105,4 +102,26 @@ pub(crate) fn deployments(subresource: &'static str) -> Endpoint<'static> {
         custom: false,
         empty: None,
     }
+}
+
+/// Two lines of a table: a patch, and what came of it.
+pub(crate) fn row(patch: &Value, outcome: Result<String, PatchError>) -> String {
+    let outcome =
+        outcome.unwrap_or_else(|error| format!("{} {} {error}", error.code, error.reason));
+    format!("{patch}\n    {outcome}\n")
+}
+
+/// A line per manager: its name, how it came to own fields, when, and which.
+pub(crate) fn owners(object: &Value) -> String {
+    let entries = object["metadata"]["managedFields"].as_array();
+    let lines = entries.into_iter().flatten().map(|entry| {
+        let text = |name: &str| entry[name].as_str().unwrap_or("-");
+        let (manager, operation, time) = (text("manager"), text("operation"), text("time"));
+        let subresource = match entry["subresource"].as_str() {
+            Some(subresource) => format!("/{subresource}"),
+            None => String::new(),
+        };
+        format!("{manager} {operation}{subresource} {time} {}\n", entry["fieldsV1"])
+    });
+    lines.collect::<Vec<_>>().concat()
 }

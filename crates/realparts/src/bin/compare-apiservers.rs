@@ -95,7 +95,7 @@ async fn run(arguments: &Arguments) -> Result<usize> {
     for number in 1..=arguments.exchanges {
         let exchange = generator.next_exchange();
         let outcome = comparison.ask(&exchange).await?;
-        let agreed = outcome.differences.is_empty();
+        let agreed = report.agrees(&exchange, &outcome);
         generator.observe(&exchange, outcome.real.status, &outcome.real.body, agreed);
         let wanted = arguments.only.as_ref();
         if wanted.is_some_and(|only| !only.is_match(&report::what(&exchange))) {

@@ -7,6 +7,7 @@ use super::{
     source::Issue,
     types::Ty,
 };
+use crate::{regexes, time};
 
 /// What is known about an expression before it is evaluated.
 pub(super) struct Checked {
@@ -71,7 +72,7 @@ impl Checker {
             Kind::Call { function, target, args } => {
                 self.call(expr.id, function, target.as_deref(), args)
             }
-            Kind::Loop(inner) => self.run_loop(inner),
+            Kind::Loop(inner) => self.run_loop(expr.id, inner),
             Kind::OptionalMap { target, variable, body, flat } => {
                 let of = match self.check(target) {
                     Ty::Optional(of) => *of,
@@ -180,12 +181,12 @@ impl Checker {
         let Some(overloads) = functions::overloads(function) else {
             return self.undeclared(id, function);
         };
+        self.literals(function, args);
         let method = target.is_some();
         let mut results = overloads.iter().filter_map(|known| known.result(method, &types));
         let Some(first) = results.next() else {
-            let shown = |types: &[Ty]| {
-                types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-            };
+            let shown =
+                |types: &[Ty]| types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let applied = match (&types[..], method) {
                 ([target, args @ ..], true) => format!("{target}.({})", shown(args)),
                 (args, _) => format!("({})", shown(args)),
@@ -198,7 +199,23 @@ impl Checker {
         if results.all(same) { first } else { Ty::Dyn }
     }
 
-    fn run_loop(&mut self, inner: &Loop) -> Ty {
+    /// Literals that can only fail are told early.
+    fn literals(&mut self, function: &str, args: &[Expr]) {
+        let Some(Expr { id, kind: Kind::Literal(Literal::Text(text)) }) = args.last() else {
+            return;
+        };
+        let fine = match function {
+            "duration" => time::parse_go_duration(text).is_some(),
+            "timestamp" => text.parse::<jiff::Timestamp>().is_ok(),
+            "matches" => regexes::compile(text).is_ok(),
+            _ => true,
+        };
+        if !fine {
+            self.wrong(*id, format!("invalid {function} argument"));
+        }
+    }
+
+    fn run_loop(&mut self, id: u64, inner: &Loop) -> Ty {
         let range = self.check(&inner.range);
         let (first, second) = match &range {
             Ty::List(of) if inner.second.is_some() => (Ty::Int, Ty::clone(of)),
@@ -215,13 +232,14 @@ impl Checker {
             }
         };
         let inside = |checker: &mut Self| {
+            let made = Ty::List(Box::new(first.clone()));
             if let Some(filter) = &inner.filter {
-                checker.condition(filter, "_?_:_");
+                checker.condition(filter, Some((id, &made)));
             }
             match inner.what {
-                LoopKind::All => checker.condition(&inner.body, "_&&_"),
-                LoopKind::Exists => checker.condition(&inner.body, "_||_"),
-                LoopKind::ExistsOne | LoopKind::Filter => checker.condition(&inner.body, "_?_:_"),
+                LoopKind::All | LoopKind::Exists => checker.condition(&inner.body, None),
+                LoopKind::ExistsOne => checker.condition(&inner.body, Some((id, &Ty::Int))),
+                LoopKind::Filter => checker.condition(&inner.body, Some((id, &made))),
                 _ => checker.check(&inner.body),
             }
         };
@@ -239,13 +257,23 @@ impl Checker {
         }
     }
 
-    /// A condition within a macro, which must be a bool.
-    fn condition(&mut self, expr: &Expr, operator: &str) -> Ty {
+    /// A condition within a macro, which must be a bool. If it chooses what is made, the macro is at
+    /// fault, with what it makes.
+    fn condition(&mut self, expr: &Expr, chooses: Option<(u64, &Ty)>) -> Ty {
         let ty = self.check(expr);
         if !ty.fits(&Ty::Bool, &mut std::collections::BTreeMap::new()) {
-            let words =
-                format!("found no matching overload for '{operator}' applied to '(bool, {ty})'");
-            self.wrong(expr.id, words);
+            match chooses {
+                None => {
+                    self.wrong(expr.id, format!("expected type 'bool' but found '{ty}'"));
+                }
+                Some((id, made)) => {
+                    let applied = format!("({ty}, {made}, {made})");
+                    self.wrong(
+                        id,
+                        format!("found no matching overload for '_?_:_' applied to '{applied}'"),
+                    );
+                }
+            }
         }
         ty
     }

@@ -10,7 +10,7 @@ use crate::{text, time};
 
 /// Calls a conversion or a getter of times, if there is one for these arguments.
 pub(super) fn call<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
-    let Some((value, rest)) = args.split_first() else { return None };
+    let (value, rest) = args.split_first()?;
     if function.starts_with("get")
         && let Some(result) = getter(function, value, rest)
     {
@@ -34,13 +34,10 @@ pub(super) fn call<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> 
         "string" => to_text(value),
         "duration" => match value {
             Val::Duration(_) => Some(Ok(value.clone())),
-            Val::Int(seconds) => Some(
-                seconds
-                    .checked_mul(1_000_000_000)
-                    .map_or_else(|| Failure::new("range error converting int to duration"), |n| {
-                        Ok(Val::Duration(n))
-                    }),
-            ),
+            Val::Int(seconds) => Some(seconds.checked_mul(1_000_000_000).map_or_else(
+                || Failure::new("range error converting int to duration"),
+                |n| Ok(Val::Duration(n)),
+            )),
             Val::Text(text) => Some(match time::parse_go_duration(text) {
                 Some(nanos) => Ok(Val::Duration(nanos)),
                 None => refuse("string", "google.protobuf.Duration"),
@@ -84,9 +81,9 @@ fn to_double<'a>(value: &Val<'a>) -> Option<Outcome<'a>> {
         Val::Double(number) => Ok(Val::Double(*number)),
         Val::Int(number) => Ok(Val::Double(*number as f64)),
         Val::Uint(number) => Ok(Val::Double(*number as f64)),
-        Val::Text(text) => {
-            text.parse().map_or_else(|_| refuse("string", "double"), |number| Ok(Val::Double(number)))
-        }
+        Val::Text(text) => text
+            .parse()
+            .map_or_else(|_| refuse("string", "double"), |number| Ok(Val::Double(number))),
         _ => return None,
     })
 }
@@ -113,7 +110,9 @@ fn to_uint<'a>(value: &Val<'a>) -> Option<Outcome<'a>> {
     let overflow = || Failure::new("unsigned integer overflow");
     Some(match value {
         Val::Uint(number) => Ok(Val::Uint(*number)),
-        Val::Int(number) => u64::try_from(*number).map_or_else(|_| overflow(), |n| Ok(Val::Uint(n))),
+        Val::Int(number) => {
+            u64::try_from(*number).map_or_else(|_| overflow(), |n| Ok(Val::Uint(n)))
+        }
         Val::Double(number) if (0.0..1.844_674_407_370_955e19).contains(number) => {
             Ok(Val::Uint(number.trunc() as u64))
         }

@@ -3,14 +3,35 @@
 use std::borrow::Cow;
 
 const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
-    "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// A field's name as expressions write it; none when they cannot.
 pub(crate) fn escape(name: &str) -> Option<Cow<'_, str>> {
     let first = name.bytes().next()?;
-    if first.is_ascii_digit() || !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-./".contains(&c)) {
+    if first.is_ascii_digit()
+        || !name.bytes().all(|c| c.is_ascii_alphanumeric() || b"_-./".contains(&c))
+    {
         return None;
     }
     if RESERVED.contains(&name) {

@@ -1,6 +1,6 @@
 //! Evaluating expressions.
 
-use std::{borrow::Cow, collections::HashMap, rc::Rc};
+use std::{borrow::Cow, cell::Cell, collections::HashMap, rc::Rc};
 
 use regex::Regex;
 
@@ -14,6 +14,9 @@ use crate::regexes;
 /// The regular expressions that are written in an expression, compiled.
 pub(super) type Regexes = HashMap<String, Result<Regex, String>>;
 
+/// What an expression is told that does not come to an end.
+pub(super) const TOO_COSTLY: &str = "operation cancelled: actual cost limit exceeded";
+
 /// A variable, and those around it. A variable may stand for a failure: it only fails what uses it.
 pub(super) struct Scope<'s, 'a> {
     pub(super) name: &'s str,
@@ -26,6 +29,8 @@ pub(super) struct Scope<'s, 'a> {
 pub(super) struct Context<'s, 'a> {
     pub(super) regexes: &'s Regexes,
     pub(super) scope: Option<&'s Scope<'s, 'a>>,
+    /// How many more parts may be evaluated.
+    pub(super) budget: &'s Cell<u64>,
 }
 
 impl<'a> Context<'_, 'a> {
@@ -51,6 +56,10 @@ impl<'a> Context<'_, 'a> {
 
     /// The value of an expression.
     pub(super) fn eval(&self, expr: &'a Expr) -> Outcome<'a> {
+        match self.budget.get().checked_sub(1) {
+            Some(left) => self.budget.set(left),
+            None => return Failure::new(TOO_COSTLY),
+        }
         match &expr.kind {
             Kind::Literal(literal) => Ok(constant(literal)),
             Kind::Ident(name) => self.ident(name),
@@ -99,7 +108,8 @@ impl<'a> Context<'_, 'a> {
 
     /// The same context with one more variable.
     fn with<'s>(&'s self, name: &'s str, value: &'s Outcome<'a>) -> Inner<'s, 'a> {
-        Inner { regexes: self.regexes, scope: Scope { name, value, outer: self.scope } }
+        let scope = Scope { name, value, outer: self.scope };
+        Inner { regexes: self.regexes, scope, budget: self.budget }
     }
 
     fn ident(&self, name: &str) -> Outcome<'a> {
@@ -110,7 +120,9 @@ impl<'a> Context<'_, 'a> {
             }
             scope = variable.outer;
         }
-        for known in ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"] {
+        for known in
+            ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"]
+        {
             if known == name {
                 return Ok(Val::Type(known));
             }
@@ -190,9 +202,9 @@ impl<'a> Context<'_, 'a> {
                 for i in 0..list.len() {
                     let value = list.at(i);
                     let stop = if inner.second.is_some() {
-                        self.step(inner, Ok(Val::Int(i as i64)), Some(value), &mut sink)?
+                        self.step(inner, &Ok(Val::Int(i as i64)), Some(value), &mut sink)?
                     } else {
-                        self.step(inner, value, None, &mut sink)?
+                        self.step(inner, &value, None, &mut sink)?
                     };
                     if stop {
                         break;
@@ -202,7 +214,7 @@ impl<'a> Context<'_, 'a> {
             Val::Map(fields) => {
                 for key in fields.keys() {
                     let value = inner.second.as_ref().and_then(|_| fields.get_val(&key));
-                    if self.step(inner, Ok(key), value, &mut sink)? {
+                    if self.step(inner, &Ok(key), value, &mut sink)? {
                         break;
                     }
                 }
@@ -216,11 +228,11 @@ impl<'a> Context<'_, 'a> {
     fn step(
         &self,
         inner: &'a Loop,
-        first: Outcome<'a>,
+        first: &Outcome<'a>,
         second: Option<Outcome<'a>>,
         sink: &mut Sink<'a>,
     ) -> Result<bool, Failure> {
-        let one = self.with(&inner.variable, &first);
+        let one = self.with(&inner.variable, first);
         let one = one.context();
         let second = second.unwrap_or(Ok(Val::Null));
         let two = one.with(inner.second.as_deref().unwrap_or("@none"), &second);
@@ -240,11 +252,12 @@ impl<'a> Context<'_, 'a> {
 struct Inner<'s, 'a> {
     regexes: &'s Regexes,
     scope: Scope<'s, 'a>,
+    budget: &'s Cell<u64>,
 }
 
 impl<'a> Inner<'_, 'a> {
     fn context(&self) -> Context<'_, 'a> {
-        Context { regexes: self.regexes, scope: Some(&self.scope) }
+        Context { regexes: self.regexes, scope: Some(&self.scope), budget: self.budget }
     }
 
     fn eval(&self, expr: &'a Expr) -> Outcome<'a> {

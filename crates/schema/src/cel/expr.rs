@@ -23,18 +23,34 @@ pub(super) enum Kind {
     Literal(Literal),
     Ident(String),
     /// `operand.field`, or `operand.?field`.
-    Select { operand: Box<Expr>, field: String, optional: bool },
+    Select {
+        operand: Box<Expr>,
+        field: String,
+        optional: bool,
+    },
     /// `has(operand.field)`.
-    Has { operand: Box<Expr>, field: String },
+    Has {
+        operand: Box<Expr>,
+        field: String,
+    },
     /// `[a, ?b]`: entries, and whether each is optional.
     List(Vec<(Expr, bool)>),
     /// `{k: v, ?k: v}`.
     Map(Vec<(Expr, Expr, bool)>),
-    Call { function: String, target: Option<Box<Expr>>, args: Vec<Expr> },
+    Call {
+        function: String,
+        target: Option<Box<Expr>>,
+        args: Vec<Expr>,
+    },
     /// A loop over a list or a map.
     Loop(Box<Loop>),
     /// `target.optMap(variable, body)`, or `optFlatMap` when `flat`.
-    OptionalMap { target: Box<Expr>, variable: String, body: Box<Expr>, flat: bool },
+    OptionalMap {
+        target: Box<Expr>,
+        variable: String,
+        body: Box<Expr>,
+        flat: bool,
+    },
 }
 
 /// A macro over a range.
@@ -105,11 +121,9 @@ fn translate(parsed: IdedExpr, issues: &mut Vec<Issue>) -> Expr {
         Parsed::Unspecified => Kind::Literal(Literal::Null),
         Parsed::Literal(literal) => Kind::Literal(translate_literal(literal)),
         Parsed::Ident(name) => Kind::Ident(name),
-        Parsed::Select(SelectExpr { operand, field, .. }) => Kind::Select {
-            operand: Box::new(translate(*operand, issues)),
-            field,
-            optional: false,
-        },
+        Parsed::Select(SelectExpr { operand, field, .. }) => {
+            Kind::Select { operand: Box::new(translate(*operand, issues)), field, optional: false }
+        }
         Parsed::List(list) => {
             let optional = list.optional_indices;
             let entries = list.elements.into_iter().enumerate();
@@ -135,7 +149,10 @@ fn translate(parsed: IdedExpr, issues: &mut Vec<Issue>) -> Expr {
         Parsed::Call(call) => return translate_call(id, call, issues),
         Parsed::Struct(message) => {
             let name = message.type_name;
-            issues.push(Issue::new(id, format!("undeclared reference to '{name}' (in container '')")));
+            issues.push(Issue::new(
+                id,
+                format!("undeclared reference to '{name}' (in container '')"),
+            ));
             Kind::Literal(Literal::Null)
         }
         Parsed::Comprehension(_) => {
@@ -192,7 +209,9 @@ fn namespaced(target: &Expr, function: &str) -> Option<String> {
 
 fn has(mut args: Vec<Expr>, issues: &mut Vec<Issue>) -> Kind {
     match args.pop() {
-        Some(Expr { kind: Kind::Select { operand, field, .. }, .. }) => Kind::Has { operand, field },
+        Some(Expr { kind: Kind::Select { operand, field, .. }, .. }) => {
+            Kind::Has { operand, field }
+        }
         other => {
             let id = other.map_or(0, |arg| arg.id);
             issues.push(Issue::new(id, "invalid argument to has() macro".to_owned()));
@@ -251,14 +270,8 @@ fn loop_kind(function: &str, count: usize) -> Option<(LoopKind, bool, bool)> {
     })
 }
 
-fn translate_loop(
-    function: &str,
-    range: Expr,
-    args: Vec<Expr>,
-    issues: &mut Vec<Issue>,
-) -> Kind {
-    let (what, two, filtered) =
-        loop_kind(function, args.len()).expect("the caller found the loop");
+fn translate_loop(function: &str, range: Expr, args: Vec<Expr>, issues: &mut Vec<Issue>) -> Kind {
+    let (what, two, filtered) = loop_kind(function, args.len()).expect("the caller found the loop");
     let mut args = args.into_iter();
     let words = || "argument must be a simple name".to_owned();
     let first = variable(args.next(), issues, words);

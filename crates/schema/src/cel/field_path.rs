@@ -1,6 +1,6 @@
 //! The `fieldPath` of a rule: `.spec.replicas`, `.map['key']`.
 
-use crate::schema::Schema;
+use crate::{schema::Schema, text};
 
 /// The path as errors write it, if it leads to a field of the schema.
 pub(crate) fn normalize(path: &str, schema: &Schema) -> Result<String, String> {
@@ -28,7 +28,7 @@ pub(crate) fn normalize(path: &str, schema: &Schema) -> Result<String, String> {
             return Err("does not refer to a valid field".to_owned());
         };
         if schema.properties.is_empty() {
-            out.push_str(&format!("[{name}]"));
+            text::write_in(&mut out, format_args!("[{name}]"));
         } else {
             if !out.is_empty() {
                 out.push('.');

@@ -159,6 +159,8 @@ max .([int])int .([uint])uint .([double])double .([bool])bool .([duration])durat
 slice .([A],int,int)[A]
 flatten .([[A]])[A] .([dyn],int)[dyn]
 distinct .([A])[A]
+first .([A])?A
+last .([A])?A
 reverse .([A])[A]
 sort .([int])[int] .([uint])[uint] .([double])[double] .([bool])[bool] .([duration])[duration] .([timestamp])[timestamp] .([string])[string] .([bytes])[bytes]
 lists.range (int)[int]
@@ -197,7 +199,7 @@ prefixLength .(cidr)int
 masked .(cidr)cidr
 quantity (string)quantity
 isQuantity (string)bool
-sign .(quantity)int
+sign (quantity)int
 isGreaterThan .(quantity,quantity)bool .(semver,semver)bool
 isLessThan .(quantity,quantity)bool .(semver,semver)bool
 compareTo .(quantity,quantity)int .(semver,semver)int

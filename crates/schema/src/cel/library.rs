@@ -3,7 +3,8 @@
 use std::{cmp::Ordering, rc::Rc};
 
 use super::{
-    convert, eval::{Context, index},
+    convert,
+    eval::{Context, TOO_COSTLY, index},
     kube, strings,
     value::{Failure, List, Outcome, Val},
 };
@@ -31,14 +32,7 @@ pub(super) fn call<'a>(
     if let Some(result) = kube::call(function, method, args) {
         return result;
     }
-    no_overload(function, method, args)
-}
-
-/// What cel-go says when a function is not made for its arguments.
-fn no_overload<'a>(function: &str, method: bool, args: &[Val<'a>]) -> Outcome<'a> {
-    let types: Vec<&str> = args.iter().map(Val::type_name).collect();
-    let _ = method;
-    Failure::new(format!("no such overload: {function}({})", types.join(", ")))
+    Failure::overload()
 }
 
 fn operator<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
@@ -169,6 +163,10 @@ fn list_function<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
             flatten(list, *depth).map(Val::list)
         }
         ("distinct", [Val::List(list)]) => distinct(list),
+        ("first" | "last", [Val::List(list)]) => match list.len().checked_sub(1) {
+            None => Ok(Val::Optional(None)),
+            Some(last) => list.at(if function == "last" { last } else { 0 }).map(Val::some),
+        },
         ("reverse", [Val::List(list)]) => list.all().map(|mut items| {
             items.reverse();
             Val::list(items)
@@ -184,7 +182,9 @@ fn optional_function<'a>(function: &str, args: &[Val<'a>]) -> Option<Outcome<'a>
         ("optional.of", [value]) => Ok(Val::some(value.clone())),
         ("optional.ofNonZeroValue", [value]) => {
             let zero = match value {
-                Val::Null | Val::Bool(false) | Val::Int(0) | Val::Uint(0) | Val::Duration(0) => true,
+                Val::Null | Val::Bool(false) | Val::Int(0) | Val::Uint(0) | Val::Duration(0) => {
+                    true
+                }
                 Val::Double(number) => *number == 0.0,
                 Val::Text(text) => text.is_empty(),
                 Val::Bytes(bytes) => bytes.is_empty(),
@@ -324,9 +324,9 @@ pub(super) fn sort_by<'a>(items: Vec<Val<'a>>, keys: Vec<Val<'a>>) -> Outcome<'a
     });
     match failure {
         Some(failure) => Err(failure),
-        None => Ok(Val::List(List::Made(Rc::new(
-            pairs.into_iter().map(|(_, item)| item).collect(),
-        )))),
+        None => {
+            Ok(Val::List(List::Made(Rc::new(pairs.into_iter().map(|(_, item)| item).collect()))))
+        }
     }
 }
 
@@ -335,7 +335,7 @@ const LONGEST_RANGE: i64 = 1_000_000;
 
 fn range<'a>(count: i64) -> Outcome<'a> {
     if count > LONGEST_RANGE {
-        return Failure::new("operation cancelled: actual cost limit exceeded");
+        return Failure::new(TOO_COSTLY);
     }
     Ok(Val::list((0..count.max(0)).map(Val::Int).collect()))
 }

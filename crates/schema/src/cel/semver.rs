@@ -46,14 +46,16 @@ impl Version {
 
     pub(super) fn cmp(&self, other: &Self) -> Ordering {
         let core = |version: &Self| (version.major, version.minor, version.patch);
-        core(self).cmp(&core(other)).then_with(|| match (self.pre.is_empty(), other.pre.is_empty()) {
-            (true, true) => Ordering::Equal,
-            (true, false) => Ordering::Greater,
-            (false, true) => Ordering::Less,
-            (false, false) => {
-                let parts = self.pre.iter().zip(&other.pre);
-                let first = parts.map(|(a, b)| compare_parts(a, b)).find(|order| order.is_ne());
-                first.unwrap_or_else(|| self.pre.len().cmp(&other.pre.len()))
+        core(self).cmp(&core(other)).then_with(|| {
+            match (self.pre.is_empty(), other.pre.is_empty()) {
+                (true, true) => Ordering::Equal,
+                (true, false) => Ordering::Greater,
+                (false, true) => Ordering::Less,
+                (false, false) => {
+                    let parts = self.pre.iter().zip(&other.pre);
+                    let first = parts.map(|(a, b)| compare_parts(a, b)).find(|order| order.is_ne());
+                    first.unwrap_or_else(|| self.pre.len().cmp(&other.pre.len()))
+                }
             }
         })
     }

@@ -2,6 +2,8 @@
 
 use cel::common::ast::SourceInfo;
 
+use crate::text;
+
 /// Something that is wrong with an expression.
 #[derive(Debug)]
 pub(super) struct Issue {
@@ -58,7 +60,7 @@ impl Source {
         let mut out = format!("ERROR: <input>:{line}:{column}: {words}");
         if let Some(snippet) = self.text.lines().nth(line - 1) {
             let dots = ".".repeat(column - 1);
-            out.push_str(&format!("\n | {snippet}\n | {dots}^"));
+            text::write_in(&mut out, format_args!("\n | {snippet}\n | {dots}^"));
         }
         out
     }

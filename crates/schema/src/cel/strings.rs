@@ -1,6 +1,6 @@
 //! Functions on strings and bytes.
 
-use std::{borrow::Cow, fmt::Write};
+use std::borrow::Cow;
 
 use super::{
     eval::Context,
@@ -64,7 +64,11 @@ pub(super) fn call<'a>(
         ("split", [Val::Text(separator)]) => Ok(split(this, separator, -1)),
         ("split", [Val::Text(separator), Val::Int(limit)]) => Ok(split(this, separator, *limit)),
         ("substring", [Val::Int(start)]) => {
-            substring(this, *start, this.chars().count() as i64)
+            let size = this.chars().count() as i64;
+            if *start > size {
+                return Some(Failure::new(format!("index out of range: {start}")));
+            }
+            substring(this, *start, size)
         }
         ("substring", [Val::Int(start), Val::Int(end)]) => substring(this, *start, *end),
         ("format", [Val::List(list)]) => list.all().and_then(|items| format(this, &items)),
@@ -84,12 +88,7 @@ fn join<'a>(items: &[Val<'a>], separator: &str) -> Outcome<'a> {
     Ok(Val::text(texts.join(separator)))
 }
 
-fn find_all<'a>(
-    context: &Context<'_, 'a>,
-    this: &str,
-    pattern: &str,
-    limit: i64,
-) -> Outcome<'a> {
+fn find_all<'a>(context: &Context<'_, 'a>, this: &str, pattern: &str, limit: i64) -> Outcome<'a> {
     context.regex(pattern, |regex| {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Val::list(regex.find_iter(this).take(limit).map(|m| Val::text(m.as_str())).collect())
@@ -114,7 +113,9 @@ fn offset(this: &str, from: i64) -> Result<usize, Failure> {
 /// The place, in characters, of `part` at or after `from`; -1 when there is none.
 fn place_of(this: &str, part: &str, from: usize) -> i64 {
     let start = this.char_indices().nth(from).map_or(this.len(), |(i, _)| i);
-    this[start..].find(part).map_or(-1, |at| (from + this[start..start + at].chars().count()) as i64)
+    this[start..]
+        .find(part)
+        .map_or(-1, |at| (from + this[start..start + at].chars().count()) as i64)
 }
 
 /// The last place, in characters, of `part` at or before `until`.
@@ -141,7 +142,7 @@ fn split<'a>(this: &str, separator: &str, limit: i64) -> Val<'a> {
             parts
         }
         Ok(limit) => this.splitn(limit, separator).map(part).collect(),
-        Err(_) if separator.is_empty() => this.chars().map(|c| Val::text(c)).collect(),
+        Err(_) if separator.is_empty() => this.chars().map(Val::text).collect(),
         Err(_) => this.split(separator).map(part).collect(),
     };
     Val::list(parts)
@@ -164,8 +165,7 @@ fn substring<'a>(this: &str, start: i64, end: i64) -> Outcome<'a> {
 /// `"%s has %d".format([a, b])`.
 fn format<'a>(pattern: &str, args: &[Val<'a>]) -> Outcome<'a> {
     let mut out = String::with_capacity(pattern.len());
-    let mut args = args.iter().enumerate();
-    let mut rest = pattern;
+    let (mut next, mut rest) = (args.iter(), pattern);
     while let Some(at) = rest.find('%') {
         out.push_str(&rest[..at]);
         rest = &rest[at + 1..];
@@ -182,10 +182,9 @@ fn format<'a>(pattern: &str, args: &[Val<'a>]) -> Outcome<'a> {
             out.push('%');
             continue;
         }
-        let Some((i, arg)) = args.next() else {
-            return Failure::new(format!("index {} out of range", args_len(&args)));
+        let Some(arg) = next.next() else {
+            return Failure::new(format!("index {} out of range", args.len()));
         };
-        let _ = i;
         match formatted(verb, precision, arg) {
             Some(text) => out.push_str(&text),
             None => {
@@ -198,10 +197,6 @@ fn format<'a>(pattern: &str, args: &[Val<'a>]) -> Outcome<'a> {
     }
     out.push_str(rest);
     Ok(Val::text(out))
-}
-
-fn args_len<'v, 'a: 'v>(args: &std::iter::Enumerate<std::slice::Iter<'v, Val<'a>>>) -> usize {
-    args.len()
 }
 
 fn formatted(verb: char, precision: usize, arg: &Val<'_>) -> Option<String> {
@@ -238,7 +233,7 @@ fn signed_radix(number: i64, show: impl Fn(u64) -> String) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut out, byte| {
-        write!(out, "{byte:02x}").expect("writing to a string cannot fail");
+        text::write_in(&mut out, format_args!("{byte:02x}"));
         out
     })
 }
@@ -248,14 +243,14 @@ fn shown(value: &Val<'_>) -> Option<String> {
     Some(match value {
         Val::List(list) => {
             let items = list.all().ok()?;
-            let items: Option<Vec<String>> = items.iter().map(shown).collect();
+            let items: Option<Vec<String>> = items.iter().map(shown_inside).collect();
             format!("[{}]", items?.join(", "))
         }
         Val::Map(fields) => {
             let mut entries = Vec::new();
             for key in fields.keys() {
                 let value = fields.get_val(&key)?.ok()?;
-                entries.push(format!("{}: {}", shown(&key)?, shown(&value)?));
+                entries.push(format!("{}:{}", shown_inside(&key)?, shown_inside(&value)?));
             }
             entries.sort();
             format!("{{{}}}", entries.join(", "))
@@ -271,6 +266,15 @@ fn shown(value: &Val<'_>) -> Option<String> {
     })
 }
 
+/// A value as `%s` shows it within a list or map: strings are quoted.
+fn shown_inside(value: &Val<'_>) -> Option<String> {
+    match value {
+        Val::Text(text) => Some(text::quote(text)),
+        Val::Bytes(_) => shown(value).map(|text| format!("b{}", text::quote(&text))),
+        other => shown(other),
+    }
+}
+
 /// Standard base64, with padding.
 pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     let digit = |c: u8| -> Option<u32> {
@@ -283,7 +287,7 @@ pub(super) fn decode_base64(text: &str) -> Option<Vec<u8>> {
             _ => return None,
         })
     };
-    if text.len() % 4 != 0 {
+    if !text.len().is_multiple_of(4) {
         return None;
     }
     let stripped = text.strip_suffix("==").or(text.strip_suffix('=')).unwrap_or(text);

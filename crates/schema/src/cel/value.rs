@@ -129,9 +129,9 @@ fn typed_text<'a>(text: &'a str, schema: &Schema) -> Outcome<'a> {
     match schema.format.as_deref() {
         Some("duration") => match time::parse_duration(text) {
             Some(nanos) => Ok(Val::Duration(nanos)),
-            None => Failure::new(format!(
-                "Invalid duration {text}: unable to parse {text} as duration"
-            )),
+            None => {
+                Failure::new(format!("Invalid duration {text}: unable to parse {text} as duration"))
+            }
         },
         Some("date") => match time::parse_date(text).and_then(time::midnight) {
             Some(time) => Ok(Val::Timestamp(time)),
@@ -204,7 +204,7 @@ impl<'a> Val<'a> {
     /// as numbers.
     pub(super) fn equals(&self, other: &Self) -> Result<bool, Failure> {
         Ok(match (self, other) {
-            (Self::Null, Self::Null) => true,
+            (Self::Null, Self::Null) | (Self::Optional(None), Self::Optional(None)) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
             (Self::Text(a), Self::Text(b)) => a == b,
             (Self::Bytes(a), Self::Bytes(b)) => a == b,
@@ -217,7 +217,6 @@ impl<'a> Val<'a> {
             (Self::Url(a), Self::Url(b)) => a.raw == b.raw,
             (Self::Semver(a), Self::Semver(b)) => a.cmp(b) == Ordering::Equal,
             (Self::Opaque(a), Self::Opaque(b)) => a == b,
-            (Self::Optional(None), Self::Optional(None)) => true,
             (Self::Optional(Some(a)), Self::Optional(Some(b))) => a.equals(b)?,
             (Self::List(a), Self::List(b)) => a.equals(b)?,
             (Self::Map(a), Self::Map(b)) => a.equals(b)?,
@@ -409,9 +408,7 @@ impl<'a> Fields<'a> {
     /// The value of a field or key, as expressions write it.
     pub(super) fn get(&self, key: &str) -> Option<Outcome<'a>> {
         match self {
-            Self::Json(_, schema) if !schema.properties.is_empty() => {
-                self.get_raw(&unescape(key)?)
-            }
+            Self::Json(_, schema) if !schema.properties.is_empty() => self.get_raw(&unescape(key)?),
             _ => self.get_raw(key),
         }
     }

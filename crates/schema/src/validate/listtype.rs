@@ -64,12 +64,7 @@ fn repeated<'v>(values: impl Iterator<Item = &'v Value>) -> Vec<usize> {
     places
 }
 
-fn validate_map(
-    schema: &Schema,
-    items: &[Value],
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+fn validate_map(schema: &Schema, items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if let Some((i, item)) =
         items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null())
     {

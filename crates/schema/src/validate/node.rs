@@ -72,9 +72,9 @@ impl Compiler {
                 (name.clone(), self.node(property, seen))
             })
             .collect();
-        let additional = schema.additional_schema().map(|values| {
-            self.node(values, rule_schema.additional_schema().unwrap_or(values))
-        });
+        let additional = schema
+            .additional_schema()
+            .map(|values| self.node(values, rule_schema.additional_schema().unwrap_or(values)));
         let items = schema
             .items
             .as_ref()

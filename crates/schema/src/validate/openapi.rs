@@ -278,7 +278,8 @@ fn check_text(node: &Node, text: &str, path: &Path<'_>, outcome: &mut Outcome) {
         && text.len() as u64 > limit
         && length() > limit
     {
-        let words = format!("{} in body should be at most {limit} chars long", path.show_relative());
+        let words =
+            format!("{} in body should be at most {limit} chars long", path.show_relative());
         let error = FieldError::too_long(path.show_below_base(), limit);
         outcome.add(Finding { text: words, error });
         return;
@@ -382,13 +383,7 @@ fn compare(amount: Amount, limit: f64, exclusive: bool, lower: bool) -> (bool, S
 }
 
 /// Refuses a number, or a limit, that does not fit the type and format of the value.
-fn check_range(
-    node: &Node,
-    amount: Amount,
-    what: &str,
-    path: &Path<'_>,
-    outcome: &mut Outcome,
-) {
+fn check_range(node: &Node, amount: Amount, what: &str, path: &Path<'_>, outcome: &mut Outcome) {
     if node.schema.int_or_string {
         return;
     }

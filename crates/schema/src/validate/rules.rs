@@ -17,7 +17,7 @@ struct Ratchet<'v> {
     parent: Option<Pair<'v>>,
 }
 
-impl<'v> Ratchet<'v> {
+impl Ratchet<'_> {
     fn lets_be(&self) -> bool {
         self.own.or(self.parent).is_some_and(|pair| pair.is_unchanged())
     }

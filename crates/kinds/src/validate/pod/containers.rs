@@ -342,11 +342,22 @@ fn devices(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>, container: &
         if mounts.iter().any(|mount| mount.text("name") == name) {
             errors.invalid(&at_name, name, "must not already exist in volumeMounts");
         }
-        if mounts.iter().any(|mount| mount.text("mountPath") == target) {
+        if mounted_at(mounts).any(|path| path == target) {
             let detail = "must not already exist as a path in volumeMounts";
             errors.invalid(&at_path, target, detail);
         }
     }
+}
+
+/// Where volumes are mounted; of a volume that is mounted twice only the last place counts.
+fn mounted_at(mounts: &[Value]) -> impl Iterator<Item = &str> {
+    let is_last = |index: usize, name: &str| {
+        !mounts[index + 1..].iter().any(|later| later.text("name") == name)
+    };
+    let places = mounts.iter().enumerate();
+    places
+        .filter(move |(index, mount)| is_last(*index, mount.text("name")))
+        .map(|(_, mount)| mount.text("mountPath"))
 }
 
 fn resize_policy(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>, container: &Value) {

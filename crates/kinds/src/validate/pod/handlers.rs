@@ -102,39 +102,13 @@ fn sleep(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>, seconds: i64) 
     }
 }
 
-/// Hooks of a container, and the signal that stops it.
+/// Hooks of a container.
+///
+/// COMPAT: a signal of its own to stop a container is not looked at; the feature is off by default.
 pub(super) fn lifecycle(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>, hooks: &Value) {
     for kind in ["postStart", "preStop"] {
         if let Some(hook) = hooks.field(kind) {
             handler(errors, &path.child(kind), pod, hook);
         }
     }
-    let Some(signal) = hooks.given_text("stopSignal") else { return };
-    let path = path.child("stopSignal");
-    match pod.os {
-        None => {
-            let detail = "may not be set for containers with empty `spec.os.name`";
-            errors.forbidden(&path, detail);
-        }
-        Some("windows") => errors.supported(&path, signal, &["SIGKILL", "SIGTERM"]),
-        Some("linux") => {
-            let known = linux_signals();
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            errors.supported(&path, signal, &known);
-        }
-        Some(_) => {}
-    }
-}
-
-/// The signals that can stop a container on Linux, sorted.
-fn linux_signals() -> Vec<String> {
-    let plain = "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT \
-         RTMAX RTMIN SEGV STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH \
-         XCPU XFSZ";
-    let mut signals: Vec<String> =
-        plain.split_whitespace().map(|name| format!("SIG{name}")).collect();
-    signals.extend((1..=15).map(|offset| format!("SIGRTMIN+{offset}")));
-    signals.extend((1..=14).map(|offset| format!("SIGRTMAX-{offset}")));
-    signals.sort_unstable();
-    signals
 }

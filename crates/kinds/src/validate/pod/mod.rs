@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     errors::{Errors, Path},
-    formats, ip,
+    formats, internal, ip,
     resources::{self, Of, quantity, quantity_text},
     selectors,
 };
@@ -22,6 +22,9 @@ use crate::fields::Fields;
 
 pub(super) use status::update_status;
 pub(super) use update::{update, update_ephemeral_containers, update_resize};
+
+/// Marks a pod that stands for one that kubelet runs by itself.
+const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A pod's spec with what its parts need to know of each other.
 pub(crate) struct PodSpec<'a> {
@@ -93,7 +96,7 @@ fn annotations_and_spec(errors: &mut Errors, pod: &Value) {
     let (metadata, spec) = (pod.part("metadata"), pod.part("spec"));
     annotations(errors, &Path::new("metadata.annotations"), metadata, spec);
     let path = Path::new("spec");
-    self::spec(errors, &path, spec, metadata.text("name"), true);
+    self::spec(errors, &path, spec, Some(metadata));
     if spec.text("serviceAccountName").is_empty() {
         let volumes = path.child("volumes");
         for (index, volume) in spec.list("volumes").iter().enumerate() {
@@ -117,15 +120,14 @@ fn annotations_and_spec(errors: &mut Errors, pod: &Value) {
 
 /// Annotations that mean something to the API server.
 fn annotations(errors: &mut Errors, path: &Path<'_>, metadata: &Value, spec: &Value) {
+    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     let annotations = metadata.part("annotations");
-    const MIRROR: &str = "kubernetes.io/config.mirror";
     if let Some(value) = annotations.given_text(MIRROR)
         && spec.text("nodeName").is_empty()
     {
         let detail = "must set spec.nodeName if mirror pod annotation is set";
         errors.invalid(&path.key(MIRROR), value, detail);
     }
-    const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
     if let Some(cost) = annotations.given_text(COST) {
         let is_plain = cost == "0" || !cost.trim_start_matches('-').starts_with('0');
         if cost.starts_with('+') || !is_plain || cost.parse::<i32>().is_err() {
@@ -137,16 +139,22 @@ fn annotations(errors: &mut Errors, path: &Path<'_>, metadata: &Value, spec: &Va
 /// The template in a workload; `path` is the template's.
 pub(super) fn template(errors: &mut Errors, path: &Path<'_>, template: &Value) {
     let (metadata, spec) = (template.part("metadata"), template.part("spec"));
-    selectors::labels(errors, &path.child("labels"), metadata, "labels");
-    annotation_keys(errors, &path.child("annotations"), metadata);
-    annotations(errors, &path.child("annotations"), metadata, spec);
+    template_metadata(errors, path, template);
     let at = path.child("spec");
-    self::spec(errors, &at, spec, "", false);
+    self::spec(errors, &at, spec, None);
     windows::seccomp_annotations(errors, &at, metadata, spec);
     if !spec.list("ephemeralContainers").is_empty() {
         let detail = "ephemeral containers not allowed in pod template";
         errors.forbidden(&at.child("ephemeralContainers"), detail);
     }
+}
+
+/// The labels and annotations of a template.
+pub(super) fn template_metadata(errors: &mut Errors, path: &Path<'_>, template: &Value) {
+    let (metadata, spec) = (template.part("metadata"), template.part("spec"));
+    selectors::labels(errors, &path.child("labels"), metadata, "labels");
+    annotation_keys(errors, &path.child("annotations"), metadata);
+    annotations(errors, &path.child("annotations"), metadata, spec);
 }
 
 fn annotation_keys(errors: &mut Errors, path: &Path<'_>, metadata: &Value) {
@@ -164,14 +172,16 @@ fn annotation_keys(errors: &mut Errors, path: &Path<'_>, metadata: &Value) {
     }
 }
 
-/// The spec of a pod or of a template.
-fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value, name: &str, is_pod: bool) {
-    let mut pod = PodSpec::new(spec, name, is_pod);
+/// The spec of a pod, whose metadata is given, or of a template.
+fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value, metadata: Option<&Value>) {
+    let name = metadata.map_or("", |metadata| metadata.text("name"));
+    let is_mirror = metadata.is_some_and(|metadata| metadata.part("annotations").has(MIRROR));
+    let mut pod = PodSpec::new(spec, name, metadata.is_some());
     if pod.grace.is_none() {
         errors.required(&path.child("terminationGracePeriodSeconds"), "");
     }
     pod.volumes = volumes::volumes(errors, &path.child("volumes"), &pod);
-    resource_claims(errors, &path.child("resourceClaims"), spec);
+    resource_claims(errors, &path.child("resourceClaims"), spec, is_mirror);
     containers::regular(errors, &path.child("containers"), &pod);
     containers::init(errors, &path.child("initContainers"), &pod);
     containers::ephemeral(errors, &path.child("ephemeralContainers"), &pod);
@@ -203,8 +213,14 @@ fn spec(errors: &mut Errors, path: &Path<'_>, spec: &Value, name: &str, is_pod: 
     file_key_volumes(errors, path, spec);
 }
 
-fn resource_claims(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
+fn resource_claims(errors: &mut Errors, path: &Path<'_>, spec: &Value, is_mirror: bool) {
     let claims = spec.list("resourceClaims");
+    if is_mirror {
+        for _ in claims {
+            errors.forbidden(&Path::new(""), "static pods do not support resource claims");
+        }
+        return;
+    }
     for (index, claim) in claims.iter().enumerate() {
         let path = path.index(index);
         let name = claim.text("name");
@@ -216,14 +232,7 @@ fn resource_claims(errors: &mut Errors, path: &Path<'_>, spec: &Value) {
             errors.invalid_each(&path.child("name"), name, formats::dns_label(name));
         }
         let sources = ["resourceClaimName", "resourceClaimTemplateName"];
-        let shown = || {
-            format!(
-                "{{\"Name\":{},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
-                Value::from(name),
-                claim.part(sources[0]),
-                claim.part(sources[1])
-            )
-        };
+        let shown = || internal::compact("PodResourceClaim", claim);
         match sources.iter().filter(|source| claim.has(source)).count() {
             0 => {
                 let detail =

@@ -7,7 +7,7 @@ use crate::{
     fields::Fields,
     validate::{
         errors::{Errors, Path},
-        formats,
+        formats, internal,
         volume_sources::relative_path,
     },
 };
@@ -30,7 +30,7 @@ pub(super) fn container(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>,
     if context.given_flag("allowPrivilegeEscalation") == Some(false) {
         let cannot = |errors: &mut Errors, what: &str| {
             let detail = format!("cannot set `allowPrivilegeEscalation` to false and {what}");
-            errors.invalid_shown(path, &shown(context), &detail);
+            errors.invalid_shown(path, &internal::compact("SecurityContext", context), &detail);
         };
         if context.flag("privileged") {
             cannot(errors, "`privileged` to true");
@@ -40,41 +40,6 @@ pub(super) fn container(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>,
         }
     }
     apparmor(errors, &path.child("appArmorProfile"), context.field("appArmorProfile"));
-}
-
-/// A container's security context as the API server shows it in errors.
-fn shown(context: &Value) -> String {
-    let fields = [
-        ("Capabilities", "capabilities"),
-        ("Privileged", "privileged"),
-        ("SELinuxOptions", "seLinuxOptions"),
-        ("WindowsOptions", "windowsOptions"),
-        ("RunAsUser", "runAsUser"),
-        ("RunAsGroup", "runAsGroup"),
-        ("RunAsNonRoot", "runAsNonRoot"),
-        ("ReadOnlyRootFilesystem", "readOnlyRootFilesystem"),
-        ("AllowPrivilegeEscalation", "allowPrivilegeEscalation"),
-        ("ProcMount", "procMount"),
-        ("SeccompProfile", "seccompProfile"),
-        ("AppArmorProfile", "appArmorProfile"),
-    ];
-    let parts: Vec<String> = fields
-        .iter()
-        .map(|(shown, name)| match (*name, context.field(name)) {
-            ("capabilities", Some(capabilities)) => format!(
-                "\"{shown}\":{{\"Add\":{},\"Drop\":{}}}",
-                capabilities.part("add"),
-                capabilities.part("drop")
-            ),
-            ("seccompProfile" | "appArmorProfile", Some(profile)) => format!(
-                "\"{shown}\":{{\"Type\":{},\"LocalhostProfile\":{}}}",
-                profile.part("type"),
-                profile.part("localhostProfile")
-            ),
-            (_, value) => format!("\"{shown}\":{}", value.unwrap_or(&Value::Null)),
-        })
-        .collect();
-    format!("{{{}}}", parts.join(","))
 }
 
 /// The security context of the whole pod.
@@ -104,7 +69,7 @@ pub(super) fn pod(errors: &mut Errors, path: &Path<'_>, pod: &PodSpec<'_>) {
     }
     if let Some(policy) = context.given_text("seLinuxChangePolicy") {
         let at = path.child("seLinuxChangePolicy");
-        errors.supported(&at, policy, &["MountOption", "Recursive"]);
+        errors.supported(&at, policy, &["Recursive"]);
     }
 }
 
@@ -159,12 +124,8 @@ fn seccomp(errors: &mut Errors, path: &Path<'_>, profile: Option<&Value>) {
     match (kind == "Localhost", profile.given_text("localhostProfile")) {
         (true, None) => errors.required(&at, "must be set when seccomp type is Localhost"),
         (true, Some(file)) => relative_path(errors, &at, file),
-        (false, Some(file)) => {
-            let shown = format!(
-                "{{\"Type\":{},\"LocalhostProfile\":{}}}",
-                Value::from(kind),
-                Value::from(file)
-            );
+        (false, Some(_)) => {
+            let shown = internal::compact("SeccompProfile", profile);
             errors.invalid_shown(&at, &shown, "can only be set when seccomp type is Localhost");
         }
         (false, None) => {}

@@ -144,6 +144,14 @@ fn addresses(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value, fie
     for (index, address) in addresses.iter().enumerate() {
         ip::address(errors, &path.index(index), address.text("ip"), &stored);
     }
+    let mut indexed = addresses.iter().map(|address| address.text("ip")).enumerate();
+    if let Some((index, bad)) = indexed.find(|(_, address)| ip::parse_sloppy(address).is_none())
+        && addresses.len() > 1
+    {
+        let detail =
+            format!("failed to check for dual stack with error:invalid IP[{index}]: {bad}");
+        errors.internal(path, detail);
+    }
     let dual = ip::is_dual_stack(addresses.iter().map(|address| address.text("ip")));
     if addresses.len() > 1 && (!dual || addresses.len() > 2) {
         let shown: Vec<String> = addresses

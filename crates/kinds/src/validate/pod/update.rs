@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{annotations, annotations_and_spec, containers, scheduling};
+use super::{MIRROR, annotations, annotations_and_spec, containers, scheduling};
 use crate::{
     fields::{Fields, same},
     validate::{
@@ -12,8 +12,6 @@ use crate::{
         resources::quantity,
     },
 };
-
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// An update of a pod's spec.
 pub(in crate::validate) fn update(errors: &mut Errors, new: &Value, old: &Value) {
@@ -152,7 +150,7 @@ fn unchanged_otherwise(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &
     }
     let munged = Value::from(munged);
     if !same(&munged, old) {
-        let difference = diff::unified(&shown(old), &shown(&munged));
+        let difference = diff::unified("PodSpec", old, &munged);
         let detail = format!(
             "pod updates may not change fields other than `spec.containers[*].image`,\
              `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
@@ -161,10 +159,6 @@ fn unchanged_otherwise(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &
         );
         errors.forbidden(path, detail);
     }
-}
-
-fn shown(spec: &Value) -> Value {
-    spec.clone()
 }
 
 /// While a pod is gated, nodes may be ruled out, but not let in again.
@@ -247,7 +241,7 @@ pub(in crate::validate) fn update_ephemeral_containers(
                 errors.forbidden(&path, detail);
             }
             Some(container) if !same(before, container) => {
-                let difference = diff::unified(before, container);
+                let difference = diff::unified("EphemeralContainer", before, container);
                 let detail = format!(
                     "existing ephemeral containers {name:?} may not be changed\n{difference}"
                 );

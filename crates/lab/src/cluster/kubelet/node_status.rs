@@ -90,13 +90,23 @@ pub(super) fn node_conditions(
     now: Timestamp,
 ) -> Value {
     let usual = [
-        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        (
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         if ready {
             ("Ready", "True", "KubeletReady", "kubelet is posting ready status")
         } else {
-            ("Ready", "False", "KubeletNotReady", "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized")
+            (
+                "Ready",
+                "False",
+                "KubeletNotReady",
+                "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized",
+            )
         },
     ];
     let usual = usual.into_iter().filter(|(kind, ..)| !reported.contains_key(*kind)).map(

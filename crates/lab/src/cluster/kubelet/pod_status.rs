@@ -126,7 +126,9 @@ fn container_status(run: &Run, container: &Container) -> Value {
     };
     let waiting = |reason: &str| json!({"waiting": {"reason": reason}});
     let (state, ready) = match &run.stage {
-        Stage::Seen | Stage::Starting { .. } if container.init => (waiting("PodInitializing"), false),
+        Stage::Seen | Stage::Starting { .. } if container.init => {
+            (waiting("PodInitializing"), false)
+        }
         Stage::Seen | Stage::Starting { .. } => (waiting("ContainerCreating"), false),
         Stage::Running { since, ready } if runs => {
             (json!({"running": {"startedAt": seconds(*since)}}), *ready)

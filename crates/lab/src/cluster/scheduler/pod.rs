@@ -230,7 +230,10 @@ pub(super) fn toleration(value: &Value) -> Toleration {
             _ => TolerationOperator::Equal,
         },
         value: text(&value["value"]),
-        effect: value["effect"].as_str().filter(|effect| !effect.is_empty()).map(|effect| effect.to_owned().into()),
+        effect: value["effect"]
+            .as_str()
+            .filter(|effect| !effect.is_empty())
+            .map(|effect| effect.to_owned().into()),
     }
 }
 

@@ -1,10 +1,6 @@
 //! Pushing out less important pods.
 
-use std::{
-    cmp::Reverse,
-    collections::BTreeMap,
-    sync::Arc,
-};
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use joiner_apiserver::Key;
 use joiner_core::selector::LabelSelector;

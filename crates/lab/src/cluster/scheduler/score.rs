@@ -167,6 +167,5 @@ fn pod_affinity(state: &State, pod: &Pod, nodes: &[NodeId]) -> Scores {
         }
     }
     let (least, most) = (*sums.iter().min()?, *sums.iter().max()?);
-    (most > least)
-        .then(|| sums.iter().map(|sum| BEST * (sum - least) / (most - least)).collect())
+    (most > least).then(|| sums.iter().map(|sum| BEST * (sum - least) / (most - least)).collect())
 }

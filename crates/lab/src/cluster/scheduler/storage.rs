@@ -92,8 +92,11 @@ impl Storage {
                 return Err(format!("persistentvolumeclaim {:?} is being deleted", key.name));
             }
             if claim.phase == "Lost" {
-                return Err(format!("persistentvolumeclaim {:?} bound to non-existent persistentvolume {:?}",
-                    key.name, claim.volume.as_deref().unwrap_or_default()));
+                return Err(format!(
+                    "persistentvolumeclaim {:?} bound to non-existent persistentvolume {:?}",
+                    key.name,
+                    claim.volume.as_deref().unwrap_or_default()
+                ));
             }
             if claim.is_bound() {
                 needs.bound.push(claim);

@@ -83,8 +83,7 @@ impl<'s> Topology<'s> {
             keys.map(|key| Domains::with_sort(state, key, &sort)).collect()
         };
         let nobody = affinity.iter().all(|domains| !domains.has.contains(&true));
-        let first =
-            nobody && pod.affinity.iter().all(|term| counts.is_in(&term.scope, pod));
+        let first = nobody && pod.affinity.iter().all(|term| counts.is_in(&term.scope, pod));
         let anti = pod.anti_affinity.iter().map(|term| {
             Domains::with_sort(state, &term.topology_key, std::slice::from_ref(&term.scope))
         });
@@ -191,7 +190,9 @@ impl Spread {
 /// Whether no taint of a node keeps a pod away.
 pub(super) fn tolerates(pod: &Pod, node: &Node) -> bool {
     let keeps_away = |effect: &Effect| matches!(effect, Effect::NoSchedule | Effect::NoExecute);
-    node.facts.taints.iter().filter(|taint| keeps_away(&taint.effect)).all(|taint| {
-        first_untolerated(std::slice::from_ref(taint), &pod.tolerations).is_none()
-    })
+    node.facts
+        .taints
+        .iter()
+        .filter(|taint| keeps_away(&taint.effect))
+        .all(|taint| first_untolerated(std::slice::from_ref(taint), &pod.tolerations).is_none())
 }

@@ -61,13 +61,7 @@ impl Writer {
     }
 
     /// Deletes pods that have to make room for another.
-    pub(super) fn push_out(
-        &mut self,
-        pod: &Pod,
-        victims: &[Arc<Pod>],
-        node: &str,
-        now: Timestamp,
-    ) {
+    pub(super) fn push_out(&mut self, pod: &Pod, victims: &[Arc<Pod>], node: &str, now: Timestamp) {
         for victim in victims {
             let condition = json!({
                 "type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler",

@@ -359,7 +359,8 @@ impl Part for Attachments {
             && let Some(last) = node.last()
         {
             let first = (Arc::clone(&last.name), String::new());
-            let has_some = self.attached.range(first..).next().is_some_and(|((at, _), _)| *at == last.name);
+            let has_some =
+                self.attached.range(first..).next().is_some_and(|((at, _), _)| *at == last.name);
             if has_some || node.before.is_none() {
                 self.queue.add(Arc::clone(&last.name));
             }

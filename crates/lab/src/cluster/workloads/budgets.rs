@@ -15,7 +15,7 @@ use super::{
     Part,
     events::{About, Recorder},
     facts::{
-        Condition, Meta, SelectorJson, find_condition, merge_between, moment, read, set_condition,
+        Condition, Meta, find_condition, merge_between, moment, read, selector, set_condition,
         share,
     },
     pods::Pod,
@@ -72,7 +72,7 @@ struct BudgetJson {
 
 #[derive(Deserialize)]
 struct BudgetSpecJson {
-    selector: Option<SelectorJson>,
+    selector: Option<Value>,
 }
 
 /// What a budget demands of the pods that it selects.
@@ -128,7 +128,10 @@ impl Budgets {
             // Pods of nobody count for nothing; Kubernetes warns and goes on, too.
             let Some(uid) = &pod.controller else { continue };
             let Some(scale) = self.scales.get(uid) else {
-                return Err(format!("found no controllers with a scale for pod {:?}", pod.key.name));
+                return Err(format!(
+                    "found no controllers with a scale for pod {:?}",
+                    pod.key.name
+                ));
             };
             let above = scale.owner.as_ref().and_then(|uid| Some((uid, self.scales.get(uid)?)));
             let (uid, scale) = above.unwrap_or((uid, scale));
@@ -184,8 +187,7 @@ impl Budgets {
             return;
         }
         let BudgetJson { spec } = read(object);
-        let selector = spec.and_then(|spec| spec.selector);
-        let selector = selector.map_or_else(LabelSelector::nothing, SelectorJson::selector);
+        let selector = selector(&spec.and_then(|spec| spec.selector).unwrap_or_default());
         if self.selectors.put(key, selector.clone()) || !self.members.contains_key(key) {
             let pods = world.pods_in(&key.namespace);
             let selected = pods.filter(|pod| selector.matches(&pod.labels));

@@ -21,7 +21,7 @@ use self::node::{Placement, Share};
 use super::{
     Part,
     events::About,
-    facts::{Meta, SelectorJson, merge_between, read, share},
+    facts::{Meta, merge_between, read, selector, share},
     owned::{Owner, Owners, PodMaker, pod_from_template},
     pods::{Phase, Pod, next_available},
     queue::Queue,
@@ -91,7 +91,7 @@ struct SetJson {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SpecJson {
-    selector: Option<SelectorJson>,
+    selector: Option<Value>,
     min_ready_seconds: Option<i64>,
     template: Value,
     update_strategy: Option<Value>,
@@ -129,7 +129,7 @@ impl DaemonSet {
                 key: object.key.clone(),
                 uid: Arc::clone(&object.uid),
             },
-            selector: spec.selector.map_or_else(LabelSelector::nothing, SelectorJson::selector),
+            selector: selector(&spec.selector.unwrap_or_default()),
             deleting: metadata.deleted().is_some(),
             generation: metadata.generation.unwrap_or(0),
             min_ready_seconds: spec.min_ready_seconds.unwrap_or(0),

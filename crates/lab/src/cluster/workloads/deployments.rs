@@ -18,7 +18,7 @@ use self::rollout::{Limits, Size};
 use super::{
     Part,
     events::{About, Recorder},
-    facts::{Meta, SelectorJson, merge_between, read, share},
+    facts::{Meta, merge_between, read, selector, share},
     owned::{Owner, Owners, unless_gone},
     pods::Pod,
     queue::Queue,
@@ -101,7 +101,7 @@ struct DeploymentJson {
 
 #[derive(Deserialize)]
 struct DeploymentSpecJson {
-    selector: Option<SelectorJson>,
+    selector: Option<Value>,
     strategy: Option<StrategyJson>,
 }
 
@@ -157,7 +157,7 @@ impl Deployment {
                 key: object.key.clone(),
                 uid: Arc::clone(&object.uid),
             },
-            selector: spec.selector.map_or_else(LabelSelector::nothing, SelectorJson::selector),
+            selector: selector(&spec.selector.unwrap_or_default()),
             deleting: metadata.deleted().is_some(),
             recreates: strategy.as_deref() == Some("Recreate"),
         }
@@ -175,14 +175,16 @@ impl Wanted {
             let part = share(rolling.get(field), replicas, round_up);
             part.or_else(|| share(Some(&quarter), replicas, round_up)).unwrap_or(0).max(0)
         };
-        let (max_surge, mut max_unavailable) =
-            if recreates { (0, replicas) } else { (part("maxSurge", true), part("maxUnavailable", false)) };
+        let (max_surge, mut max_unavailable) = if recreates {
+            (0, replicas)
+        } else {
+            (part("maxSurge", true), part("maxUnavailable", false))
+        };
         // Both may round down to nothing, and then a rollout could never move.
         if max_surge == 0 && max_unavailable == 0 {
             max_unavailable = 1;
         }
-        let limits =
-            Limits { replicas, max_surge, max_unavailable: max_unavailable.min(replicas) };
+        let limits = Limits { replicas, max_surge, max_unavailable: max_unavailable.min(replicas) };
         Self {
             limits,
             paused: spec["paused"] == true,
@@ -330,9 +332,8 @@ impl Deployments {
         let limits = rollout.wanted.limits;
         let active: Vec<_> =
             rollout.new.iter().chain(&rollout.old).filter(|set| set.size.wanted > 0).collect();
-        let resized = |set: &&Arc<Set>| {
-            set.number(DESIRED).is_some_and(|desired| desired != limits.replicas)
-        };
+        let resized =
+            |set: &&Arc<Set>| set.number(DESIRED).is_some_and(|desired| desired != limits.replicas);
         if !rollout.wanted.paused && !active.iter().any(resized) {
             return Ok(false);
         }
@@ -393,9 +394,8 @@ impl Deployments {
         for set in &rollout.old {
             scaled |= self.resize(rollout, set, 0, now)?;
         }
-        let running = |set: &Arc<Set>| {
-            world.pods_of(&set.uid).any(|pod: &Arc<Pod>| !pod.phase.is_final())
-        };
+        let running =
+            |set: &Arc<Set>| world.pods_of(&set.uid).any(|pod: &Arc<Pod>| !pod.phase.is_final());
         if scaled || rollout.old.iter().any(running) {
             return Ok(());
         }
@@ -422,8 +422,10 @@ impl Deployments {
         now: Timestamp,
     ) -> Result<(), Status> {
         let about = rollout.about.clone();
-        let hash =
-            template_hash(&without_hash(rollout.object["spec"]["template"].clone()), rollout.wanted.collisions);
+        let hash = template_hash(
+            &without_hash(rollout.object["spec"]["template"].clone()),
+            rollout.wanted.collisions,
+        );
         let revision = Self::next_revision(rollout).to_string();
         let set = replica_set(rollout, &hash, size, &revision);
         match self.caller.create(&self.replicasets, set) {
@@ -508,18 +510,13 @@ impl Deployments {
         if !same {
             let direction = if size > set.size.wanted { "up" } else { "down" };
             let (name, before) = (&set.key.name, set.size.wanted);
-            let message =
-                format!("Scaled {direction} replica set {name} from {before} to {size}");
+            let message = format!("Scaled {direction} replica set {name} from {before} to {size}");
             self.recorder.normal(&rollout.about, "ScalingReplicaSet", &message, now);
         }
         Ok(!same)
     }
 
-    fn write_status(
-        &self,
-        rollout: &Rollout,
-        now: Timestamp,
-    ) -> Result<Option<Timestamp>, Status> {
+    fn write_status(&self, rollout: &Rollout, now: Timestamp) -> Result<Option<Timestamp>, Status> {
         let Rollout { about, object, wanted, new, old } = rollout;
         let old: Vec<&Set> = old.iter().map(|set| &**set).collect();
         let outcome = status::status(wanted, &object["status"], new.as_deref(), &old, now);
@@ -612,7 +609,8 @@ fn replica_set(rollout: &Rollout, hash: &str, size: i64, revision: &str) -> Valu
     template["metadata"]["labels"][HASH] = hash.into();
     let mut selector = spec["selector"].clone();
     selector["matchLabels"][HASH] = hash.into();
-    let mut annotations = object["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+    let mut annotations =
+        object["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
     annotations.retain(|key, _| !NOT_COPIED.contains(&key.as_str()));
     annotations.insert(REVISION.into(), revision.into());
     annotations.insert(DESIRED.into(), wanted.limits.replicas.to_string().into());

@@ -1,8 +1,8 @@
-//! Events: what controllers tell people, counted rather than repeated.
+//! Events of controllers: told as every part of the cluster tells them, but not without limits.
 //!
-//! The rules are those of client-go's recorder. An event that was told before raises a count.
-//! More than ten different ones of the same reason about the same object within ten minutes
-//! become one. And every object has an allowance, so that a loop of failures does not flood.
+//! The limits are those of client-go's recorder. More than ten different events of the same
+//! reason about the same object within ten minutes become one. And every object has an allowance,
+//! so that a loop of failures does not flood.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -10,10 +10,10 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_apiserver::{Caller, Key, Resource, Server};
+use joiner_apiserver::{Key, Server};
 use serde_json::{Value, json};
 
-use super::facts::stamp;
+use super::super::events::{self, Tone};
 
 /// How many different events of one reason about one object stand beside each other.
 const DIFFERENT_EVENTS: usize = 10;
@@ -27,15 +27,8 @@ const ALLOWANCE: f64 = 25.0;
 /// How long it takes until one more event is allowed.
 const ALLOWANCE_REFILL: SignedDuration = SignedDuration::from_mins(5);
 
-/// How many objects and events are remembered, at most.
+/// How many objects are remembered, at most.
 const REMEMBERED: usize = 4096;
-
-/// Whether somebody should look at it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Weight {
-    Normal,
-    Warning,
-}
 
 /// What an event is about.
 #[derive(Clone, Debug)]
@@ -74,34 +67,18 @@ impl About {
 /// Somebody who tells events.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    caller: Caller,
-    component: &'static str,
-    events: Resource,
-    told: BTreeMap<(Arc<str>, &'static str, String), Told>,
-    kinds: BTreeMap<(Arc<str>, &'static str), VecDeque<(Timestamp, String)>>,
+    recorder: events::Recorder,
+    recent: BTreeMap<(Arc<str>, &'static str), VecDeque<(Timestamp, String)>>,
     allowances: BTreeMap<Arc<str>, (f64, Timestamp)>,
-    sequence: u64,
-}
-
-/// An event that was told.
-#[derive(Debug)]
-struct Told {
-    key: Key,
-    count: u64,
-    last: Timestamp,
 }
 
 impl Recorder {
     /// One who tells under this component's name.
     pub(super) fn new(server: &Server, component: &'static str) -> Self {
         Self {
-            caller: server.caller(component),
-            component,
-            events: Resource::new("", "events"),
-            told: BTreeMap::new(),
-            kinds: BTreeMap::new(),
+            recorder: events::Recorder::new(server.caller(component), component),
+            recent: BTreeMap::new(),
             allowances: BTreeMap::new(),
-            sequence: 0,
         }
     }
 
@@ -113,7 +90,7 @@ impl Recorder {
         message: &str,
         now: Timestamp,
     ) {
-        self.tell(about, Weight::Normal, reason, message, now);
+        self.tell(about, Tone::Normal, reason, message, now);
     }
 
     /// Tells that somebody should look.
@@ -124,38 +101,23 @@ impl Recorder {
         message: &str,
         now: Timestamp,
     ) {
-        self.tell(about, Weight::Warning, reason, message, now);
+        self.tell(about, Tone::Warning, reason, message, now);
     }
 
-    /// Tells, as far as the allowance goes. An event that the server refuses is lost, as it is in
-    /// a real cluster: nothing may depend on one.
     fn tell(
         &mut self,
         about: &About,
-        weight: Weight,
+        tone: Tone,
         reason: &'static str,
         message: &str,
         now: Timestamp,
     ) {
         self.forget_old(now);
         let message = self.combined(about, reason, message, now);
-        if !self.allowed(&about.uid, now) {
-            return;
-        }
-        let identity = (Arc::clone(&about.uid), reason, message);
-        if let Some(told) = self.told.get_mut(&identity) {
-            told.count += 1;
-            told.last = now;
-            let patch = json!({"count": told.count, "lastTimestamp": stamp(now)});
-            if self.caller.merge(&self.events, &told.key, None, patch).is_ok() {
-                return;
-            }
-        }
-        self.sequence += 1;
-        let event = self.event(about, weight, reason, &identity.2, now);
-        if let Ok(object) = self.caller.create(&self.events, event) {
-            let told = Told { key: object.key.clone(), count: 1, last: now };
-            self.told.insert(identity, told);
+        if self.allowed(&about.uid, now) {
+            let kind = (about.api_version, about.kind);
+            let about = events::About { kind, key: &about.key, uid: &about.uid };
+            self.recorder.tell(now, &about, tone, reason, &message, "");
         }
     }
 
@@ -167,7 +129,7 @@ impl Recorder {
         message: &str,
         now: Timestamp,
     ) -> String {
-        let recent = self.kinds.entry((Arc::clone(&about.uid), reason)).or_default();
+        let recent = self.recent.entry((Arc::clone(&about.uid), reason)).or_default();
         while recent.front().is_some_and(|(at, _)| now.duration_since(*at) > REMEMBERED_FOR) {
             recent.pop_front();
         }
@@ -195,65 +157,18 @@ impl Recorder {
     }
 
     fn forget_old(&mut self, now: Timestamp) {
-        let recent = |last: Timestamp| now.duration_since(last) <= REMEMBERED_FOR;
-        if self.told.len() > REMEMBERED {
-            self.told.retain(|_, told| recent(told.last));
-            if self.told.len() > REMEMBERED {
-                self.told.clear();
-            }
-        }
-        if self.kinds.len() > REMEMBERED {
-            self.kinds.retain(|_, told| told.back().is_some_and(|(last, _)| recent(*last)));
-            if self.kinds.len() > REMEMBERED {
-                self.kinds.clear();
+        let is_recent = |last: Timestamp| now.duration_since(last) <= REMEMBERED_FOR;
+        if self.recent.len() > REMEMBERED {
+            self.recent.retain(|_, told| told.back().is_some_and(|(last, _)| is_recent(*last)));
+            if self.recent.len() > REMEMBERED {
+                self.recent.clear();
             }
         }
         if self.allowances.len() > REMEMBERED {
-            self.allowances.retain(|_, (_, last)| recent(*last));
+            self.allowances.retain(|_, (_, last)| is_recent(*last));
             if self.allowances.len() > REMEMBERED {
                 self.allowances.clear();
             }
         }
-    }
-
-    fn event(
-        &self,
-        about: &About,
-        weight: Weight,
-        reason: &str,
-        message: &str,
-        now: Timestamp,
-    ) -> Value {
-        let namespace =
-            if about.key.namespace.is_empty() { "default" } else { &about.key.namespace };
-        // Two events about one object may fall on one moment of virtual time.
-        let unique = now.as_nanosecond().unsigned_abs().wrapping_add(u128::from(self.sequence));
-        json!({
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {
-                "name": format!("{}.{unique:x}", about.key.name),
-                "namespace": namespace,
-            },
-            "involvedObject": {
-                "apiVersion": about.api_version,
-                "kind": about.kind,
-                "namespace": &*about.key.namespace,
-                "name": &*about.key.name,
-                "uid": &*about.uid,
-            },
-            "type": match weight {
-                Weight::Normal => "Normal",
-                Weight::Warning => "Warning",
-            },
-            "reason": reason,
-            "message": message,
-            "source": {"component": self.component},
-            "reportingComponent": self.component,
-            "reportingInstance": "",
-            "firstTimestamp": stamp(now),
-            "lastTimestamp": stamp(now),
-            "count": 1,
-        })
     }
 }

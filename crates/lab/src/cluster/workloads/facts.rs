@@ -1,14 +1,16 @@
 //! Reading the few fields of an object that a decision needs, and writing only what changed.
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_apiserver::{Key, Object};
+use joiner_apiserver::Object;
 use joiner_core::{
     label::Labels,
-    selector::{LabelSelector, SelectorTerm},
     taint::{Effect, Taint, Toleration, TolerationOperator},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
+
+use super::super::conditions;
+pub(super) use super::super::{selection::selector, times::seconds as stamp};
 
 /// The fields of an object that `T` names; all others are skipped unread.
 pub(super) fn read<T: DeserializeOwned>(object: &Object) -> T {
@@ -70,41 +72,12 @@ pub(super) struct OwnerReference {
     pub(super) block_owner_deletion: Option<bool>,
 }
 
-/// A label selector as it is written.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SelectorJson {
-    match_labels: Option<Labels>,
-    match_expressions: Option<Vec<ExpressionJson>>,
-}
-
-/// One expression of a label selector or of a node selector term.
+/// One expression of a node selector term.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ExpressionJson {
     pub(super) key: String,
     pub(super) operator: String,
     pub(super) values: Option<Vec<String>>,
-}
-
-impl SelectorJson {
-    /// The selector, ready to be matched.
-    pub(super) fn selector(self) -> LabelSelector {
-        let mut terms = Vec::new();
-        for (key, value) in self.match_labels.unwrap_or_default() {
-            terms.push(SelectorTerm::In(key, [value].into()));
-        }
-        for ExpressionJson { key, operator, values } in self.match_expressions.unwrap_or_default() {
-            let values = values.unwrap_or_default().into_iter().collect();
-            terms.push(match operator.as_str() {
-                "In" => SelectorTerm::In(key, values),
-                "NotIn" => SelectorTerm::NotIn(key, values),
-                "Exists" => SelectorTerm::Exists(key),
-                "DoesNotExist" => SelectorTerm::DoesNotExist(key),
-                _ => return LabelSelector::nothing(),
-            });
-        }
-        LabelSelector::new(terms)
-    }
 }
 
 /// A toleration as it is written.
@@ -166,11 +139,6 @@ pub(super) struct ConditionJson {
 /// A moment as Kubernetes writes it; nothing when there is none.
 pub(super) fn moment(text: Option<&str>) -> Option<Timestamp> {
     text?.parse().ok()
-}
-
-/// A moment as Kubernetes writes it in most fields: to the second.
-pub(super) fn stamp(moment: Timestamp) -> String {
-    Timestamp::from_second(moment.as_second()).unwrap_or(moment).to_string()
 }
 
 /// A moment some seconds later.
@@ -235,33 +203,19 @@ pub(super) fn find_condition<'a>(conditions: &'a Value, kind: &str) -> Option<&'
 /// Puts a condition into a list; its transition time moves only when its status changes. Says
 /// whether the list changed.
 pub(super) fn set_condition(conditions: &mut Value, wanted: Condition<'_>, now: Timestamp) -> bool {
-    if !conditions.is_array() {
-        *conditions = json!([]);
+    let condition = json!({
+        "type": wanted.kind,
+        "status": wanted.status,
+        "reason": wanted.reason,
+        "message": wanted.message,
+    });
+    match conditions::with(conditions, condition, now) {
+        Some(list) => {
+            *conditions = list;
+            true
+        }
+        None => false,
     }
-    let list = conditions.as_array_mut().expect("made a list above");
-    let Some(present) = list.iter_mut().find(|condition| condition["type"] == wanted.kind) else {
-        list.push(json!({
-            "type": wanted.kind,
-            "status": wanted.status,
-            "reason": wanted.reason,
-            "message": wanted.message,
-            "lastTransitionTime": stamp(now),
-        }));
-        return true;
-    };
-    let unchanged = present["status"] == wanted.status
-        && present["reason"] == wanted.reason
-        && present["message"] == wanted.message;
-    if unchanged {
-        return false;
-    }
-    if present["status"] != wanted.status {
-        present["lastTransitionTime"] = stamp(now).into();
-    }
-    present["status"] = wanted.status.into();
-    present["reason"] = wanted.reason.into();
-    present["message"] = wanted.message.into();
-    true
 }
 
 /// Takes the condition of this type out of a list. Says whether it was there.
@@ -270,12 +224,6 @@ pub(super) fn remove_condition(conditions: &mut Value, kind: &str) -> bool {
     let before = list.len();
     list.retain(|condition| condition["type"] != kind);
     list.len() != before
-}
-
-/// The key of an object that is written out in full.
-pub(super) fn key_of(object: &Value) -> Key {
-    let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
-    Key::new(text("namespace"), text("name"))
 }
 
 #[cfg(test)]

@@ -178,7 +178,8 @@ impl Garbage {
 
     fn owner(&self, item: &Known, uid: &str) -> Owner {
         let Some(owner) = self.known.get(uid) else { return Owner::Absent };
-        let elsewhere = !owner.key.namespace.is_empty() && owner.key.namespace != item.key.namespace;
+        let elsewhere =
+            !owner.key.namespace.is_empty() && owner.key.namespace != item.key.namespace;
         match owner.leaving {
             _ if elsewhere => Owner::Absent,
             Some(Leaving::AfterOwned) => Owner::Waiting,

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use joiner_apiserver::{DeleteOptions, Key, Object, Propagation, Resource, Server, Status};
 use joiner_core::{label::Labels, selector::LabelSelector};
 use serde::Deserialize;
@@ -22,7 +22,7 @@ use super::{
     Part,
     events::About,
     facts::{
-        Condition, Meta, SelectorJson, find_condition, later, merge_between, moment, read,
+        Condition, Meta, find_condition, later, merge_between, moment, read, selector,
         set_condition, stamp,
     },
     owned::{Owner, Owners, PodMaker, pod_from_template, unless_gone},
@@ -65,7 +65,7 @@ struct JobJson {
 
 #[derive(Deserialize)]
 struct SpecJson {
-    selector: Option<SelectorJson>,
+    selector: Option<Value>,
 }
 
 impl Owner for Job {
@@ -96,7 +96,7 @@ impl Job {
                 key: object.key.clone(),
                 uid: Arc::clone(&object.uid),
             },
-            selector: spec.selector.map_or_else(own_pods, SelectorJson::selector),
+            selector: spec.selector.as_ref().map_or_else(own_pods, selector),
             deleting: metadata.deleted().is_some(),
         }
     }
@@ -223,7 +223,8 @@ impl Jobs {
             .filter(|pod| pod.tracked)
             .map(|pod| (pod.uid.to_string(), Arc::clone(pod)))
             .collect();
-        let mut totals = ["succeeded", "failed"].map(|field| run.status[field].as_i64().unwrap_or(0));
+        let mut totals =
+            ["succeeded", "failed"].map(|field| run.status[field].as_i64().unwrap_or(0));
         for (noted, total) in noted.iter_mut().zip(&mut totals) {
             let before = noted.len();
             noted.retain(|uid| tracked.contains_key(uid));
@@ -321,7 +322,8 @@ impl Jobs {
         if !decided {
             run.condition(target, reason, message, now);
         }
-        let settled = run.status["uncountedTerminatedPods"].as_object().is_none_or(|map| map.is_empty());
+        let settled =
+            run.status["uncountedTerminatedPods"].as_object().is_none_or(|map| map.is_empty());
         if !active.is_empty() || run.counts.terminating > 0 || !settled {
             return Ok(());
         }

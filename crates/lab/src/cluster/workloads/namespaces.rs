@@ -236,8 +236,7 @@ impl Part for Namespaces {
             return;
         }
         let NamespaceJson { metadata } = read(object);
-        let phase =
-            if metadata.deleted().is_some() { Phase::Terminating } else { Phase::Active };
+        let phase = if metadata.deleted().is_some() { Phase::Terminating } else { Phase::Active };
         if self.there.insert(Arc::clone(name), phase) != Some(phase) {
             self.queue.add(Arc::clone(name));
         }

@@ -240,7 +240,9 @@ impl Nodes {
         }
         let health = self.health.get_mut(&node.name)?;
         let drives_out = [NOT_READY, UNREACHABLE].iter().any(|key| {
-            node.taints.iter().any(|taint| taint.key == *key && taint.effect.as_str() == "NoExecute")
+            node.taints
+                .iter()
+                .any(|taint| taint.key == *key && taint.effect.as_str() == "NoExecute")
         });
         if drives_out {
             return Some(now);

@@ -40,11 +40,7 @@ pub(super) struct Owners<T> {
 
 impl<T> Default for Owners<T> {
     fn default() -> Self {
-        Self {
-            by_key: BTreeMap::new(),
-            by_uid: BTreeMap::new(),
-            selectors: Selectors::default(),
-        }
+        Self { by_key: BTreeMap::new(), by_uid: BTreeMap::new(), selectors: Selectors::default() }
     }
 }
 

@@ -143,16 +143,14 @@ impl Pod {
         let status = status.as_ref();
         let conditions = || status.and_then(|status| status.conditions.as_ref()).into_iter();
         let ready = conditions().flatten().find(|condition| condition.kind == "Ready");
-        let containers = || {
-            status.and_then(|status| status.container_statuses.as_ref()).into_iter().flatten()
-        };
+        let containers =
+            || status.and_then(|status| status.container_statuses.as_ref()).into_iter().flatten();
         let phase = Phase::of(status.and_then(|status| status.phase.as_deref()));
         let ended = containers()
             .filter_map(|container| container.state.as_ref()?.terminated.as_ref())
             .filter_map(|terminated| moment(terminated.finished_at.as_deref()))
             .max();
-        let ready_since =
-            ready.and_then(|ready| moment(ready.last_transition_time.as_deref()));
+        let ready_since = ready.and_then(|ready| moment(ready.last_transition_time.as_deref()));
         let created = metadata.created();
         let cost = metadata.annotation("controller.kubernetes.io/pod-deletion-cost");
         let finished = phase.is_final().then(|| ended.or(ready_since).unwrap_or(created));
@@ -256,9 +254,8 @@ pub(super) fn sort_for_deletion(pods: &mut [Arc<Pod>], now: Timestamp) {
     }
     let neighbours = |pod: &Pod| if pod.node.is_some() { on_node[&pod.node] } else { 0 };
     pods.sort_by(|a, b| {
-        let younger_first = |a: Option<Timestamp>, b: Option<Timestamp>| {
-            magnitude(now, a).cmp(&magnitude(now, b))
-        };
+        let younger_first =
+            |a: Option<Timestamp>, b: Option<Timestamp>| magnitude(now, a).cmp(&magnitude(now, b));
         a.node
             .is_some()
             .cmp(&b.node.is_some())

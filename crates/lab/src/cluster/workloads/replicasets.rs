@@ -4,16 +4,15 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use joiner_apiserver::{Key, Object, Resource, Server, Status};
-use joiner_core::{label::Labels, selector::LabelSelector};
+use joiner_core::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
+    super::selection::labels,
     Part,
     events::About,
-    facts::{
-        Condition, Meta, SelectorJson, merge_between, read, remove_condition, set_condition,
-    },
+    facts::{Condition, Meta, merge_between, read, remove_condition, selector, set_condition},
     owned::{Owner, Owners, PodMaker, pod_from_template},
     pods::{Pod, next_available, sort_for_deletion},
     queue::Queue,
@@ -80,12 +79,12 @@ impl ReplicaSet {
     fn of(object: &Object, flavour: Flavour) -> Self {
         let SetJson { metadata, spec } = read(object);
         let spec = spec.unwrap_or_default();
-        let selector = spec.selector.unwrap_or_default();
+        let written = spec.selector.unwrap_or_default();
         // A ReplicationController's selector is a plain map of labels.
         let selector = if flavour.group.is_empty() {
-            serde_json::from_value(selector).map(|labels: Labels| LabelSelector::labels(&labels))
+            LabelSelector::labels(&labels(&written))
         } else {
-            serde_json::from_value(selector).map(SelectorJson::selector)
+            selector(&written)
         };
         Self {
             about: About {
@@ -94,7 +93,7 @@ impl ReplicaSet {
                 key: object.key.clone(),
                 uid: Arc::clone(&object.uid),
             },
-            selector: selector.unwrap_or_else(|_| LabelSelector::nothing()),
+            selector,
             replicas: spec.replicas.unwrap_or(1),
             min_ready_seconds: spec.min_ready_seconds.unwrap_or(0),
             deleting: metadata.deleted().is_some(),
@@ -145,8 +144,7 @@ impl ReplicaSets {
         let mut active = self.maker.claim(world, &*set)?;
         active.retain(|pod| pod.is_active());
         let object = self.maker.caller.get(&self.resource, key)?.value();
-        let managed =
-            if set.deleting { Ok(()) } else { self.manage(&set, &object, &active, now) };
+        let managed = if set.deleting { Ok(()) } else { self.manage(&set, &object, &active, now) };
         let status = status(&set, &object, &active, managed.as_ref().err(), now);
         if let Some(patch) = merge_between(&object["status"], &status) {
             let patch = json!({"status": patch});
@@ -168,9 +166,7 @@ impl ReplicaSets {
         if active.len() < wanted {
             let template = &object["spec"]["template"];
             let missing = wanted - active.len();
-            self.maker.create(&set.about, missing, now, |_| {
-                pod_from_template(template, &set.about)
-            })
+            self.maker.create(&set.about, missing, now, |_| pod_from_template(template, &set.about))
         } else if active.len() > wanted {
             let mut ranked = active.to_vec();
             sort_for_deletion(&mut ranked, now);

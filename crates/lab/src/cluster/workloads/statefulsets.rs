@@ -17,7 +17,7 @@ use self::steps::{Step, Wanted, steps};
 use super::{
     Part,
     events::About,
-    facts::{Meta, SelectorJson, merge_between, read, share},
+    facts::{Meta, merge_between, read, selector, share},
     owned::{Owner, Owners, PodMaker, pod_from_template, unless_gone},
     pods::{Pod, next_available},
     queue::Queue,
@@ -50,7 +50,7 @@ struct SetJson {
 
 #[derive(Deserialize)]
 struct SpecJson {
-    selector: Option<SelectorJson>,
+    selector: Option<Value>,
 }
 
 impl Owner for StatefulSet {
@@ -77,7 +77,7 @@ impl StatefulSet {
                 key: object.key.clone(),
                 uid: Arc::clone(&object.uid),
             },
-            selector: spec.selector.map_or_else(LabelSelector::nothing, SelectorJson::selector),
+            selector: selector(&spec.selector.unwrap_or_default()),
             deleting: metadata.deleted().is_some(),
         }
     }
@@ -153,7 +153,9 @@ impl StatefulSets {
             self.maker.caller.merge(&self.sets, key, Some("status"), patch)?;
         }
         let mut in_use = BTreeSet::from([wanted.current.as_str(), wanted.update.as_str()]);
-        in_use.extend(pods.values().filter_map(|pod| pod.labels.get(REVISION_LABEL)).map(String::as_str));
+        in_use.extend(
+            pods.values().filter_map(|pod| pod.labels.get(REVISION_LABEL)).map(String::as_str),
+        );
         let kept = object["spec"]["revisionHistoryLimit"].as_u64().unwrap_or(10) as usize;
         self.revisions.trim(about, &in_use, kept)?;
         Ok(next_available(pods.values(), wanted.min_ready_seconds, now))

@@ -178,9 +178,10 @@ impl Part for Tainted {
                     }
                 }
                 Some(after) => {
-                    let evicts = after.node.as_ref().and_then(|name| world.node(name)).is_some_and(
-                        |node| node.taints.iter().any(|taint| taint.effect == Effect::NoExecute),
-                    );
+                    let evicts =
+                        after.node.as_ref().and_then(|name| world.node(name)).is_some_and(|node| {
+                            node.taints.iter().any(|taint| taint.effect == Effect::NoExecute)
+                        });
                     if evicts && node(&pod.before) != node(&pod.after) {
                         self.queue.add(after.key.clone());
                     }

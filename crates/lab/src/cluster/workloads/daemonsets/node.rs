@@ -83,8 +83,8 @@ fn tolerated(spec: &Value) -> impl Iterator<Item = (&'static str, &'static str)>
 pub(super) fn bind_to(pod: &mut Value, node: &str) {
     let spec = &mut pod["spec"];
     let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
-    let required = &mut spec["affinity"]["nodeAffinity"]
-        ["requiredDuringSchedulingIgnoredDuringExecution"];
+    let required =
+        &mut spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
     match required["nodeSelectorTerms"].as_array_mut().filter(|terms| !terms.is_empty()) {
         Some(terms) => {
             for term in terms {

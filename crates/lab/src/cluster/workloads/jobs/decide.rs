@@ -174,7 +174,12 @@ mod tests {
     #[test]
     fn when_a_job_is_over() {
         let now = Timestamp::from_second(100).unwrap();
-        let over = |spec: Value, counts| match end(&wanted(&spec), counts, Some(Timestamp::UNIX_EPOCH), now) {
+        let over = |spec: Value, counts| match end(
+            &wanted(&spec),
+            counts,
+            Some(Timestamp::UNIX_EPOCH),
+            now,
+        ) {
             None => "goes on",
             Some(End::Success) => "done",
             Some(End::Failure { reason, .. }) => reason,
@@ -185,9 +190,13 @@ mod tests {
         assert_eq!(over(json!({}), counts(0, 1, 0)), "done");
         assert_eq!(over(json!({"backoffLimit": 2}), counts(0, 0, 2)), "goes on");
         assert_eq!(over(json!({"backoffLimit": 2}), counts(0, 0, 3)), "BackoffLimitExceeded");
-        assert_eq!(over(json!({"activeDeadlineSeconds": 100}), counts(1, 0, 0)), "DeadlineExceeded");
+        assert_eq!(
+            over(json!({"activeDeadlineSeconds": 100}), counts(1, 0, 0)),
+            "DeadlineExceeded"
+        );
         let restarts = Counts { active: 1, restarts: 2, ..Counts::default() };
-        let in_place = json!({"backoffLimit": 2, "template": {"spec": {"restartPolicy": "OnFailure"}}});
+        let in_place =
+            json!({"backoffLimit": 2, "template": {"spec": {"restartPolicy": "OnFailure"}}});
         assert_eq!(over(in_place, restarts), "BackoffLimitExceeded");
     }
 

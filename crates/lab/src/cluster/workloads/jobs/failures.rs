@@ -31,20 +31,18 @@ pub(super) fn verdict(policy: &Value, pod: &Value) -> Verdict {
 /// How a pod meets a rule, if it does.
 fn meets(rule: &Value, pod: &Value) -> Option<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let name = format!(
-        "{}/{}",
-        text(&pod["metadata"]["namespace"]),
-        text(&pod["metadata"]["name"])
-    );
+    let name =
+        format!("{}/{}", text(&pod["metadata"]["namespace"]), text(&pod["metadata"]["name"]));
     let status = &pod["status"];
     if let Some(codes) = rule.get("onExitCodes").filter(|codes| codes.is_object()) {
         let values = codes["values"].as_array()?;
-        let lists = ["containerStatuses", "initContainerStatuses"].map(|list| status[list].as_array());
+        let lists =
+            ["containerStatuses", "initContainerStatuses"].map(|list| status[list].as_array());
         return lists.into_iter().flatten().flatten().find_map(|container| {
             let code = &container["state"]["terminated"]["exitCode"];
-            let named = codes.get("containerName").is_none_or(|wanted| {
-                wanted.is_null() || *wanted == container["name"]
-            });
+            let named = codes
+                .get("containerName")
+                .is_none_or(|wanted| wanted.is_null() || *wanted == container["name"]);
             let among = values.contains(code) == (codes["operator"] == "In");
             let failed = code.as_i64().is_some_and(|code| code != 0);
             (named && among && failed).then(|| {

@@ -65,11 +65,7 @@ impl Wanted {
 }
 
 /// The steps to take now, given the pods by ordinal.
-pub(super) fn steps(
-    wanted: &Wanted,
-    pods: &BTreeMap<i64, Arc<Pod>>,
-    now: Timestamp,
-) -> Vec<Step> {
+pub(super) fn steps(wanted: &Wanted, pods: &BTreeMap<i64, Arc<Pod>>, now: Timestamp) -> Vec<Step> {
     let mut steps = Vec::new();
     let waits = |steps: &[Step]| !wanted.parallel && !steps.is_empty();
     for ordinal in wanted.start..wanted.start + wanted.replicas {
@@ -110,8 +106,7 @@ pub(super) fn steps(
 /// Deletes pods of the version before, highest ordinal first, as long as enough others work.
 fn update_steps(wanted: &Wanted, pods: &BTreeMap<i64, Arc<Pod>>, now: Timestamp) -> Vec<Step> {
     let first = wanted.start + wanted.partition;
-    let mut out_of_work =
-        pods.values().filter(|pod| !wanted.healthy(pod, now)).count() as i64;
+    let mut out_of_work = pods.values().filter(|pod| !wanted.healthy(pod, now)).count() as i64;
     let mut steps = Vec::new();
     for (ordinal, pod) in pods.range(first..).rev() {
         let old = pod.labels.get(REVISION_LABEL).is_none_or(|label| *label != wanted.update);
