@@ -88,6 +88,17 @@ impl Server {
         self.state().store.version()
     }
 
+    /// The resource of the objects that say they are of this kind, and whether they live in
+    /// namespaces; none when no such kind is served.
+    pub fn resource_of(&self, api_version: &str, kind: &str) -> Option<(Resource, bool)> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let registry = Arc::clone(&self.state().registry);
+        let found = registry
+            .kinds_of(group)
+            .find(|known| &*known.kind == kind && known.served(version).is_some())?;
+        Some((found.resource.clone(), found.namespaced))
+    }
+
     /// Every object that is there, as added, and every change from now on.
     pub fn feed_with_past(&self) -> Feed {
         let now = self.0.clock.now();

@@ -2,7 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "backticks would show in the help")]
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -28,6 +28,9 @@ pub(crate) enum Command {
     Crds,
     /// Measure the planner on known workloads
     Bench(BenchArgs),
+    /// A Kubernetes cluster that lives in this process, with nothing installed
+    #[command(subcommand)]
+    Lab(Lab),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -40,6 +43,41 @@ pub(crate) enum Command {
 pub(crate) enum Explain {
     /// Say where a pod would be placed, or what every NodePool has against it
     Pod(Box<ExplainPodArgs>),
+}
+
+/// What to do in the laboratory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Lab {
+    /// Serve the laboratory's API to kubectl and everybody else on this computer, until Ctrl-C
+    Serve(LabServeArgs),
+}
+
+/// `joiner lab serve`.
+#[derive(Debug, Args)]
+pub(crate) struct LabServeArgs {
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Serve without encryption and without asking for a token
+    #[arg(long)]
+    pub(crate) http: bool,
+    /// Write the kubeconfig to this file instead of printing it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// How many times as fast as usual time passes in the laboratory
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Objects that are there from the beginning: files, folders, or - for stdin
+    #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only the API server: no scheduler, no controllers, no kubelets
+    #[arg(long)]
+    pub(crate) bare: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "is not a number".to_owned())?;
+    if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("must be more than 0".to_owned()) }
 }
 
 /// `joiner plan`.

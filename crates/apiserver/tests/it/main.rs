@@ -1,4 +1,5 @@
 //! What the API server answers.
 
+mod face;
 mod objects;
 mod support;
