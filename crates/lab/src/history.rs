@@ -91,8 +91,9 @@ impl History {
     /// The history as text for people: who did what when, and what it changed.
     pub fn timeline(&self, options: &Timeline) -> String {
         let mut out = String::new();
+        let mut changed = Changed::default();
         for entry in self.entries().iter() {
-            options.write(entry, self.start, &mut out);
+            options.write(entry, self.start, &mut changed, &mut out);
         }
         out
     }
@@ -146,13 +147,29 @@ impl Default for Timeline {
     }
 }
 
+/// What the calls since the last line changed.
+#[derive(Debug, Default)]
+struct Changed {
+    /// Whether anything was written at all.
+    any: bool,
+    /// The fields that got other values, heartbeats aside.
+    fields: Vec<String>,
+    /// Whether an object came or went.
+    existence: bool,
+}
+
 impl Timeline {
-    fn write(&self, entry: &Entry, start: Timestamp, out: &mut String) {
+    fn write(&self, entry: &Entry, start: Timestamp, changed: &mut Changed, out: &mut String) {
         match entry {
             Entry::Note { at, who, what } => {
                 let _ = writeln!(out, "{} {who:<24} {what}", since(*at, start));
             }
-            Entry::Call(call) if self.shows(call) => {
+            Entry::Call(call) => {
+                let changed = std::mem::take(changed);
+                let heartbeat = changed.any && !changed.existence && changed.fields.is_empty();
+                if !self.shows(call) || (heartbeat && !self.heartbeats) {
+                    return;
+                }
                 let _ = write!(
                     out,
                     "{} {:<24} {} {} {}",
@@ -174,9 +191,9 @@ impl Timeline {
                     }
                     (None, None) => out.push('\n'),
                 }
+                self.write_fields(&changed.fields, out);
             }
-            Entry::Change(change) => self.write_fields(change, out),
-            Entry::Call(_) => {}
+            Entry::Change(change) => self.note_fields(change, changed),
         }
     }
 
@@ -189,23 +206,27 @@ impl Timeline {
         (self.heartbeats || (group, plural) != LEASES) && (self.events || plural != "events")
     }
 
-    /// The fields that a write changed; they stand above the call that changed them.
-    fn write_fields(&self, change: &Change, out: &mut String) {
-        let (Some(previous), ChangeKind::Modified) = (&change.previous, change.kind) else {
-            return;
-        };
-        if self.fields_max == 0
-            || !self.shows_resource(&change.resource.group, &change.resource.plural)
-        {
-            return;
+    /// Remembers what a change did until the call comes that made it.
+    fn note_fields(&self, change: &Change, changed: &mut Changed) {
+        changed.any = true;
+        match &change.previous {
+            Some(previous) if change.kind == ChangeKind::Modified => {
+                if self.shows_resource(&change.resource.group, &change.resource.plural) {
+                    let fields = &mut changed.fields;
+                    differences(&previous.value(), &change.object.value(), "", fields);
+                }
+            }
+            _ => changed.existence = true,
         }
-        let mut fields = Vec::new();
-        differences(&previous.value(), &change.object.value(), "", &mut fields);
+    }
+
+    /// The fields that a call changed.
+    fn write_fields(&self, fields: &[String], out: &mut String) {
         let more = fields.len().saturating_sub(self.fields_max);
         for field in fields.iter().take(self.fields_max) {
             let _ = writeln!(out, "{:16}| {field}", "");
         }
-        if more > 0 {
+        if more > 0 && self.fields_max > 0 {
             let _ = writeln!(out, "{:16}| and {more} more", "");
         }
     }
@@ -222,7 +243,9 @@ fn since(at: Timestamp, start: Timestamp) -> String {
 
 /// The leaves in which two objects differ, without what every write changes.
 fn differences(old: &Value, new: &Value, path: &str, fields: &mut Vec<String>) {
-    if old == new || matches!(path, "metadata.resourceVersion" | "metadata.managedFields") {
+    let said_anyway = matches!(path, "metadata.resourceVersion" | "metadata.managedFields")
+        || path.ends_with(".lastHeartbeatTime");
+    if old == new || said_anyway {
         return;
     }
     let inside = |name: &str| {

@@ -39,7 +39,8 @@ impl Lab {
 
     /// Lets the cluster run by itself from now on.
     pub(crate) fn run(self) -> (Server, Machines) {
-        tokio::spawn(self.cluster.run());
+        let mut cluster = self.cluster;
+        tokio::spawn(async move { cluster.run().await });
         (self.server, self.machines)
     }
 

@@ -8,5 +8,6 @@ mod common;
 mod kubelet;
 mod scale;
 mod scheduler;
+mod stories;
 mod volumes;
 mod workloads;
