@@ -1,5 +1,9 @@
 //! Whole stories on the laboratory's API server, in virtual time.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
+#![expect(clippy::needless_pass_by_value, reason = "stories read better without references")]
+
 mod common;
 mod kubelet;
 mod scale;

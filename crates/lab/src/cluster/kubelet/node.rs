@@ -101,19 +101,19 @@ impl Kubelets {
         let object = &change.object;
         let name = &object.key.name;
         if change.kind == ChangeKind::Deleted {
-            if self.kubelets.get(name).is_some_and(|kubelet| kubelet.fake) {
-                self.kubelets.remove(name);
-            } else if let Some(kubelet) = self.kubelets.get_mut(name) {
+            if self.hosts.get(name).is_some_and(|kubelet| kubelet.fake) {
+                self.hosts.remove(name);
+            } else if let Some(kubelet) = self.hosts.get_mut(name) {
                 kubelet.seen = None;
             }
             return;
         }
         let value = object.value();
         let is_fake = value["metadata"]["annotations"][FAKE.0] == FAKE.1;
-        if is_fake && !self.kubelets.contains_key(name) {
+        if is_fake && !self.hosts.contains_key(name) {
             self.simulate(name, &value, now);
         }
-        if let Some(kubelet) = self.kubelets.get_mut(name) {
+        if let Some(kubelet) = self.hosts.get_mut(name) {
             let status = &value["status"];
             let own = if status["allocatable"].is_object() { "allocatable" } else { "capacity" };
             kubelet.seen = Some(Seen {
@@ -129,7 +129,7 @@ impl Kubelets {
         kubelet.joined = true;
         kubelet.ready = true;
         let life = kubelet.life;
-        self.kubelets.insert(Arc::clone(name), kubelet);
+        self.hosts.insert(Arc::clone(name), kubelet);
         self.timers.add(now, Due::Status(Arc::clone(name), life));
         self.timers.add(now, Due::Lease(Arc::clone(name), life));
         self.look_at_pods_of(name, now);
@@ -160,14 +160,14 @@ impl Kubelets {
     pub(super) fn boot(&mut self, spec: MachineSpec, now: Timestamp) {
         let name: Arc<str> = spec.name.as_str().into();
         let kubelet = self.kubelet(spec);
-        self.kubelets.insert(Arc::clone(&name), kubelet);
+        self.hosts.insert(Arc::clone(&name), kubelet);
         self.start(&name, now);
     }
 
     /// A machine that is there is switched on, or starts anew.
     pub(super) fn power_on(&mut self, name: &str, now: Timestamp) {
         self.power_off(name);
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.boots += 1;
         kubelet.stopped = false;
         self.start(&Arc::from(name), now);
@@ -176,7 +176,7 @@ impl Kubelets {
     /// A machine is switched off.
     pub(super) fn power_off(&mut self, name: &str) {
         self.tickets += 1;
-        if let Some(kubelet) = self.kubelets.get_mut(name) {
+        if let Some(kubelet) = self.hosts.get_mut(name) {
             kubelet.life = self.tickets;
             kubelet.joined = false;
             kubelet.ready = false;
@@ -184,7 +184,7 @@ impl Kubelets {
     }
 
     fn start(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let spec = &kubelet.spec;
         if spec.fate != Fate::NeverJoins {
             let at = later(now, spec.boot_delay.saturating_add(spec.join_delay));
@@ -194,7 +194,7 @@ impl Kubelets {
 
     /// Registers a node, if its machine is let in.
     pub(super) fn join(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let life = kubelet.life;
         let reached = !kubelet.stopped && !kubelet.partitioned && self.is_let_in(kubelet, now);
         let registered = reached
@@ -211,7 +211,7 @@ impl Kubelets {
         let about = Key::new("", name);
         let message = "Starting kubelet.";
         self.recorder.tell(now, &About::node(&about), Tone::Normal, "Starting", message, name);
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.joined = true;
         let ready = later(now, kubelet.spec.ready_delay);
         if kubelet.spec.fate != Fate::NeverReady {
@@ -245,7 +245,7 @@ impl Kubelets {
     }
 
     fn write_csi_node(&self, name: &Arc<str>) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let drivers: Vec<_> = kubelet
             .spec
             .volume_drivers
@@ -275,7 +275,7 @@ impl Kubelets {
 
     /// Renews the lease, or makes it when there is a Node to own it.
     pub(super) fn renew(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let first = Due::Lease(Arc::clone(name), kubelet.life);
         if !kubelet.reaches_server() {
             self.timers.add(later(now, LEASE_EVERY), first);
@@ -310,7 +310,7 @@ impl Kubelets {
 
     /// The regular status.
     pub(super) fn beat(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let (life, fake) = (kubelet.life, kubelet.fake);
         self.write_status(name, fake, now);
         self.timers.add(later(now, STATUS_EVERY), Due::Status(Arc::clone(name), life));
@@ -318,7 +318,7 @@ impl Kubelets {
 
     /// Writes the status of a node: its conditions, and all the rest when it is new.
     fn write_status(&mut self, name: &Arc<str>, whole: bool, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         let key = Key::new("", name);
         if !kubelet.reaches_server() {
             return;
@@ -334,7 +334,12 @@ impl Kubelets {
             let machine = machine_status(&kubelet.spec, &kubelet.address, kubelet.boots);
             for (field, own) in machine.as_object().into_iter().flatten() {
                 // What somebody wrote for a simulated node stays.
-                let missing = current[field].is_null() || field == "nodeInfo";
+                let missing = match field.as_str() {
+                    "nodeInfo" => {
+                        current[field]["kubeletVersion"].as_str().is_none_or(str::is_empty)
+                    }
+                    _ => current[field].is_null(),
+                };
                 if !kubelet.fake || missing {
                     status[field] = own.clone();
                 }
@@ -348,7 +353,7 @@ impl Kubelets {
     }
 
     pub(super) fn write_provider_id(&self, name: &Arc<str>) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         if kubelet.reaches_server() {
             let patch = json!({"spec": {"providerID": kubelet.spec.provider_id}});
             // A Node that is gone needs none.
@@ -358,7 +363,7 @@ impl Kubelets {
 
     /// Lets a node be ready, or no longer.
     pub(super) fn set_ready(&mut self, name: &Arc<str>, ready: bool, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         if kubelet.ready == ready {
             return;
         }
@@ -374,7 +379,7 @@ impl Kubelets {
 
     /// Something goes wrong on a node.
     pub(super) fn fault(&mut self, name: &str, fault: Fault, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         match fault {
             Fault::KubeletStopped => kubelet.stopped = true,
             Fault::Partitioned => kubelet.partitioned = true,
@@ -387,7 +392,7 @@ impl Kubelets {
     }
 
     pub(super) fn flap(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let Some(period) = kubelet.flapping else { return };
         let (life, ready) = (kubelet.life, kubelet.ready);
         self.set_ready(name, !ready, now);
@@ -396,7 +401,7 @@ impl Kubelets {
 
     /// Everything that goes wrong on a node ends.
     pub(super) fn heal(&mut self, name: &str, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.stopped = false;
         kubelet.partitioned = false;
         kubelet.pods_hang = false;
@@ -422,7 +427,7 @@ impl Kubelets {
         condition: NodeCondition,
         now: Timestamp,
     ) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.reported.insert(condition.kind.clone(), condition);
         self.write_status(&name.into(), false, now);
     }

@@ -154,7 +154,7 @@ impl State {
         let id = self.id(node);
         self.assigned.insert(pod.key.clone(), id);
         self.version += 1;
-        self.storage.uses(&pod, id);
+        self.storage.uses(&pod);
         self.counts.add(&pod, id, 1);
         let node = &mut self.nodes[id];
         for (resource, amount) in &pod.requests {

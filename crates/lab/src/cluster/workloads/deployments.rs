@@ -47,7 +47,7 @@ const NOT_COPIED: [&str; 5] = [
 pub(super) struct Deployments {
     caller: Caller,
     recorder: Recorder,
-    deployments: Resource,
+    resource: Resource,
     replicasets: Resource,
     owners: Owners<Deployment>,
     sets: BTreeMap<Key, Arc<Set>>,
@@ -257,7 +257,7 @@ impl Deployments {
         Self {
             caller: server.caller("deployment-controller"),
             recorder: Recorder::new(server, "deployment-controller"),
-            deployments: Resource::new("apps", "deployments"),
+            resource: Resource::new("apps", "deployments"),
             replicasets: Resource::new("apps", "replicasets"),
             owners: Owners::default(),
             sets: BTreeMap::new(),
@@ -275,7 +275,7 @@ impl Deployments {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
         let Some(deployment) = self.owners.get(key) else { return Ok(None) };
-        let object = self.caller.get(&self.deployments, key)?.value();
+        let object = self.caller.get(&self.resource, key)?.value();
         let wanted = Wanted::of(&object);
         let sets = self.claim(&deployment)?;
         let template = fingerprint(&without_hash(object["spec"]["template"].clone()));
@@ -436,7 +436,7 @@ impl Deployments {
                 // Another template has this hash: the next one is counted in.
                 let collisions = rollout.wanted.collisions + 1;
                 let patch = json!({"status": {"collisionCount": collisions}});
-                self.caller.merge(&self.deployments, &about.key, Some("status"), patch)?;
+                self.caller.merge(&self.resource, &about.key, Some("status"), patch)?;
                 return Err(status);
             }
             Err(status) => {
@@ -478,7 +478,7 @@ impl Deployments {
     fn set_revision(&self, rollout: &Rollout, revision: &str) -> Result<(), Status> {
         if rollout.object["metadata"]["annotations"][REVISION] != revision {
             let patch = json!({"metadata": {"annotations": {REVISION: revision}}});
-            self.caller.merge(&self.deployments, &rollout.about.key, None, patch)?;
+            self.caller.merge(&self.resource, &rollout.about.key, None, patch)?;
         }
         Ok(())
     }
@@ -521,10 +521,10 @@ impl Deployments {
         let old: Vec<&Set> = old.iter().map(|set| &**set).collect();
         let outcome = status::status(wanted, &object["status"], new.as_deref(), &old, now);
         // The object in hand may carry a condition that was only noted in it.
-        let stored = self.caller.get(&self.deployments, &about.key)?.value();
+        let stored = self.caller.get(&self.resource, &about.key)?.value();
         if let Some(patch) = merge_between(&stored["status"], &outcome.status) {
             let patch = json!({"status": patch});
-            self.caller.merge(&self.deployments, &about.key, Some("status"), patch)?;
+            self.caller.merge(&self.resource, &about.key, Some("status"), patch)?;
         }
         Ok(outcome.deadline)
     }
@@ -662,7 +662,7 @@ impl Part for Deployments {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

@@ -46,7 +46,7 @@ const KUBELET_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure"
 pub(super) struct Nodes {
     caller: Caller,
     recorder: Recorder,
-    nodes: Resource,
+    resource: Resource,
     pods: Resource,
     health: BTreeMap<Arc<str>, Health>,
     pace: Pace,
@@ -149,7 +149,7 @@ impl Nodes {
         Self {
             caller: server.caller("node-controller"),
             recorder: Recorder::new(server, "node-controller"),
-            nodes: Resource::new("", "nodes"),
+            resource: Resource::new("", "nodes"),
             pods: Resource::new("", "pods"),
             health: BTreeMap::new(),
             pace: Pace::default(),
@@ -215,8 +215,7 @@ impl Nodes {
         } else {
             later(node.created.max(health.heard), STARTUP_GRACE_SECONDS)
         };
-        let known = |kind: &&str| !node.says(kind, "Unknown");
-        let unknown = !KUBELET_CONDITIONS.iter().any(|kind| known(&kind));
+        let unknown = KUBELET_CONDITIONS.iter().all(|kind| node.says(kind, "Unknown"));
         if silent_at <= now && !unknown {
             // The taints follow when this change comes back.
             self.mark_unknown(name, now)?;
@@ -255,7 +254,7 @@ impl Nodes {
 
     fn mark_unknown(&self, name: &Arc<str>, now: Timestamp) -> Result<(), Status> {
         let key = Key::new("", name);
-        let object = self.caller.get(&self.nodes, &key)?.value();
+        let object = self.caller.get(&self.resource, &key)?.value();
         let mut conditions = object["status"]["conditions"].clone();
         if !conditions.is_array() {
             conditions = json!([]);
@@ -284,7 +283,7 @@ impl Nodes {
             }
         }
         let patch = json!({"status": {"conditions": conditions}});
-        unless_gone(self.caller.merge(&self.nodes, &key, Some("status"), patch))
+        unless_gone(self.caller.merge(&self.resource, &key, Some("status"), patch))
     }
 
     /// Tells that a node is no longer ready, and that its pods are not either.
@@ -322,7 +321,7 @@ impl Nodes {
         now: Timestamp,
     ) -> Result<(), Status> {
         let key = Key::new("", name);
-        let Ok(object) = self.caller.get(&self.nodes, &key) else { return Ok(()) };
+        let Ok(object) = self.caller.get(&self.resource, &key) else { return Ok(()) };
         let object = object.value();
         let Some(taints) = retainted(&object["spec"]["taints"], wanted, speaks, now) else {
             return Ok(());
@@ -330,7 +329,7 @@ impl Nodes {
         let taints = if taints.is_empty() { Value::Null } else { taints.into() };
         let version = &object["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
-        unless_gone(self.caller.merge(&self.nodes, &key, None, patch))
+        unless_gone(self.caller.merge(&self.resource, &key, None, patch))
     }
 }
 
@@ -366,7 +365,7 @@ impl Part for Nodes {
         }
         for name in self.queue.take(now) {
             let result = self.sync(world, &name, now);
-            self.queue.settle(name, now, result);
+            self.queue.settle(name, now, &result);
         }
         self.queue.next()
     }
