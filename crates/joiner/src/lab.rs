@@ -5,6 +5,7 @@ use std::{fs, io};
 use jiff::Timestamp;
 use joiner_apiserver::{Caller, Protection, Server, Serving, Status, kubeconfig};
 use joiner_clock::Clock;
+use joiner_lab::{Lab, Setup, history::Keep};
 use joiner_operator::files::{self, Place};
 use serde_json::Value;
 
@@ -41,20 +42,21 @@ async fn run(args: &LabServeArgs) -> Result<Exit, Failure> {
     } else {
         Clock::faster(Timestamp::now(), args.speed)
     };
-    let server = Server::new(clock, SEED);
+    let setup = Setup { seed: SEED, clock: Some(clock), keep: Keep::Nothing, bare: args.bare };
+    let mut lab = Lab::new(setup);
     let objects = files::read_as_written(&args.files, io::stdin().lock())
         .map_err(|error| Failure::bad_input(chain(&error)))?;
-    load(&server, objects)?;
+    load(lab.server(), objects)?;
     let protection = if args.http {
         Protection::default()
     } else {
         Protection { tls: true, token: Some(TOKEN.to_owned()) }
     };
-    let serving = Serving::bind(server, args.listen, protection)
+    let serving = Serving::bind(lab.server().clone(), args.listen, protection)
         .await
         .map_err(|error| Failure::bad_input(chain(&error)))?;
     hand_out(args, &serving)?;
-    stopped().await.map_err(|error| {
+    lab.beside(stopped()).await.map_err(|error| {
         Failure::bad_input(format!("cannot wait for Ctrl-C on this system: {error}"))
     })?;
     serving.stop().await;
