@@ -2,9 +2,11 @@
 
 use std::{fs, io};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, Protection, Server, Serving, Status, kubeconfig};
 use joiner_clock::Clock;
+use joiner_core::{quantity::Quantity, resources::Resources};
+use joiner_lab::{Lab, Setup, cluster::machines::MachineSpec, history::Keep};
 use joiner_operator::files::{self, Place};
 use serde_json::Value;
 
@@ -41,20 +43,24 @@ async fn run(args: &LabServeArgs) -> Result<Exit, Failure> {
     } else {
         Clock::faster(Timestamp::now(), args.speed)
     };
-    let server = Server::new(clock, SEED);
+    let setup = Setup { seed: SEED, clock: Some(clock), keep: Keep::Nothing, bare: args.bare };
+    let mut lab = Lab::new(setup);
     let objects = files::read_as_written(&args.files, io::stdin().lock())
         .map_err(|error| Failure::bad_input(chain(&error)))?;
-    load(&server, objects)?;
+    if !args.bare {
+        boot_machines(&lab, &objects)?;
+    }
+    load(lab.server(), objects)?;
     let protection = if args.http {
         Protection::default()
     } else {
         Protection { tls: true, token: Some(TOKEN.to_owned()) }
     };
-    let serving = Serving::bind(server, args.listen, protection)
+    let serving = Serving::bind(lab.server().clone(), args.listen, protection)
         .await
         .map_err(|error| Failure::bad_input(chain(&error)))?;
     hand_out(args, &serving)?;
-    stopped().await.map_err(|error| {
+    lab.beside(stopped()).await.map_err(|error| {
         Failure::bad_input(format!("cannot wait for Ctrl-C on this system: {error}"))
     })?;
     serving.stop().await;
@@ -96,6 +102,45 @@ async fn stopped() -> io::Result<()> {
     }
     #[cfg(not(unix))]
     tokio::signal::ctrl_c().await
+}
+
+/// Gives every Node a machine, whose kubelet keeps it alive.
+fn boot_machines(lab: &Lab, objects: &[(Place, Value)]) -> Result<(), Failure> {
+    for (place, node) in objects.iter().filter(|(_, object)| object["kind"] == "Node") {
+        let refuse = |problem: String| Failure::bad_input(format!("{place}: Node: {problem}"));
+        let machine = machine_of(node).map_err(refuse)?;
+        lab.machines().boot(machine).map_err(|error| refuse(error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// A machine that is what a Node says it is, and is there from the beginning.
+fn machine_of(node: &Value) -> Result<MachineSpec, String> {
+    let mut machine = MachineSpec::new(node["metadata"]["name"].as_str().unwrap_or_default());
+    if let Some(id) = node["spec"]["providerID"].as_str() {
+        id.clone_into(&mut machine.provider_id);
+    }
+    if let Some(capacity) = resources(&node["status"]["capacity"])? {
+        machine.allocatable = capacity.clone();
+        machine.capacity = capacity;
+    }
+    if let Some(allocatable) = resources(&node["status"]["allocatable"])? {
+        machine.allocatable = allocatable;
+    }
+    machine.boot_delay = SignedDuration::ZERO;
+    machine.join_delay = SignedDuration::ZERO;
+    machine.ready_delay = SignedDuration::ZERO;
+    Ok(machine)
+}
+
+fn resources(amounts: &Value) -> Result<Option<Resources>, String> {
+    let Some(amounts) = amounts.as_object() else { return Ok(None) };
+    let amount = |(name, amount): (&String, &Value)| {
+        let text = amount.as_str().map_or_else(|| amount.to_string(), str::to_owned);
+        let amount = text.parse::<Quantity>();
+        amount.map(|amount| (name.clone(), amount)).map_err(|error| format!("{name}: {error}"))
+    };
+    amounts.iter().map(amount).collect::<Result<_, _>>().map(Some)
 }
 
 /// Creates objects: definitions first, then namespaces, then the rest as given.
