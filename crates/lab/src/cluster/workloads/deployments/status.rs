@@ -8,7 +8,7 @@ use super::{
         facts::{Condition, find_condition, later, moment, set_condition, stamp},
         replicasets::put_count,
     },
-    Set, Wanted,
+    read::{Set, Wanted},
 };
 
 /// Until when a rollout may go without progress, if it is one that is watched.
