@@ -196,7 +196,7 @@ impl Kubelets {
             news.told.extend(run.stop(grace, hangs, now).told);
         }
         let passed = run.advance(self.restarts_per_hour, now);
-        news.changed |= passed.changed;
+        news.changed |= passed.changed || std::mem::take(&mut run.stale);
         news.gone |= passed.gone;
         news.told.extend(passed.told);
         if run.address.is_empty() && matches!(run.stage, Stage::Running { .. }) {
@@ -262,10 +262,14 @@ impl Kubelets {
         self.report(key, &News { changed: true, gone: false, told }, now);
     }
 
-    /// Looks at all pods of a node again.
+    /// Looks at all pods of a node again, and writes what they are: whoever watches nodes may have
+    /// said meanwhile that they are not ready.
     fn look_at_pods_of(&mut self, node: &str, now: Timestamp) {
         let pods = self.by_node.get(node).cloned().unwrap_or_default();
         for key in pods {
+            if let Some(run) = self.runs.get_mut(&key) {
+                run.stale = run.is_admitted();
+            }
             self.wait(&key, now);
         }
     }

@@ -375,6 +375,9 @@ impl Kubelets {
             self.recorder.tell(now, &About::node(&key), Tone::Normal, reason, &message, name);
         }
         self.write_status(name, false, now);
+        if ready {
+            self.look_at_pods_of(name, now);
+        }
     }
 
     /// Something goes wrong on a node.

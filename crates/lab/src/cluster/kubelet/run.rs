@@ -105,6 +105,8 @@ pub(super) struct Run {
     stopping: Option<(Timestamp, i64)>,
     /// Its object was asked to go; finalizers may keep it a while longer.
     pub(super) removed: bool,
+    /// Its status is to be written even if nothing happened: others may have changed it.
+    pub(super) stale: bool,
     /// When its containers end by chance.
     accident: Option<Timestamp>,
     chance: Chance,
@@ -158,6 +160,7 @@ impl Run {
             crashes: 0,
             stopping: None,
             removed: false,
+            stale: false,
             accident: None,
             chance,
             ticket: 0,
