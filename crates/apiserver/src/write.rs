@@ -254,7 +254,7 @@ impl State {
         joiner_patch::keep_timestamps(old, &mut new, request.custom());
         let outcome = |object| Outcome { object: Some(object), warnings, ..Outcome::default() };
         metadata_of(&mut new).insert("resourceVersion".into(), live.version.to_string().into());
-        if request.dry_run || same_json(request, live, &new) {
+        if request.dry_run || new == *old {
             return Ok(outcome(Arc::new(build(request, new, Some(live.version)))));
         }
         if is_finally_gone(request.kind, &new) {
@@ -446,10 +446,7 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
     }
 }
 
-/// Whether writing would change nothing.
-fn same_json(request: &Request<'_>, live: &Object, new: &Value) -> bool {
-    build(request, new.clone(), Some(live.version)).json == live.json
-}
+
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()

@@ -290,8 +290,11 @@ impl Kubelets {
         match order {
             Order::Boot(spec) => self.boot(*spec, now),
             Order::PowerOn(name) => self.power_on(&name, now),
-            Order::PowerOff(name) => self.power_off(&name),
-            Order::Destroy(name) => drop(self.hosts.remove(&*name)),
+            Order::PowerOff(name) => self.power_off(&name, now),
+            Order::Destroy(name) => {
+                self.power_off(&name, now);
+                self.hosts.remove(&*name);
+            }
             Order::Fault(name, fault) => self.fault(&name, fault, now),
             Order::Heal(name) => self.heal(&name, now),
             Order::Condition(name, condition) => self.report_condition(&name, condition, now),

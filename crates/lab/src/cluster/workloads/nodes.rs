@@ -143,6 +143,16 @@ fn retainted(
     (result != present).then_some(result)
 }
 
+/// Whether a node has just the taints that it should have, of those that are ours to set.
+fn has_taints(node: &Node, wanted: &[(&str, &str)], speaks: bool) -> bool {
+    let of_node = || node.taints.iter().map(|taint| (taint.key.as_str(), taint.effect.as_str()));
+    let is_set = |(key, effect): (&str, &str)| {
+        is_ours(key, effect) && (speaks || key == UNSCHEDULABLE)
+    };
+    wanted.iter().all(|taint| of_node().any(|present| present == *taint))
+        && of_node().filter(|taint| is_set(*taint)).all(|taint| wanted.contains(&taint))
+}
+
 impl Nodes {
     /// The controller of nodes' lives.
     pub(super) fn new(server: &Server) -> Self {
@@ -226,7 +236,9 @@ impl Nodes {
         }
         let turn = self.turn(node, now);
         let wanted = wanted_taints(node, turn.is_some_and(|turn| turn <= now));
-        self.set_taints(name, &wanted, speaks, now)?;
+        if !has_taints(node, &wanted, speaks) {
+            self.set_taints(name, &wanted, speaks, now)?;
+        }
         let silent_at = (!unknown).then_some(silent_at);
         Ok([silent_at, turn.filter(|turn| *turn > now)].into_iter().flatten().min())
     }
