@@ -269,7 +269,7 @@ impl Object {
             fields: self.fields.clone(),
             owners: self.owners.clone(),
             deleting: self.deleting,
-            json: value.to_string().into(),
+            json: serde_json::to_vec(&value).expect("a JSON value can be written").into(),
         }
     }
 }

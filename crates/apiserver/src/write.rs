@@ -442,7 +442,7 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         fields,
         owners: owners.filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect(),
         deleting: metadata.get("deletionTimestamp").is_some(),
-        json: object.to_string().into(),
+        json: serde_json::to_vec(&object).expect("a JSON value can be written").into(),
     }
 }
 

@@ -1,5 +1,8 @@
 //! A day of a quiet cluster in virtual time: `cargo run --release -p joiner-lab --example day`.
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()

@@ -86,8 +86,8 @@ async fn a_quiet_node_writes_nothing_but_heartbeats() {
         feed.drain().iter().map(|change| change.resource.to_string()).collect();
     written.sort();
     let count = |name: &str| written.iter().filter(|written| *written == name).count();
-    assert_eq!((count("leases.coordination.k8s.io"), count("nodes")), (60, 2), "{written:?}");
-    assert_eq!(written.len(), 62);
+    assert_eq!((count("leases.coordination.k8s.io"), count("nodes")), (15, 2), "{written:?}");
+    assert_eq!(written.len(), 17);
     assert_ne!(versions(&lab).1, lease);
 }
 
