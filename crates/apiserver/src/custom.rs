@@ -78,6 +78,53 @@ pub(crate) fn set_at(object: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
+/// What is wrong with the number of replicas that an object wishes for.
+pub(crate) fn check_scale_spec(version: &CustomVersion, object: &Value) -> Vec<FieldError> {
+    let Some(paths) = &version.scale else { return Vec::new() };
+    check_replicas(object, &paths.spec_replicas).into_iter().collect()
+}
+
+/// What is wrong with what the status of an object says about its replicas.
+pub(crate) fn check_scale_status(version: &CustomVersion, object: &Value) -> Vec<FieldError> {
+    let Some(paths) = &version.scale else { return Vec::new() };
+    let mut errors: Vec<FieldError> =
+        check_replicas(object, &paths.status_replicas).into_iter().collect();
+    if let Some(path) = &paths.label_selector
+        && let Some(found) = at(object, path)
+        && !found.is_string()
+    {
+        errors.push(FieldError::invalid(path, "", accessor_error(path, found, "string")));
+    }
+    errors
+}
+
+fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
+    let found = at(object, path)?;
+    let Some(replicas) = found.as_i64() else {
+        return Some(FieldError::invalid(path, 0, accessor_error(path, found, "int64")));
+    };
+    if replicas < 0 {
+        return Some(FieldError::invalid(path, replicas, "should be a non-negative integer"));
+    }
+    let most = i64::from(i32::MAX);
+    let detail = format!("should be less than or equal to {most}");
+    (replicas > most).then(|| FieldError::invalid(path, replicas, detail))
+}
+
+/// What Go's access to fields of unknown types says about a value of another type.
+fn accessor_error(path: &str, found: &Value, wanted: &str) -> String {
+    let (shown, kind) = match found {
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+        Value::Bool(value) => (value.to_string(), "bool"),
+        Value::Number(number) if number.is_f64() => (number.to_string(), "float64"),
+        Value::Number(number) => (number.to_string(), "int64"),
+        Value::String(text) => (text.clone(), "string"),
+        Value::Array(_) => (found.to_string(), "[]interface {}"),
+        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+    };
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
+}
+
 /// What is wrong with the schemas of a definition; nothing for objects of other kinds.
 pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if !kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {

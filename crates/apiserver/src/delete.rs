@@ -21,7 +21,7 @@ impl State {
         request: &Request<'_>,
         options: &DeleteOptions,
     ) -> Result<Outcome, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut object = request_value(request, &live);
         check_preconditions(request, &object, options)?;
         let was_deleting = live.deleting;

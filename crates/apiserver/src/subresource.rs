@@ -1,5 +1,7 @@
 //! Parts of objects with endpoints of their own: scale, eviction, binding, tokens.
 
+use std::sync::Arc;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
 use joiner_kinds as kinds;
@@ -9,11 +11,14 @@ use serde_json::{Value, json};
 use crate::{
     Resource, Status,
     custom::{at, set_at},
+    input::Text,
     object::{Key, Object},
     operation::{DeleteOptions, Outcome, PatchKind, Propagation},
     registry::{Kind, Rules, Version},
+    rules,
     server::State,
     status::Cause,
+    stored::in_version,
     write::{Request, metadata_of, request_value, seconds, text},
 };
 
@@ -28,38 +33,13 @@ impl State {
     pub(crate) fn set_scale(
         &mut self,
         request: &Request<'_>,
-        change: impl FnOnce(&Value) -> Result<Value, Status>,
+        scale: Value,
     ) -> Result<Outcome, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
-        let mut object = request_value(request, &live);
-        let scale = change(&scale_of(request.kind, request.version, &live)?)?;
-        let version = text(&scale, "/metadata/resourceVersion");
-        if !version.is_empty() && version != live.version.to_string() {
-            let resource = &request.kind.resource;
-            return Err(Status::modified(&resource.group, &resource.plural, &request.key.name));
-        }
-        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
-            let error = joiner_schema::FieldError::invalid(
-                "spec.replicas",
-                replicas,
-                "must be greater than or equal to 0",
-            );
-            return Err(Status::invalid("autoscaling", "Scale", &request.key.name, &[error]));
-        }
-        match &request.version.rules {
-            Rules::BuiltIn(_) => object["spec"]["replicas"] = replicas.into(),
-            Rules::Custom(custom) => {
-                let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
-                set_at(&mut object, &paths.spec_replicas, replicas.into());
-            }
-        }
-        let main = Request { subresource: None, ..*request };
-        let outcome = self.update(&main, object, Vec::new())?;
-        let scaled = outcome.object.as_ref();
-        let answer =
-            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
-        Ok(Outcome { answer, ..outcome })
+        let scale = read_scale(scale)?;
+        rules::match_name(request, &scale)?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
+        rules::check_identity(request, &live, &scale)?;
+        self.rescale(request, &live, &scale)
     }
 
     /// Patches the scale of an object.
@@ -69,15 +49,50 @@ impl State {
         kind: PatchKind,
         patch: &Value,
     ) -> Result<Outcome, Status> {
-        self.set_scale(request, |scale| {
-            let patched = match kind {
-                PatchKind::Json => {
-                    joiner_patch::json_patch(scale, patch).map(|patched| patched.document)
-                }
-                _ => joiner_patch::merge_patch(scale, patch),
-            };
-            patched.map_err(|error| Status::plain(error.code, error.reason, error.message))
-        })
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
+        let scale = scale_of(request.kind, request.version, &live)?;
+        let patched = match kind {
+            PatchKind::Json => {
+                joiner_patch::json_patch(&scale, patch).map(|patched| patched.document)
+            }
+            _ => joiner_patch::merge_patch(&scale, patch),
+        };
+        let patched = patched.map_err(crate::patching::refused)?;
+        let scale = read_scale(patched)?;
+        rules::match_name(request, &scale)?;
+        self.rescale(request, &live, &scale)
+    }
+
+    /// Gives an object the number of replicas that a scale asks for.
+    fn rescale(
+        &mut self,
+        request: &Request<'_>,
+        live: &Arc<Object>,
+        scale: &Value,
+    ) -> Result<Outcome, Status> {
+        let old = request_value(request, live);
+        let mut new = old.clone();
+        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        match &request.version.rules {
+            Rules::BuiltIn(_) => kinds::set_scale(&mut new, scale).map_err(|error| {
+                Status::invalid("autoscaling", "Scale", &request.key.name, &[error])
+            })?,
+            Rules::Custom(custom) => {
+                let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
+                set_at(&mut new, &paths.spec_replicas, replicas.into());
+            }
+        }
+        let version = text(scale, "/metadata/resourceVersion").to_owned();
+        self.track(request, Some(&old), &mut new);
+        if !version.is_empty() || !request.custom() {
+            metadata_of(&mut new).insert("resourceVersion".into(), version.into());
+        }
+        let main = Request { subresource: None, ..*request };
+        let outcome = self.replace(&main, live, &old, new)?;
+        let scaled = outcome.object.as_ref();
+        let answer =
+            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
+        Ok(Outcome { answer, ..outcome })
     }
 
     /// Evicts a pod if its budgets allow it.
@@ -90,7 +105,7 @@ impl State {
         if !given.is_empty() && given != &*request.key.name {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
         let options = &eviction["deleteOptions"];
         let dry_run =
@@ -169,7 +184,7 @@ impl State {
             subresource: Some("status"),
             ..*request
         };
-        self.update(&write, budget, Vec::new())?;
+        self.update(&write, budget, &Text::default())?;
         Ok(())
     }
 
@@ -179,7 +194,7 @@ impl State {
         request: &Request<'_>,
         binding: &Value,
     ) -> Result<Outcome, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
         let target = text(binding, "/target/name");
         if target.is_empty() {
@@ -217,7 +232,7 @@ impl State {
         request: &Request<'_>,
         mut review: Value,
     ) -> Result<Outcome, Status> {
-        self.live(request).ok_or_else(|| request.not_found())?;
+        self.live(request)?.ok_or_else(|| request.not_found())?;
         let lives = review["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
         if lives < 600 {
             let error = joiner_schema::FieldError::invalid(
@@ -259,10 +274,7 @@ impl State {
 
 /// The scale of an object.
 pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Result<Value, Status> {
-    let mut object = object.value();
-    object["apiVersion"] = Value::from(&*version.api_version);
-    object["kind"] = Value::from(&*kind.kind);
-    let object = &object;
+    let object = &in_version(kind, version, object);
     let custom = match &version.rules {
         Rules::BuiltIn(resource) => {
             return kinds::scale(resource, object).ok_or_else(Status::no_such_resource);
@@ -289,13 +301,22 @@ pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Resul
             metadata[field] = value.clone();
         }
     }
+    let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
     Ok(json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
-        "spec": {"replicas": replicas},
+        "spec": spec,
         "status": status,
     }))
+}
+
+/// Reads a scale that was sent.
+fn read_scale(mut scale: Value) -> Result<Value, Status> {
+    kinds::normalize_kind("autoscaling", "v1", "Scale", &mut scale).map_err(|error| {
+        Status::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
+    })?;
+    Ok(scale)
 }
 
 fn is_ready(pod: &Value) -> bool {

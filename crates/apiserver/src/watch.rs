@@ -230,7 +230,7 @@ impl Watch {
                     "columnDefinitions": null, "rows": [],
                 });
             }
-            Shape::Metadata => {
+            Shape::Metadata | Shape::MetadataList => {
                 object["kind"] = "PartialObjectMetadata".into();
                 object["apiVersion"] = "meta.k8s.io/v1".into();
             }
