@@ -17,7 +17,7 @@ use crate::{
 /// and fills in what was not given. What was dropped is told as the caller wants it.
 pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
-    let unknown = decode(kind, version, object)
+    let unknown = decode(request, object)
         .map_err(|fault| Status::bad_request(fault.refusal(kind, version)))?;
     let findings = findings(request, text, &unknown);
     match request.validation {
@@ -45,7 +45,7 @@ pub(crate) fn read_patched(
         Status::invalid("", "", "", &[error])
     };
     let unknown =
-        decode(request.kind, request.version, object).map_err(|fault| refuse(fault.why))?;
+        decode(request, object).map_err(|fault| refuse(fault.why))?;
     let mut findings = noticed;
     findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match request.validation {
@@ -63,7 +63,7 @@ pub(crate) fn read_patched(
 pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
     let read = match &version.rules {
-        Rules::BuiltIn(_) => decode(kind, version, object).map(drop),
+        Rules::BuiltIn(_) => decode(request, object).map(drop),
         Rules::Custom(custom) => normalize_metadata(object).map(|_| {
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
@@ -95,16 +95,14 @@ impl Fault {
 }
 
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
-pub(crate) fn decode(
-    kind: &Kind,
-    version: &Version,
-    object: &mut Value,
-) -> Result<Vec<String>, Fault> {
+fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
+    let (kind, version) = (request.kind, request.version);
     match &version.rules {
         Rules::BuiltIn(resource) => {
             check_built_in_type(kind, version, object)?;
-            let decoded = kinds::normalize(resource, object)
+            let decoded = kinds::normalize_sent(resource, object)
                 .map_err(|error| Fault::new(error.to_string()))?;
+            request.unsettled.set(decoded.unsettled);
             kinds::default(resource, object);
             object["apiVersion"] = Value::from(&*version.api_version);
             object["kind"] = Value::from(&*kind.kind);

@@ -8,6 +8,7 @@ use crate::{
     decode,
     input::Text,
     operation::{Outcome, PatchKind},
+    registry::Rules,
     rules,
     server::State,
     status::Cause,
@@ -100,6 +101,19 @@ impl State {
         // The real server loses the time of what a scale changed.
         let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
         joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
+        if request.custom() && request.subresource == Some("scale") {
+            // It also loses who scaled a custom resource.
+            let entries = new.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+            if let Some(entries) = entries {
+                entries.retain(|entry| entry["subresource"] != "scale");
+            }
+        }
+        if let Rules::BuiltIn(resource) = &request.version.rules
+            && request.unsettled.take()
+        {
+            // Everything is of the right type: it was read before.
+            let _ = joiner_kinds::normalize(resource, new);
+        }
     }
 }
 
@@ -129,12 +143,34 @@ fn endpoint<'a>(
 
 /// The fields that an endpoint takes from the stored object whatever the caller sends.
 fn reset_fields(request: &Request<'_>) -> FieldSet {
-    match request.subresource {
-        None if request.version.has_status() => FieldSet::of_fields([&["status"][..]]),
-        Some("status") if request.custom() => FieldSet::of_fields([&["spec"][..], &["metadata"]]),
-        Some("status") => FieldSet::of_fields([&["spec"][..]]),
-        _ => FieldSet::default(),
-    }
+    let fields: &[&[&str]] = match (&*request.kind.kind, request.subresource) {
+        (_, None) if !request.version.has_status() => &[],
+        _ if request.custom() => match request.subresource {
+            None => &[&["status"]],
+            Some("status") => &[&["spec"], &["metadata"]],
+            Some(_) => &[],
+        },
+        ("CertificateSigningRequest", None) => &[&["spec"], &["status"]],
+        ("CertificateSigningRequest", Some("status")) => &[&["spec"], &["status", "conditions"]],
+        ("CertificateSigningRequest", _) => &[&["spec"], &["status", "certificate"]],
+        (_, None) => &[&["status"]],
+        ("Deployment", Some("status")) => &[&["spec"], &["metadata", "labels"]],
+        ("Pod", Some("status")) => {
+            &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
+        }
+        (
+            "FlowSchema"
+            | "PriorityLevelConfiguration"
+            | "ResourceClaim"
+            | "ServiceCIDR"
+            | "ValidatingAdmissionPolicy"
+            | "VolumeAttachment",
+            Some("status"),
+        ) => &[&["spec"], &["metadata"]],
+        (_, Some("status")) => &[&["spec"]],
+        (_, Some(_)) => &[],
+    };
+    FieldSet::of_fields(fields.iter().copied())
 }
 
 pub(crate) fn refused(error: joiner_patch::PatchError) -> Status {

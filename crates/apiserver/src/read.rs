@@ -236,7 +236,7 @@ pub(crate) fn list_body(
 ) -> Result<Body, Status> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), listed.version.to_string().into());
-    if matches!(view.version().rules, Rules::Custom(_)) {
+    if matches!(view.version().rules, Rules::Custom(_)) && view.shape == Shape::Object {
         metadata.insert("continue".into(), "".into());
     }
     if let Some((page, remaining)) = &listed.next {

@@ -147,7 +147,6 @@ fn storage_path(request: &Request<'_>) -> String {
 /// What an update cannot change in the metadata is taken from the old object.
 pub(crate) fn keep_system_metadata(new: &mut Value, old: &Value) {
     let metadata = metadata_of(new);
-    metadata.remove("selfLink");
     for (field, if_absent) in [
         ("uid", true),
         ("creationTimestamp", false),

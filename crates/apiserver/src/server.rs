@@ -1,7 +1,7 @@
 //! The server: objects and rules behind one lock.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -158,11 +158,12 @@ impl State {
             None => kind.stored(),
         };
         let manager = operation.field_manager.as_deref().unwrap_or_else(|| manager_of(caller));
-        let warnings = RefCell::default();
+        let (warnings, unsettled) = (RefCell::default(), Cell::default());
         let request = Request {
             kind,
             version,
             warnings: &warnings,
+            unsettled: &unsettled,
             key: &operation.key,
             subresource: operation.subresource.as_deref(),
             manager,
@@ -340,7 +341,7 @@ impl kinds::World for World<'_> {
     fn user(&self) -> kinds::User {
         kinds::User {
             name: "admin".to_owned(),
-            uid: String::new(),
+            uid: "admin".to_owned(),
             groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
         }
     }

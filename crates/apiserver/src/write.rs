@@ -1,6 +1,9 @@
 //! Creating and replacing objects.
 
-use std::{cell::RefCell, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use joiner_kinds as kinds;
@@ -34,6 +37,8 @@ pub(crate) struct Request<'a> {
     pub(crate) validation: FieldValidation,
     /// What the caller should know, whatever becomes of the request.
     pub(crate) warnings: &'a RefCell<Vec<String>>,
+    /// Whether the object still has what only counts for who owns it.
+    pub(crate) unsettled: &'a Cell<bool>,
 }
 
 impl Request<'_> {
@@ -120,9 +125,13 @@ impl State {
         request.warn(rules::warnings(request, &object, None));
         let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
-        if self.store.get(&kind.storage, &key).is_some() {
+        if let Some(there) = self.store.get(&kind.storage, &key) {
             let (group, plural) = (&kind.resource.group, &kind.resource.plural);
-            return Err(Status::already_exists(group, plural, &name));
+            let mut status = Status::already_exists(group, plural, &name);
+            if there.deleting {
+                status.message.insert_str(0, "object is being deleted: ");
+            }
+            return Err(status);
         }
         let version = text(&object, "/metadata/resourceVersion");
         if version.parse::<u64>().is_ok_and(|version| version != 0) {
@@ -253,6 +262,9 @@ impl State {
         }
         request.warn(rules::warnings(request, &new, Some(old)));
         joiner_patch::keep_timestamps(old, &mut new, request.custom());
+        if !request.dry_run {
+            metadata_of(&mut new).remove("selfLink");
+        }
         let outcome = |object| Outcome { object: Some(object), ..Outcome::default() };
         if request.dry_run || same_json(request, live, &new) {
             return Ok(outcome(Arc::new(build(request, new, Some(live.version)))));

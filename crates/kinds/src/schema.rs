@@ -98,7 +98,10 @@ fn of_held(held: &Held) -> Arc<Schema> {
         Shape::IntOrString => {
             named("util.intstr.IntOrString", Schema { int_or_string: true, ..Schema::default() })
         }
-        Shape::Any => Schema { preserve_unknown_fields: true, ..plain(Type::Object) },
+        // Nobody knows what is inside, so it has one owner.
+        Shape::Any => {
+            Schema { preserve_unknown_fields: true, atomic_map: true, ..plain(Type::Object) }
+        }
         Shape::List(entry) => Schema { items: Some(of_held(entry)), ..plain(Type::Array) },
         Shape::Map(_, value) => {
             Schema { additional: Some(Additional::Schema(of_held(value))), ..plain(Type::Object) }

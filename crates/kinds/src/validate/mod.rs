@@ -177,6 +177,12 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
             metadata.change(e);
             classes::update_runtime_class(e, new, old);
         }
+        ("storage.k8s.io", "StorageClass" | "CSIStorageCapacity") => {
+            metadata.whole(e);
+            e.extend(create(resource.group, resource.kind, new));
+            metadata.change(e);
+            update_rest(e, metadata);
+        }
         ("", "Namespace") => {
             metadata.whole(e);
             cluster::create_namespace(e, new);
