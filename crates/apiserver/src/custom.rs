@@ -38,8 +38,9 @@ pub(crate) struct ScalePaths {
 
 impl CustomVersion {
     /// Whether a field selector may ask for this field; the error is for the caller.
-    pub(crate) fn check_field_label(&self, field: &str) -> Result<(), String> {
-        let known = matches!(field, "metadata.name" | "metadata.namespace")
+    pub(crate) fn check_field_label(&self, field: &str, namespaced: bool) -> Result<(), String> {
+        let known = field == "metadata.name"
+            || (namespaced && field == "metadata.namespace")
             || self.selectable.iter().any(|path| path.trim_start_matches('.') == field);
         if known {
             return Ok(());
@@ -131,15 +132,44 @@ pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
         return Vec::new();
     }
     let mut errors = Vec::new();
-    for (index, version) in object["spec"]["versions"].as_array().into_iter().flatten().enumerate()
+    let versions = object["spec"]["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let schemas: Vec<Option<&Value>> =
+        versions.iter().map(|version| version.pointer("/schema/openAPIV3Schema")).collect();
+    if object["spec"]["preserveUnknownFields"] == true
+        && schemas.iter().flatten().any(|schema| has_default(schema))
     {
-        let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
+    // The server keeps a schema that all versions share in a place of its own.
+    let shared = schemas.windows(2).all(|pair| pair[0] == pair[1]);
+    for (index, version) in versions.iter().enumerate() {
+        let path = if shared {
+            "spec.validation.openAPIV3Schema".to_owned()
+        } else {
+            format!("spec.versions[{index}].schema.openAPIV3Schema")
+        };
         match version.pointer("/schema/openAPIV3Schema") {
             Some(schema) => errors.extend(Schema::check_json(schema, &path)),
             None => errors.push(FieldError::required(path, "schemas are required")),
         }
+        if shared {
+            break;
+        }
     }
     errors
+}
+
+/// Whether a schema fills something in.
+fn has_default(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            fields.get("default").is_some_and(|default| !default.is_null())
+                || fields.values().any(has_default)
+        }
+        Value::Array(entries) => entries.iter().any(has_default),
+        _ => false,
+    }
 }
 
 /// The kind that a definition adds.

@@ -33,19 +33,16 @@ pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Re
     check_custom_version(version, object)
 }
 
-/// Reads the object that a patch made. What is wrong with it is told together with the object.
+/// Reads the object that a patch made. What is wrong with it is told together with what the patch
+/// made, or with the patch.
 pub(crate) fn read_patched(
     request: &Request<'_>,
     object: &mut Value,
+    shown: &str,
     noticed: Vec<String>,
 ) -> Result<(), Status> {
-    let shown = object.to_string();
-    let refuse = |why: String| {
-        let error = joiner_schema::FieldError::invalid("patch", shown.as_str(), why);
-        Status::invalid("", "", "", &[error])
-    };
-    let unknown =
-        decode(request, object).map_err(|fault| refuse(fault.why))?;
+    check_patched_type(request, object).map_err(|why| unfit_patch(shown, why))?;
+    let unknown = decode(request, object).map_err(|fault| unfit_patch(shown, fault.why))?;
     let mut findings = noticed;
     findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match request.validation {
@@ -53,8 +50,27 @@ pub(crate) fn read_patched(
         FieldValidation::Warn => request.warn(findings),
         FieldValidation::Strict if findings.is_empty() => {}
         FieldValidation::Strict => {
-            return Err(refuse(format!("strict decoding error: {}", findings.join(", "))));
+            let why = format!("strict decoding error: {}", findings.join(", "));
+            return Err(unfit_patch(shown, why));
         }
+    }
+    Ok(())
+}
+
+/// A patch makes something that is no object of the kind.
+pub(crate) fn unfit_patch(shown: &str, why: String) -> Status {
+    let error = joiner_schema::FieldError::invalid("patch", shown, why);
+    Status::invalid("", "", "", &[error])
+}
+
+/// What a patch makes must say what it is.
+fn check_patched_type(request: &Request<'_>, object: &Value) -> Result<(), String> {
+    let head = json::Head::of(object);
+    if let Some(wrong) = head.wrong {
+        return Err(format!("couldn't get version/kind; json parse error: {wrong}"));
+    }
+    if request.custom() && head.kind.unwrap_or_default().is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{object}'"));
     }
     Ok(())
 }
@@ -63,7 +79,20 @@ pub(crate) fn read_patched(
 pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
     let read = match &version.rules {
-        Rules::BuiltIn(_) => decode(request, object).map(drop),
+        Rules::BuiltIn(resource) => {
+            let name = text(&object["metadata"], "name").to_owned();
+            let namespace = text(&object["metadata"], "namespace").to_owned();
+            return decode(request, object).map(drop).map_err(|fault| {
+                let slash = if resource.group.is_empty() { "/" } else { "" };
+                let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
+                let message = format!(
+                    "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
+                     unable to convert unstructured object to {kind}: error decoding from json: {}",
+                    fault.why
+                );
+                Status::plain(500, "", message)
+            });
+        }
         Rules::Custom(custom) => normalize_metadata(object).map(|_| {
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
@@ -97,6 +126,25 @@ impl Fault {
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
 fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
     let (kind, version) = (request.kind, request.version);
+    let cleared = object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
+    let unknown = decode_by_rules(request, kind, version, object)?;
+    if cleared {
+        // Unlike all others, this empty list means something: nobody owns anything any more.
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
+    Ok(unknown)
+}
+
+fn is_empty_list(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn decode_by_rules(
+    request: &Request<'_>,
+    kind: &Kind,
+    version: &Version,
+    object: &mut Value,
+) -> Result<Vec<String>, Fault> {
     match &version.rules {
         Rules::BuiltIn(resource) => {
             check_built_in_type(kind, version, object)?;

@@ -26,6 +26,15 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// The type of an object that was read before.
+    pub(crate) fn of(object: &Value) -> Self {
+        let mut head = Self::default();
+        for (name, value) in object.as_object().into_iter().flatten() {
+            head.note(name, value);
+        }
+        head
+    }
+
     fn note(&mut self, name: &str, value: &Value) {
         let (field, place) = if name.eq_ignore_ascii_case("apiVersion") {
             ("apiVersion", &mut self.api_version)

@@ -44,7 +44,11 @@ impl State {
                     .map_err(refused)?
             }
         };
-        decode::read_patched(request, &mut new, noticed)?;
+        let shown = match kind {
+            PatchKind::Strategic => go_text(patch),
+            _ => new.to_string(),
+        };
+        decode::read_patched(request, &mut new, &shown, noticed)?;
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
         self.track(request, Some(&old), &mut new);
@@ -101,13 +105,6 @@ impl State {
         // The real server loses the time of what a scale changed.
         let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
         joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
-        if request.custom() && request.subresource == Some("scale") {
-            // It also loses who scaled a custom resource.
-            let entries = new.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
-            if let Some(entries) = entries {
-                entries.retain(|entry| entry["subresource"] != "scale");
-            }
-        }
         if let Rules::BuiltIn(resource) = &request.version.rules
             && request.unsettled.take()
         {
@@ -138,6 +135,24 @@ fn endpoint<'a>(
         reset_fields,
         empty: Some(&request.version.empty),
         custom: request.custom(),
+    }
+}
+
+/// A value as Go prints maps and lists.
+fn go_text(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(entries) => {
+            let entries: Vec<String> = entries.iter().map(go_text).collect();
+            format!("[{}]", entries.join(" "))
+        }
+        Value::Object(fields) => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}:{}", go_text(value))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        other => other.to_string(),
     }
 }
 

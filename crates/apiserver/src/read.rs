@@ -53,7 +53,10 @@ impl Filter {
                     field.clone_into(&mut term.field);
                 }
                 Rules::Custom(custom) => {
-                    custom.check_field_label(&term.field).map_err(Status::bad_request)?;
+                    let namespaced = view.kind.namespaced;
+                    custom
+                        .check_field_label(&term.field, namespaced)
+                        .map_err(Status::bad_request)?;
                 }
             }
         }

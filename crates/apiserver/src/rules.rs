@@ -251,7 +251,13 @@ pub(crate) fn validate_update(request: &Request<'_>, new: &Value, old: &Value) -
         Rules::BuiltIn(resource) => {
             let part = request.subresource;
             errors.extend(kinds::validate::update(resource, part, new, old));
-            errors.extend(custom::check_definition(request.kind, new));
+            let schemas = custom::check_definition(request.kind, new);
+            // The spec comes before the status.
+            let of_rest = |error: &FieldError| {
+                error.field.starts_with("status") || error.field == "spec.preserveUnknownFields"
+            };
+            let place = errors.iter().position(of_rest).unwrap_or(errors.len());
+            errors.splice(place..place, schemas);
         }
         Rules::Custom(custom) => errors.extend(validate_custom_update(request, custom, new, old)),
     }

@@ -77,6 +77,7 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         metadata_of(&mut object).insert("resourceVersion".into(), version.to_string().into());
     }
     let stored = request.kind.stored();
+    let mut converted = false;
     let fields = match &stored.rules {
         Rules::BuiltIn(resource) => kinds::selectable_fields(resource, &object)
             .into_iter()
@@ -84,8 +85,10 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
             .collect(),
         Rules::Custom(custom) => {
             if !request.version.stored {
+                let written = object.clone();
                 prune(&mut object, &stored.schema);
                 apply_defaults(&mut object, &custom.schema);
+                converted = object != written;
             }
             custom.selectable_values(&object)
         }
@@ -107,13 +110,14 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         fields,
         owners: owners.filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect(),
         deleting: metadata.get("deletionTimestamp").is_some(),
+        converted,
         json: object.to_string().into(),
     }
 }
 
 /// Whether writing would change nothing.
 pub(crate) fn same_json(request: &Request<'_>, live: &Object, new: &Value) -> bool {
-    build(request, new.clone(), Some(live.version)).json == live.json
+    !live.converted && build(request, new.clone(), Some(live.version)).json == live.json
 }
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -269,6 +269,7 @@ impl Object {
             fields: self.fields.clone(),
             owners: self.owners.clone(),
             deleting: self.deleting,
+            converted: self.converted,
             json: value.to_string().into(),
         }
     }

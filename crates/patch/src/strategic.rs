@@ -186,7 +186,10 @@ fn field_schema<'s>(
     if let Some(field) = schema.properties.get(name) {
         return Ok(Some(field));
     }
-    let message = if schema.properties.is_empty() {
+    let message = if schema.properties.is_empty() && schema.preserve_unknown_fields {
+        let name = go::quoted(name);
+        format!("unable to find api field in struct RawExtension for the json field {name}")
+    } else if schema.properties.is_empty() {
         "merging an object in json but data type is not struct, instead is: map".to_owned()
     } else {
         let kind = schema.name.as_deref().unwrap_or_default();
