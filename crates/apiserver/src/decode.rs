@@ -65,6 +65,9 @@ pub(crate) fn unfit_patch(shown: &str, why: String) -> Status {
 
 /// What a patch makes must say what it is.
 fn check_patched_type(request: &Request<'_>, object: &Value) -> Result<(), String> {
+    if !object.is_object() {
+        return Err(crate::input::not_an_object(object));
+    }
     let head = json::Head::of(object);
     if let Some(wrong) = head.wrong {
         return Err(format!("couldn't get version/kind; json parse error: {wrong}"));
@@ -82,12 +85,14 @@ pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<
         Rules::BuiltIn(resource) => {
             let name = text(&object["metadata"], "name").to_owned();
             let namespace = text(&object["metadata"], "namespace").to_owned();
-            return decode(request, object).map(drop).map_err(|fault| {
+            return decode(request, object).map(|_| settle(request, object)).map_err(|fault| {
                 let slash = if resource.group.is_empty() { "/" } else { "" };
                 let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
+                let base64 = fault.why.starts_with("illegal base64");
+                let by = if base64 { "error decoding from json: " } else { "" };
                 let message = format!(
                     "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
-                     unable to convert unstructured object to {kind}: error decoding from json: {}",
+                     unable to convert unstructured object to {kind}: {by}{}",
                     fault.why
                 );
                 Status::plain(500, "", message)
@@ -99,6 +104,16 @@ pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<
         }),
     };
     read.map_err(|fault| Status::bad_request(fault.refusal(kind, version)))
+}
+
+/// Takes away what only counted for who owns it.
+pub(crate) fn settle(request: &Request<'_>, object: &mut Value) {
+    if let Rules::BuiltIn(resource) = &request.version.rules
+        && request.unsettled.take()
+    {
+        // Everything is of the right type: it was read before.
+        let _ = kinds::normalize(resource, object);
+    }
 }
 
 /// Why an object cannot be read.
@@ -126,7 +141,8 @@ impl Fault {
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
 fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
     let (kind, version) = (request.kind, request.version);
-    let cleared = object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
+    let cleared = !request.custom()
+        && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
     let unknown = decode_by_rules(request, kind, version, object)?;
     if cleared {
         // Unlike all others, this empty list means something: nobody owns anything any more.

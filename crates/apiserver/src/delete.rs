@@ -156,8 +156,7 @@ fn check_preconditions(
              The object might have been {}",
             if what == "UID" { "deleted and then recreated" } else { "modified" }
         );
-        let resource = &request.kind.resource;
-        Err(Status::conflict(&resource.group, &request.kind.kind, &request.key.name, &why))
+        Err(Status::conflict(request.kind_group(), &request.kind.kind, &request.key.name, &why))
     };
     if let Some(uid) = &options.uid {
         let is = text(object, "/metadata/uid");

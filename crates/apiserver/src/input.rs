@@ -327,7 +327,12 @@ fn read_yaml(text: &[u8]) -> Result<json::Parsed, String> {
         return Ok(parsed);
     }
     let words = std::str::from_utf8(text).map_err(|error| format!("yaml: {error}"))?;
-    let value: Value = serde_saphyr::from_str(words).map_err(|error| format!("yaml: {error}"))?;
+    // As in JSON, the last of several fields of one name counts.
+    let options = serde_saphyr::options! {
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
+    };
+    let value: Value = serde_saphyr::from_str_with_options(words, options)
+        .map_err(|error| format!("yaml: {error}"))?;
     json::parse(value.to_string().as_bytes())
 }
 
@@ -346,7 +351,7 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-fn not_an_object(value: &Value) -> String {
+pub(crate) fn not_an_object(value: &Value) -> String {
     let what = match value {
         Value::Array(_) => "array",
         Value::String(_) => "string",

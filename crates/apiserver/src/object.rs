@@ -90,9 +90,9 @@ pub struct Object {
     pub owners: Box<[Box<str>]>,
     /// Whether it has a deletionTimestamp.
     pub deleting: bool,
-    /// Whether it was written in another version than it is stored in, and looked different there.
-    /// The real server keeps what was written, so the same again is a change.
-    pub converted: bool,
+    /// The object as it was written, where that was in another version and looked different there.
+    /// The real server keeps this, and the same again is no change.
+    pub written: Option<Bytes>,
     /// The object in its storage version.
     pub json: Bytes,
 }

@@ -7,8 +7,7 @@ use crate::{
     Status,
     decode,
     input::Text,
-    operation::{Outcome, PatchKind},
-    registry::Rules,
+    operation::{FieldValidation, Outcome, PatchKind},
     rules,
     server::State,
     status::Cause,
@@ -37,6 +36,9 @@ impl State {
                 let patched = joiner_patch::json_patch(&old, patch).map_err(refused)?;
                 noticed.extend(patched.unknown_fields);
                 patched.document
+            }
+            PatchKind::Merge if request.validation == FieldValidation::Ignore && is_plain(patch) => {
+                patch.clone()
             }
             PatchKind::Merge => joiner_patch::merge_patch(&old, patch).map_err(refused)?,
             PatchKind::Strategic | PatchKind::Apply { .. } => {
@@ -105,12 +107,7 @@ impl State {
         // The real server loses the time of what a scale changed.
         let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
         joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
-        if let Rules::BuiltIn(resource) = &request.version.rules
-            && request.unsettled.take()
-        {
-            // Everything is of the right type: it was read before.
-            let _ = joiner_kinds::normalize(resource, new);
-        }
+        decode::settle(request, new);
     }
 }
 
@@ -136,6 +133,11 @@ fn endpoint<'a>(
         empty: Some(&request.version.empty),
         custom: request.custom(),
     }
+}
+
+/// Whether a merge patch is no object, so that it takes the place of everything.
+fn is_plain(patch: &Value) -> bool {
+    !patch.is_object() && !patch.is_null()
 }
 
 /// A value as Go prints maps and lists.

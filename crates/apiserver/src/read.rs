@@ -281,7 +281,13 @@ pub(crate) fn list_body(
                 .map(|object| {
                     let mut value = view.value(object);
                     if view.shape == Shape::MetadataList {
-                        value = crate::view::partial(&value);
+                        return crate::view::partial(&value);
+                    }
+                    if let (Rules::BuiltIn(_), Some(fields)) =
+                        (&view.version().rules, value.as_object_mut())
+                    {
+                        fields.remove("apiVersion");
+                        fields.remove("kind");
                     }
                     value
                 })

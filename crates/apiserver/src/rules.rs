@@ -95,14 +95,17 @@ fn updates_unconditionally(request: &Request<'_>) -> bool {
         Rules::Custom(_) => false,
         Rules::BuiltIn(_) => !matches!(
             (&*request.kind.resource.group, &*request.kind.kind),
-            ("apiextensions.k8s.io" | "apiregistration.k8s.io" | "coordination.k8s.io", _)
+            (
+                "admissionregistration.k8s.io"
+                    | "apiextensions.k8s.io"
+                    | "apiregistration.k8s.io"
+                    | "coordination.k8s.io"
+                    | "node.k8s.io",
+                _
+            ) | ("policy", "PodDisruptionBudget")
                 | (
-                    "policy" | "storage.k8s.io",
-                    "PodDisruptionBudget"
-                        | "CSINode"
-                        | "CSIDriver"
-                        | "StorageClass"
-                        | "VolumeAttachment"
+                    "storage.k8s.io",
+                    "CSIDriver" | "CSINode" | "CSIStorageCapacity" | "VolumeAttachment"
                 )
         ),
     }

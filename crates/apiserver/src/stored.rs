@@ -77,18 +77,20 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         metadata_of(&mut object).insert("resourceVersion".into(), version.to_string().into());
     }
     let stored = request.kind.stored();
-    let mut converted = false;
+    let mut written = None;
     let fields = match &stored.rules {
-        Rules::BuiltIn(resource) => kinds::selectable_fields(resource, &object)
+        Rules::BuiltIn(resource) => kinds::selectable_fields(stored_kind(request, resource), &object)
             .into_iter()
             .map(|(path, value)| (Arc::from(path), value.into()))
             .collect(),
         Rules::Custom(custom) => {
             if !request.version.stored {
-                let written = object.clone();
+                let before = object.clone();
                 prune(&mut object, &stored.schema);
                 apply_defaults(&mut object, &custom.schema);
-                converted = object != written;
+                if object != before {
+                    written = Some(without_version(before).into());
+                }
             }
             custom.selectable_values(&object)
         }
@@ -110,14 +112,41 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         fields,
         owners: owners.filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect(),
         deleting: metadata.get("deletionTimestamp").is_some(),
-        converted,
+        written,
         json: object.to_string().into(),
     }
 }
 
+/// The kind whose form objects have in the store.
+fn stored_kind<'a>(request: &Request<'_>, resource: &'a kinds::Resource) -> &'a kinds::Resource {
+    if request.kind.storage == request.kind.resource {
+        return resource;
+    }
+    kinds::find_kind(&request.kind.storage.group, "v1", resource.kind).unwrap_or(resource)
+}
+
 /// Whether writing would change nothing.
 pub(crate) fn same_json(request: &Request<'_>, live: &Object, new: &Value) -> bool {
-    !live.converted && build(request, new.clone(), Some(live.version)).json == live.json
+    let built = build(request, new.clone(), Some(live.version));
+    let text_of = |object: &Object| match &object.written {
+        Some(written) => written.clone(),
+        None => without_version(object.value()).into(),
+    };
+    if live.written.is_some() || built.written.is_some() {
+        return text_of(&built) == text_of(live);
+    }
+    built.json == live.json
+}
+
+/// The text of an object but for what says of which version it is.
+fn without_version(mut object: Value) -> String {
+    for field in ["apiVersion", "kind"] {
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove(field);
+        }
+    }
+    metadata_of(&mut object).remove("resourceVersion");
+    object.to_string()
 }
 
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {

@@ -108,6 +108,7 @@ impl State {
         request: &Request<'_>,
         eviction: &Value,
     ) -> Result<Outcome, Status> {
+        check_part_type(eviction, ("policy", &["v1", "v1beta1"]), "Eviction")?;
         let given = text(eviction, "/metadata/name");
         if !given.is_empty() && given != &*request.key.name {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
@@ -191,6 +192,7 @@ impl State {
             version: kind.stored(),
             key: &key,
             subresource: Some("status"),
+            manager: "kube-apiserver",
             ..*request
         };
         self.update(&write, budget, &Text::default())?;
@@ -203,20 +205,18 @@ impl State {
         request: &Request<'_>,
         binding: &Value,
     ) -> Result<Outcome, Status> {
+        check_part_type(binding, ("", &["v1"]), "Binding")?;
+        let given = text(binding, "/metadata/name");
+        if !given.is_empty() && given != &*request.key.name {
+            return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        }
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
         let target = text(binding, "/target/name");
         if target.is_empty() {
             return Err(Status::plain(500, "", "target.name: Required value"));
         }
-        let uid = text(binding, "/metadata/uid");
-        if !uid.is_empty() && uid != &*live.uid {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                live.uid
-            );
-            return Err(Status::conflict("", "pods/binding", &request.key.name, &why));
-        }
+        rules::check_identity(request, &live, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
         let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
         let world = self.world(request.now);
@@ -248,8 +248,15 @@ impl State {
                 lives,
                 "may not specify a duration less than 10 minutes",
             );
-            let name = &request.key.name;
-            return Err(Status::invalid("authentication.k8s.io", "TokenRequest", name, &[error]));
+            return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", &[error]));
+        }
+        let bound = &review["spec"]["boundObjectRef"];
+        let (version, kind) = (text(bound, "/apiVersion"), text(bound, "/kind"));
+        if bound.is_object() && !(version == "v1" && ["Pod", "Secret", "Node"].contains(&kind)) {
+            let slash = if version.contains('/') { "" } else { "/" };
+            return Err(Status::bad_request(format!(
+                "cannot bind token to object of type {slash}{version}, Kind={kind}"
+            )));
         }
         let ends = seconds(request.now)
             .saturating_add(SignedDuration::from_secs(lives))
@@ -282,6 +289,34 @@ impl State {
         review["status"] = json!({"token": token, "expirationTimestamp": ends.to_string()});
         Ok(Outcome { answer: Some(review), created: true, ..Outcome::default() })
     }
+}
+
+/// What is sent to a subresource must be of its type, if it says of which type it is.
+fn check_part_type(
+    object: &Value,
+    (group, versions): (&str, &[&str]),
+    kind: &str,
+) -> Result<(), Status> {
+    let given_kind = match text(object, "/kind") {
+        "" => kind,
+        given => given,
+    };
+    let known = |version: &&str| {
+        if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") }
+    };
+    let known: Vec<String> = versions.iter().map(known).collect();
+    let given_version = match text(object, "/apiVersion") {
+        "" => &known[0],
+        given => given,
+    };
+    if given_kind == kind && known.iter().any(|version| version == given_version) {
+        return Ok(());
+    }
+    let name = given_version.split_once('/').map_or(given_version, |(_, name)| name);
+    Err(Status::bad_request(format!(
+        "{given_kind} in version {name:?} cannot be handled as a {kind}: no kind {given_kind:?} is \
+         registered for version {given_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    )))
 }
 
 /// The scale of an object.
@@ -404,7 +439,32 @@ fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
     }
     budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
     budget["status"]["disruptedPods"][&*request.key.name] = request.time().into();
+    if allowed == 1 {
+        tell_exhausted(budget, &request.time());
+    }
     Ok(())
+}
+
+/// Tells in the status of a budget that it allows no more disruptions.
+fn tell_exhausted(budget: &mut Value, moment: &str) {
+    let generation = budget["metadata"]["generation"].clone();
+    let mut condition = json!({
+        "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods",
+        "message": "", "lastTransitionTime": moment, "observedGeneration": generation,
+    });
+    if !budget["status"]["conditions"].is_array() {
+        budget["status"]["conditions"] = json!([]);
+    }
+    let Some(conditions) = budget["status"]["conditions"].as_array_mut() else { return };
+    match conditions.iter_mut().find(|known| known["type"] == "DisruptionAllowed") {
+        Some(known) => {
+            if known["status"] == "False" {
+                condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
+            }
+            *known = condition;
+        }
+        None => conditions.push(condition),
+    }
 }
 
 /// Tells in the pod's status that it was evicted.

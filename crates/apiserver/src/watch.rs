@@ -269,7 +269,7 @@ impl Object {
             fields: self.fields.clone(),
             owners: self.owners.clone(),
             deleting: self.deleting,
-            converted: self.converted,
+            written: self.written.clone(),
             json: value.to_string().into(),
         }
     }

@@ -53,7 +53,12 @@ impl Request<'_> {
             "" => &*self.kind.kind,
             kind => kind,
         };
-        Status::invalid(&self.kind.resource.group, kind, name, errors)
+        Status::invalid(self.kind_group(), kind, name, errors)
+    }
+
+    /// The group of the kind that the server has inside, where all events are of one.
+    pub(crate) fn kind_group(&self) -> &str {
+        &self.kind.storage.group
     }
 
     /// The time as objects carry it.
@@ -125,6 +130,11 @@ impl State {
         request.warn(rules::warnings(request, &object, None));
         let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
+        let version = text(&object, "/metadata/resourceVersion");
+        if !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
+            let message = "resourceVersion should not be set on objects to be created";
+            return Err(Status::plain(500, "", message));
+        }
         if let Some(there) = self.store.get(&kind.storage, &key) {
             let (group, plural) = (&kind.resource.group, &kind.resource.plural);
             let mut status = Status::already_exists(group, plural, &name);
@@ -132,11 +142,6 @@ impl State {
                 status.message.insert_str(0, "object is being deleted: ");
             }
             return Err(status);
-        }
-        let version = text(&object, "/metadata/resourceVersion");
-        if version.parse::<u64>().is_ok_and(|version| version != 0) {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(Status::plain(500, "", message));
         }
         let outcome =
             |object| Outcome { object: Some(object), created: true, ..Outcome::default() };

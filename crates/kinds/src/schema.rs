@@ -67,6 +67,8 @@ fn of_field(field: &Field) -> Arc<Schema> {
                 patch.merge = true;
                 patch.merge_key = (!value.is_empty()).then(|| value.to_owned());
             }
+            "replace" => schema.patch = Some(Patch::default()),
+            "granular" => schema.atomic_map = false,
             "retainKeys" => schema.patch.get_or_insert_with(Patch::default).retain_keys = true,
             _ => schema.default = serde_json::from_str(value).ok(),
         }

@@ -82,9 +82,14 @@ fn merge_objects(
         }
         let merged = match original.remove(&name) {
             Some(Value::Object(original)) if value.is_object() => {
-                let patch = into_object(value);
                 let field = field_schema(schema, &name)?;
-                Some(Value::Object(merge_objects(original, patch, field)?))
+                if field.is_some_and(|field| field.patch.as_ref() == Some(&Patch::default())) {
+                    // The field says that it is replaced.
+                    without_directives(without_nulls(value))
+                } else {
+                    let patch = into_object(value);
+                    Some(Value::Object(merge_objects(original, patch, field)?))
+                }
             }
             Some(Value::Array(original)) if value.is_array() => {
                 let patch = into_array(value);

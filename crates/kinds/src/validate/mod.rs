@@ -148,6 +148,7 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
             metadata.whole(e);
             batch::whole_job(e, new);
             metadata.change(e);
+            batch::whole_job(e, new);
             batch::update_job(e, new, old);
         }
         ("", "PersistentVolume") => {
