@@ -3,30 +3,28 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use crate::{
     Server, Status,
     body::Body,
-    discovery, json,
-    negotiate::{self, Encoding, Format},
+    discovery,
+    negotiate::{self, Endpoint, Format, Shape},
     object::{Key, Object},
     openapi,
-    operation::{
-        Action, DeleteOptions, FieldValidation, Operation, Outcome, PatchKind, Propagation,
-    },
-    options::{self, ListOptions, Query},
+    operation::{Action, FieldValidation, Operation, Outcome},
+    options::{ListOptions, Query},
     read::{self, Filter},
     record::Call,
     registry::{Kind, Registry, Rules, Version},
-    review,
+    respond::{page_not_found, refusal_in, respond},
     route::{self, ResourceRoute, Route},
     subresource,
     table::Include,
     view::View,
     watch,
-    write::text,
 };
 
 impl Server {
@@ -35,7 +33,8 @@ impl Server {
     pub fn answer(&self, request: &Request<Bytes>) -> Response<Body> {
         let query = Query::parse(request.uri().query().unwrap_or_default());
         let accept = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
-        let route = route::parse(request.uri().path());
+        let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
+        let route = route::parse(&path);
         let registry = Arc::clone(&self.state().registry);
         if let Some(response) = non_resource(&registry, &route, request, accept) {
             return response;
@@ -43,7 +42,9 @@ impl Server {
         let Route::Resource(route) = route else { return page_not_found() };
         match self.resource(&registry, &route, request, &query, accept) {
             Ok(response) => response,
-            Err(Refused::Status(status)) => refusal(&status),
+            Err(Refused::Status(status)) => {
+                refusal_in(negotiate::refusal_encoding(accept), &status, &[])
+            }
             Err(Refused::NoSuchPath) => page_not_found(),
         }
     }
@@ -56,15 +57,14 @@ impl Server {
         query: &Query,
         accept: Option<&str>,
     ) -> Result<Response<Body>, Refused> {
-        if !registry.versions_of(route.group).contains(&route.version) {
-            return Err(Refused::NoSuchPath);
-        }
-        let kind = registry.find(route.group, route.plural).ok_or_else(Status::no_such_resource)?;
-        let version_at = kind
-            .versions
-            .iter()
-            .position(|version| version.served && &*version.name == route.version)
-            .ok_or_else(Status::no_such_resource)?;
+        let kind = registry.find(route.group, route.plural);
+        let served = kind.and_then(|kind| {
+            let mut versions = kind.versions.iter();
+            versions.position(|version| version.served && &*version.name == route.version)
+        });
+        let (Some(kind), Some(version_at)) = (kind, served) else {
+            return Err(nothing_there(registry, route));
+        };
         check_scope(kind, route, request.method())?;
         let exchange = Exchange {
             server: self,
@@ -76,12 +76,11 @@ impl Server {
             caller: user_agent(request.headers()),
             accept,
         };
-        let warnings = exchange.deprecation();
-        exchange.answer().or_else(|status| {
-            let mut response = refusal(&status);
-            warn(response.headers_mut(), warnings);
-            Ok(response)
-        })
+        Ok(exchange.answer().unwrap_or_else(|status| {
+            let mut warnings = exchange.deprecation().to_vec();
+            warnings.extend(status.warnings.iter().cloned());
+            refusal_in(negotiate::refusal_encoding(accept), &status, &warnings)
+        }))
     }
 }
 
@@ -98,40 +97,64 @@ impl From<Status> for Refused {
     }
 }
 
+/// Groups that are built in say what they do not have; where definitions make the API, nobody does.
+fn nothing_there(registry: &Registry, route: &ResourceRoute<'_>) -> Refused {
+    let mut kinds = registry.kinds_of(route.group);
+    if kinds.any(|kind| matches!(kind.stored().rules, Rules::BuiltIn(_))) {
+        Refused::Status(Status::no_such_resource())
+    } else {
+        Refused::NoSuchPath
+    }
+}
+
 /// One request about objects.
-struct Exchange<'a> {
-    server: &'a Server,
-    route: &'a ResourceRoute<'a>,
-    kind: &'a Arc<Kind>,
+pub(crate) struct Exchange<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) route: &'a ResourceRoute<'a>,
+    pub(crate) kind: &'a Arc<Kind>,
     version_at: usize,
-    request: &'a Request<Bytes>,
-    query: &'a Query,
+    pub(crate) request: &'a Request<Bytes>,
+    pub(crate) query: &'a Query,
     caller: &'a str,
     accept: Option<&'a str>,
 }
 
 impl Exchange<'_> {
-    fn version(&self) -> &Version {
+    pub(crate) fn version(&self) -> &Version {
         &self.kind.versions[self.version_at]
     }
 
+    pub(crate) fn is_custom(&self) -> bool {
+        matches!(self.version().rules, Rules::Custom(_))
+    }
+
     fn answer(&self) -> Result<Response<Body>, Status> {
-        let verb = self.verb().ok_or_else(Status::method_not_allowed)?;
-        let allowed = match self.route.subresource {
-            None => self.version().verbs.iter().any(|known| **known == *verb),
-            Some(name) => {
-                let subresource =
-                    self.version().subresource(name).ok_or_else(Status::no_such_resource)?;
-                subresource.verbs.iter().any(|known| **known == *verb)
+        let verb = self.verb()?;
+        match self.route.subresource {
+            None => {
+                if !self.version().verbs.iter().any(|known| **known == *verb) {
+                    return Err(Status::method_not_allowed());
+                }
             }
-        };
-        if self.route.too_deep {
-            return Err(Status::no_such_resource());
+            Some(name) => {
+                let subresource = self.version().subresource(name).ok_or_else(|| self.no_part())?;
+                if self.route.too_deep {
+                    return Err(self.no_part());
+                }
+                if !subresource.verbs.iter().any(|known| **known == *verb) {
+                    return Err(self.method_not_supported(verb));
+                }
+            }
         }
-        if !allowed {
-            return Err(Status::method_not_allowed());
+        if verb == "patch" {
+            self.check_patch_type()?;
         }
-        let format = negotiate::negotiate(self.accept)?;
+        if matches!(verb, "update" | "patch") && self.route.name.is_none() {
+            return Err(Status::bad_request("name must be provided"));
+        }
+        let lists = matches!(verb, "list" | "watch");
+        let format =
+            negotiate::negotiate(self.accept, Endpoint { built_in: !self.is_custom(), lists })?;
         match verb {
             "get" => self.get(format),
             "list" | "watch" => self.list(format),
@@ -143,23 +166,45 @@ impl Exchange<'_> {
         }
     }
 
-    fn verb(&self) -> Option<&'static str> {
+    /// What is asked for. Endpoints of custom resources only look at the method, and at the name
+    /// where the method leaves a choice.
+    fn verb(&self) -> Result<&'static str, Status> {
         let named = self.route.name.is_some();
-        Some(match *self.request.method() {
+        let custom = self.is_custom();
+        Ok(match *self.request.method() {
             Method::GET if named && !self.route.watch => "get",
             Method::GET if self.route.watch || self.query.is_on("watch") => "watch",
             Method::GET => "list",
-            Method::POST if named && self.route.subresource.is_none() => return None,
+            Method::POST if named && self.route.subresource.is_none() && !custom => {
+                return Err(Status::method_not_allowed());
+            }
             Method::POST => "create",
-            Method::PUT if named => "update",
-            Method::PATCH if named => "patch",
+            Method::PUT if named || custom => "update",
+            Method::PATCH if named || custom => "patch",
             Method::DELETE if named => "delete",
             Method::DELETE => "deletecollection",
-            _ => return None,
+            _ => return Err(self.method_not_supported("")),
         })
     }
 
-    fn key(&self) -> Key {
+    fn method_not_supported(&self, verb: &str) -> Status {
+        if !self.is_custom() {
+            return Status::method_not_allowed();
+        }
+        let resource = &self.kind.resource;
+        Status::method_not_supported(&resource.group, &resource.plural, verb)
+    }
+
+    fn no_part(&self) -> Status {
+        if !self.is_custom() {
+            return Status::no_such_resource();
+        }
+        let resource = &self.kind.resource;
+        let name = self.route.name.unwrap_or_default();
+        Status::not_found(&resource.group, &resource.plural, name)
+    }
+
+    pub(crate) fn key(&self) -> Key {
         Key::new(self.route.namespace.unwrap_or_default(), self.route.name.unwrap_or_default())
     }
 
@@ -168,7 +213,10 @@ impl Exchange<'_> {
             kind: Arc::clone(self.kind),
             version: self.version_at,
             shape: format.shape,
-            include: Include::parse(self.query.get("includeObject"))?,
+            include: match format.shape {
+                Shape::Table => Include::parse(self.query.get("includeObject"))?,
+                _ => Include::default(),
+            },
         })
     }
 
@@ -185,7 +233,7 @@ impl Exchange<'_> {
         let object = result?;
         if self.route.subresource == Some("scale") {
             let scale = subresource::scale_of(self.kind, self.version(), &object)?;
-            return Ok(self.whole(StatusCode::OK, format, scale, &[]));
+            return Ok(whole(StatusCode::OK, format, &scale, self.deprecation()));
         }
         if matches!(
             self.route.subresource,
@@ -193,10 +241,10 @@ impl Exchange<'_> {
         ) {
             return Err(no_containers(&key.name));
         }
-        Ok(self.object(StatusCode::OK, format, &object, self.deprecation()))
+        self.object(StatusCode::OK, format, &object, self.deprecation())
     }
 
-    fn get_object(&self, key: &Key) -> Result<Arc<Object>, Status> {
+    pub(crate) fn get_object(&self, key: &Key) -> Result<Arc<Object>, Status> {
         let state = self.server.state();
         if let Some(version) = self.query.get("resourceVersion") {
             let asked = read::parse_version(version)
@@ -205,6 +253,7 @@ impl Exchange<'_> {
                 return Err(read::version_too_large(asked, state.store.version()));
             }
         }
+        read::check_name(key)?;
         state.store.get(&self.kind.storage, key).cloned().ok_or_else(|| {
             let resource = &self.kind.resource;
             Status::not_found(&resource.group, &resource.plural, &key.name)
@@ -225,7 +274,7 @@ impl Exchange<'_> {
             let state = self.server.state();
             let listed = read::list(&state.store, &view, &filter, &options);
             drop(state);
-            listed.map(|listed| read::list_body(&view, listed, now))
+            listed.and_then(|listed| read::list_body(&view, listed, now))
         };
         if let Err(status) = &body {
             call.refuse(status);
@@ -236,68 +285,70 @@ impl Exchange<'_> {
     }
 
     fn create(&self, format: Format) -> Result<Response<Body>, Status> {
+        self.check_body_type()?;
+        self.check_body_size()?;
         let (dry_run, validation) = self.write_options("CreateOptions")?;
-        let parsed = self.parse_body()?;
-        if let Some(answer) = review::answer(self.kind, &parsed.value) {
-            return Ok(self.whole(StatusCode::CREATED, format, answer?, &[]));
-        }
-        let mut operation = self.operation(Action::Create(parsed.value));
+        let given = self.parse_body()?;
+        let mut operation = self.operation(Action::Create(given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, parsed.duplicates)?;
-        Ok(self.written(StatusCode::CREATED, format, &outcome))
+        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        self.written(StatusCode::CREATED, format, &outcome)
     }
 
     fn update(&self, format: Format) -> Result<Response<Body>, Status> {
+        self.check_body_size()?;
         let (dry_run, validation) = self.write_options("UpdateOptions")?;
-        let parsed = self.parse_body()?;
-        let mut operation = self.operation(Action::Update(parsed.value));
+        self.check_body_type()?;
+        let given = self.parse_body()?;
+        let mut operation = self.operation(Action::Update(given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, parsed.duplicates)?;
-        Ok(self.written(StatusCode::OK, format, &outcome))
+        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        self.written(StatusCode::OK, format, &outcome)
     }
 
     fn patch(&self, format: Format) -> Result<Response<Body>, Status> {
+        self.check_body_size()?;
         let kind = self.patch_kind()?;
-        let (dry_run, validation) = self.write_options("PatchOptions")?;
-        self.check_patch_options(kind)?;
-        let parsed = self.parse_patch(kind)?;
-        let mut operation = self.operation(Action::Patch(kind, parsed.value));
+        let (dry_run, validation) = self.patch_options(kind)?;
+        let given = self.parse_patch(kind, validation)?;
+        let mut operation = self.operation(Action::Patch(kind, given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, parsed.duplicates)?;
-        Ok(self.written(StatusCode::OK, format, &outcome))
+        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        self.written(StatusCode::OK, format, &outcome)
     }
 
     fn delete(&self, format: Format) -> Result<Response<Body>, Status> {
         let (options, dry_run) = self.delete_options()?;
-        let mut operation = self.operation(Action::Delete(options));
+        let cascades = options.cascades;
+        let mut operation = self.operation(Action::Delete(options.options));
         operation.dry_run = dry_run;
         let outcome = self.server.execute(self.caller, operation)?;
-        Ok(self.written(StatusCode::OK, format, &outcome))
+        let code = if cascades && !outcome.deleted { StatusCode::ACCEPTED } else { StatusCode::OK };
+        self.written(code, format, &outcome)
     }
 
     fn delete_collection(&self, format: Format) -> Result<Response<Body>, Status> {
-        let (options, dry_run) = self.delete_options()?;
         let list = ListOptions { watch: false, ..ListOptions::parse(self.query, false)? };
         let view = self.view(format)?;
         let filter = Filter::parse(&view, self.route.namespace, None, &list)?;
+        let (options, dry_run) = self.delete_options()?;
         let listed = read::list(&self.server.state().store, &view, &filter, &list)?;
         let mut deleted = Vec::with_capacity(listed.objects.len());
         for object in &listed.objects {
-            let mut operation = self.operation(Action::Delete(options.clone()));
+            let mut operation = self.operation(Action::Delete(options.options.clone()));
             operation.key = object.key.clone();
             operation.dry_run = dry_run;
             match self.server.execute(self.caller, operation) {
-                Ok(outcome) => deleted.extend(outcome.object),
+                Ok(_) => deleted.push(Arc::clone(object)),
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),
             }
         }
-        let version = self.server.version();
-        let listed = read::Listed { version, objects: deleted, next: None };
-        let body = read::list_body(&view, listed, self.server.clock().now());
+        let listed = read::Listed { objects: deleted, ..listed };
+        let body = read::list_body(&view, listed, self.server.clock().now())?;
         Ok(respond(StatusCode::OK, format.encoding, body, self.deprecation()))
     }
 
@@ -314,183 +365,24 @@ impl Exchange<'_> {
         }
     }
 
-    /// What all writes may say in their query: whether nothing is to be stored, and what happens
-    /// to fields that the kind does not have.
-    fn write_options(&self, options: &str) -> Result<(bool, FieldValidation), Status> {
-        let mut errors = Vec::new();
-        let values: Vec<&str> = self.query.all("dryRun").collect();
-        errors.extend(options::dry_run_error(&values));
-        if let Some(manager) = self.query.get("fieldManager") {
-            errors.extend(joiner_schema::meta::validate_field_manager(manager, "fieldManager"));
-        }
-        match self.query.field_validation() {
-            Ok(validation) if errors.is_empty() => return Ok((!values.is_empty(), validation)),
-            Ok(_) => {}
-            Err(error) => errors.push(error),
-        }
-        Err(options::invalid_options(options, &errors))
-    }
-
-    fn check_patch_options(&self, kind: PatchKind) -> Result<(), Status> {
-        use joiner_schema::FieldError;
-        let apply = matches!(kind, PatchKind::Apply { .. });
-        let error = if apply && self.query.get("fieldManager").is_none() {
-            FieldError::required("fieldManager", "is required for apply patch")
-        } else if !apply && self.query.get("force").is_some() {
-            FieldError::forbidden("force", "may not be specified for non-apply patch")
-        } else {
-            return Ok(());
-        };
-        Err(options::invalid_options("PatchOptions", &[error]))
-    }
-
-    fn patch_kind(&self) -> Result<PatchKind, Status> {
-        let custom = matches!(self.version().rules, Rules::Custom(_));
-        match media_type(self.request.headers()) {
-            "application/json-patch+json" => Ok(PatchKind::Json),
-            "application/merge-patch+json" => Ok(PatchKind::Merge),
-            "application/strategic-merge-patch+json" if !custom => Ok(PatchKind::Strategic),
-            "application/apply-patch+yaml" => {
-                Ok(PatchKind::Apply { force: self.query.is_on("force") })
-            }
-            "application/strategic-merge-patch+json" => Err(Status::plain(
-                415,
-                "UnsupportedMediaType",
-                "the body of the request was in an unknown format - accepted media types include: \
-                 application/json-patch+json, application/merge-patch+json, \
-                 application/apply-patch+yaml",
-            )),
-            _ => {
-                let details = Some(crate::Details::default());
-                let status =
-                    Status::plain(415, "UnsupportedMediaType", "415: Unsupported Media Type");
-                Err(Status { details, ..status })
-            }
-        }
-    }
-
-    fn parse_patch(&self, kind: PatchKind) -> Result<json::Parsed, Status> {
-        let body = self.request.body();
-        match kind {
-            PatchKind::Apply { .. } => parse_yaml(body)
-                .map_err(|why| Status::bad_request(format!("error decoding YAML: {why}"))),
-            PatchKind::Strategic => json::parse(body).map_err(Status::bad_request),
-            PatchKind::Json | PatchKind::Merge => json::parse(body)
-                .map_err(|why| Status::bad_request(format!("error decoding patch: {why}"))),
-        }
-    }
-
-    /// Reads the body of a create or an update.
-    fn parse_body(&self) -> Result<json::Parsed, Status> {
-        let body = self.request.body();
-        let parsed = match media_type(self.request.headers()) {
-            "" | "application/json" => json::parse(body)
-                .map_err(|why| format!("couldn't get version/kind; json parse error: {why}")),
-            "application/yaml" => parse_yaml(body),
-            "application/vnd.kubernetes.protobuf" if self.speaks_protobuf() => {
-                joiner_kinds::from_protobuf(body)
-                    .map(|value| json::Parsed { value, duplicates: Vec::new() })
-                    .map_err(|why| format!("the protobuf {why}"))
-            }
-            _ => {
-                return Err(Status::plain(
-                    415,
-                    "UnsupportedMediaType",
-                    "the body of the request was in an unknown format - accepted media types \
-                     include: application/json, application/yaml",
-                ));
-            }
-        };
-        let refuse = |why: String| {
-            let kind =
-                match self.route.subresource.and_then(|name| self.version().subresource(name)) {
-                    Some(subresource) => &subresource.kind,
-                    None => &self.kind.kind,
-                };
-            Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): {why} ({})",
-                summary(body)
-            ))
-        };
-        let mut parsed = parsed.map_err(refuse)?;
-        match &parsed.value {
-            Value::Object(_) => {}
-            Value::Null => parsed.value = json!({}),
-            other => return Err(refuse(not_an_object(other))),
-        }
-        Ok(parsed)
-    }
-
-    /// Whether bodies may be in protobuf, which the types of custom resources do not have. Their
-    /// options do.
-    fn speaks_protobuf(&self) -> bool {
-        matches!(self.version().rules, Rules::BuiltIn(_)) || self.request.method() == Method::DELETE
-    }
-
-    fn delete_options(&self) -> Result<(DeleteOptions, bool), Status> {
-        let body = self.request.body();
-        let value = if body.is_empty() { json!({}) } else { self.parse_body()?.value };
-        let kind = text(&value, "/kind");
-        if !matches!(kind, "" | "DeleteOptions") {
-            let version = text(&value, "/apiVersion");
-            let version = if version.is_empty() { "meta.k8s.io/v1" } else { version };
-            return Err(Status::bad_request(format!(
-                "no kind {kind:?} is registered for version {version:?} in scheme \
-                 \"pkg/runtime/scheme.go:111\""
-            )));
-        }
-        let policy = match text(&value, "/propagationPolicy") {
-            "" => self.query.get("propagationPolicy").unwrap_or_default(),
-            given => given,
-        };
-        let propagation = match policy {
-            "" if value["orphanDependents"] == true => Some(Propagation::Orphan),
-            "" => None,
-            "Foreground" => Some(Propagation::Foreground),
-            "Background" => Some(Propagation::Background),
-            "Orphan" => Some(Propagation::Orphan),
-            other => {
-                let error = joiner_schema::FieldError::not_supported(
-                    "propagationPolicy",
-                    other,
-                    &["Foreground", "Background", "Orphan", "nil"],
-                );
-                return Err(options::invalid_options("DeleteOptions", &[error]));
-            }
-        };
-        let grace = match value["gracePeriodSeconds"].as_i64() {
-            None => self.query.integer("gracePeriodSeconds")?,
-            given => given,
-        };
-        let in_body: Vec<&str> =
-            value["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let values: Vec<&str> =
-            if in_body.is_empty() { self.query.all("dryRun").collect() } else { in_body };
-        if let Some(error) = options::dry_run_error(&values) {
-            return Err(options::invalid_options("DeleteOptions", &[error]));
-        }
-        let options = DeleteOptions {
-            grace_period_seconds: grace,
-            uid: value["preconditions"]["uid"].as_str().map(Into::into),
-            resource_version: value["preconditions"]["resourceVersion"].as_str().map(Into::into),
-            propagation,
-        };
-        Ok((options, !values.is_empty()))
-    }
-
     fn deprecation(&self) -> &[String] {
         &self.version().deprecation
     }
 
     /// The answer to a write.
-    fn written(&self, usual: StatusCode, format: Format, outcome: &Outcome) -> Response<Body> {
+    fn written(
+        &self,
+        usual: StatusCode,
+        format: Format,
+        outcome: &Outcome,
+    ) -> Result<Response<Body>, Status> {
         let code = if outcome.created { StatusCode::CREATED } else { usual };
         let mut warnings = self.deprecation().to_vec();
         warnings.extend(outcome.warnings.iter().cloned());
         match (&outcome.answer, &outcome.object) {
-            (Some(answer), _) => self.whole(code, format, answer.clone(), &warnings),
+            (Some(answer), _) => Ok(whole(code, format, answer, &warnings)),
             (None, Some(object)) => self.object(code, format, object, &warnings),
-            (None, None) => self.whole(code, format, json!({}), &warnings),
+            (None, None) => Ok(whole(code, format, &json!({}), &warnings)),
         }
     }
 
@@ -500,39 +392,39 @@ impl Exchange<'_> {
         format: Format,
         object: &Object,
         warnings: &[String],
-    ) -> Response<Body> {
-        match self.view(format) {
-            Ok(view) => {
-                let json = view.json(object, self.server.clock().now());
-                respond(code, format.encoding, Body::whole(json), warnings)
-            }
-            Err(status) => refusal(&status),
+    ) -> Result<Response<Body>, Status> {
+        let view = self.view(format)?;
+        if format.shape == Shape::MetadataList {
+            return Err(view.not_a_list());
         }
-    }
-
-    fn whole(
-        &self,
-        code: StatusCode,
-        format: Format,
-        value: Value,
-        warnings: &[String],
-    ) -> Response<Body> {
-        respond(code, format.encoding, Body::whole(value.to_string()), warnings)
+        let json = view.json(object, self.server.clock().now());
+        Ok(respond(code, format.encoding, Body::whole(json), warnings))
     }
 }
 
+fn whole(code: StatusCode, format: Format, value: &Value, warnings: &[String]) -> Response<Body> {
+    respond(code, format.encoding, Body::whole(value.to_string()), warnings)
+}
+
 /// Resources live in namespaces or they do not, and paths must say so.
-fn check_scope(kind: &Kind, route: &ResourceRoute<'_>, method: &Method) -> Result<(), Status> {
+fn check_scope(kind: &Kind, route: &ResourceRoute<'_>, method: &Method) -> Result<(), Refused> {
+    let custom = matches!(kind.stored().rules, Rules::Custom(_));
+    // Lists and watches go over all namespaces; so may the deletion of a collection, in principle.
+    let across = *method == Method::GET || *method == Method::DELETE;
     let needs_namespace = kind.namespaced
         && route.namespace.is_none()
-        && (route.name.is_some() || method == Method::POST);
-    if needs_namespace && route.name.is_none() && method == Method::POST {
-        return Err(Status::method_not_allowed());
+        && (route.name.is_some() || !across || (custom && *method != Method::GET));
+    let misplaced = needs_namespace || (!kind.namespaced && route.namespace.is_some());
+    if !misplaced {
+        return Ok(());
     }
-    if needs_namespace || (!kind.namespaced && route.namespace.is_some()) {
-        return Err(Status::no_such_resource());
+    if custom {
+        return Err(Refused::NoSuchPath);
     }
-    Ok(())
+    if needs_namespace && route.name.is_none() {
+        return Err(Status::method_not_allowed().into());
+    }
+    Err(Status::no_such_resource().into())
 }
 
 fn non_resource(
@@ -554,104 +446,9 @@ fn user_agent(headers: &HeaderMap) -> &str {
     headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("unknown")
 }
 
-/// The media type of a body without its parameters.
-fn media_type(headers: &HeaderMap) -> &str {
-    let full = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    full.unwrap_or_default().split(';').next().unwrap_or_default().trim()
-}
-
-fn parse_yaml(text: &[u8]) -> Result<json::Parsed, String> {
-    if let Ok(parsed) = json::parse(text) {
-        return Ok(parsed);
-    }
-    let words = std::str::from_utf8(text).map_err(|error| error.to_string())?;
-    serde_saphyr::from_str(words)
-        .map(|value| json::Parsed { value, duplicates: Vec::new() })
-        .map_err(|error| format!("error converting YAML to JSON: yaml: {error}"))
-}
-
-/// The beginning of a body, as refusals quote it.
-fn summary(body: &[u8]) -> String {
-    const QUOTED_MAX: usize = 30;
-    let cut = &body[..body.len().min(QUOTED_MAX)];
-    let more = if body.len() > QUOTED_MAX { " ..." } else { "" };
-    match body.first() {
-        None => "<empty>".to_owned(),
-        Some(b'{') => format!("{}{more}", String::from_utf8_lossy(cut)),
-        Some(_) => {
-            let hex: String = cut.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("{hex}{more}")
-        }
-    }
-}
-
-fn not_an_object(value: &Value) -> String {
-    let what = match value {
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        _ => "number",
-    };
-    format!(
-        "couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value \
-         of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
-         \"json:\\\"kind,omitempty\\\"\" }}"
-    )
-}
-
 /// Containers of the laboratory run nothing that could say something.
 fn no_containers(pod: &str) -> Status {
     Status::bad_request(format!(
         "containers of the laboratory run nothing: there is no log, shell or port of pod {pod:?}"
     ))
-}
-
-/// An answer in the usual form.
-pub(crate) fn respond(
-    code: StatusCode,
-    encoding: Encoding,
-    body: Body,
-    warnings: &[String],
-) -> Response<Body> {
-    let (kind, body) = match encoding {
-        Encoding::Json => ("application/json", body),
-        Encoding::Yaml => ("application/yaml", body.into_yaml()),
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = code;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
-    warn(headers, warnings);
-    response
-}
-
-/// Tells the caller what it should know.
-fn warn(headers: &mut HeaderMap, warnings: &[String]) {
-    for warning in warnings {
-        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            headers.append(header::WARNING, value);
-        }
-    }
-}
-
-/// A refusal.
-pub fn refusal(status: &Status) -> Response<Body> {
-    let body = Body::whole(status.to_json().to_string());
-    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = respond(code, Encoding::Json, body, &[]);
-    let retry = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    if retry > 0 {
-        response.headers_mut().insert(header::RETRY_AFTER, retry.into());
-    }
-    response
-}
-
-fn page_not_found() -> Response<Body> {
-    let mut response = Response::new(Body::whole("404 page not found\n"));
-    *response.status_mut() = StatusCode::NOT_FOUND;
-    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
 }

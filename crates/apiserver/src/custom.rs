@@ -38,8 +38,9 @@ pub(crate) struct ScalePaths {
 
 impl CustomVersion {
     /// Whether a field selector may ask for this field; the error is for the caller.
-    pub(crate) fn check_field_label(&self, field: &str) -> Result<(), String> {
-        let known = matches!(field, "metadata.name" | "metadata.namespace")
+    pub(crate) fn check_field_label(&self, field: &str, namespaced: bool) -> Result<(), String> {
+        let known = field == "metadata.name"
+            || (namespaced && field == "metadata.namespace")
             || self.selectable.iter().any(|path| path.trim_start_matches('.') == field);
         if known {
             return Ok(());
@@ -78,21 +79,97 @@ pub(crate) fn set_at(object: &mut Value, path: &str, value: Value) {
     *place = value;
 }
 
+/// What is wrong with the number of replicas that an object wishes for.
+pub(crate) fn check_scale_spec(version: &CustomVersion, object: &Value) -> Vec<FieldError> {
+    let Some(paths) = &version.scale else { return Vec::new() };
+    check_replicas(object, &paths.spec_replicas).into_iter().collect()
+}
+
+/// What is wrong with what the status of an object says about its replicas.
+pub(crate) fn check_scale_status(version: &CustomVersion, object: &Value) -> Vec<FieldError> {
+    let Some(paths) = &version.scale else { return Vec::new() };
+    let mut errors: Vec<FieldError> =
+        check_replicas(object, &paths.status_replicas).into_iter().collect();
+    if let Some(path) = &paths.label_selector
+        && let Some(found) = at(object, path)
+        && !found.is_string()
+    {
+        errors.push(FieldError::invalid(path, "", accessor_error(path, found, "string")));
+    }
+    errors
+}
+
+fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
+    let found = at(object, path)?;
+    let Some(replicas) = found.as_i64() else {
+        return Some(FieldError::invalid(path, 0, accessor_error(path, found, "int64")));
+    };
+    if replicas < 0 {
+        return Some(FieldError::invalid(path, replicas, "should be a non-negative integer"));
+    }
+    let most = i64::from(i32::MAX);
+    let detail = format!("should be less than or equal to {most}");
+    (replicas > most).then(|| FieldError::invalid(path, replicas, detail))
+}
+
+/// What Go's access to fields of unknown types says about a value of another type.
+fn accessor_error(path: &str, found: &Value, wanted: &str) -> String {
+    let (shown, kind) = match found {
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+        Value::Bool(value) => (value.to_string(), "bool"),
+        Value::Number(number) if number.is_f64() => (number.to_string(), "float64"),
+        Value::Number(number) => (number.to_string(), "int64"),
+        Value::String(text) => (text.clone(), "string"),
+        Value::Array(_) => (found.to_string(), "[]interface {}"),
+        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+    };
+    format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
+}
+
 /// What is wrong with the schemas of a definition; nothing for objects of other kinds.
 pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
     if !kind.is("apiextensions.k8s.io", "CustomResourceDefinition") {
         return Vec::new();
     }
     let mut errors = Vec::new();
-    for (index, version) in object["spec"]["versions"].as_array().into_iter().flatten().enumerate()
+    let versions = object["spec"]["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let schemas: Vec<Option<&Value>> =
+        versions.iter().map(|version| version.pointer("/schema/openAPIV3Schema")).collect();
+    if object["spec"]["preserveUnknownFields"] == true
+        && schemas.iter().flatten().any(|schema| has_default(schema))
     {
-        let path = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
+    // The server keeps a schema that all versions share in a place of its own.
+    let shared = schemas.windows(2).all(|pair| pair[0] == pair[1]);
+    for (index, version) in versions.iter().enumerate() {
+        let path = if shared {
+            "spec.validation.openAPIV3Schema".to_owned()
+        } else {
+            format!("spec.versions[{index}].schema.openAPIV3Schema")
+        };
         match version.pointer("/schema/openAPIV3Schema") {
             Some(schema) => errors.extend(Schema::check_json(schema, &path)),
             None => errors.push(FieldError::required(path, "schemas are required")),
         }
+        if shared {
+            break;
+        }
     }
     errors
+}
+
+/// Whether a schema fills something in.
+fn has_default(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            fields.get("default").is_some_and(|default| !default.is_null())
+                || fields.values().any(has_default)
+        }
+        Value::Array(entries) => entries.iter().any(has_default),
+        _ => false,
+    }
 }
 
 /// The kind that a definition adds.

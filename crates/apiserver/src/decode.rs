@@ -1,81 +1,228 @@
 //! From the body of a request to an object that the rules can look at.
 
 use joiner_kinds as kinds;
-use joiner_schema::{FieldError, apply_defaults, prune};
+use joiner_schema::{apply_defaults, fill_defaults, prune};
 use serde_json::Value;
 
 use crate::{
     Status,
+    input::Text,
+    json,
     operation::FieldValidation,
     registry::{Kind, Rules, Version},
+    write::Request,
 };
 
-/// What reading an object noticed.
-#[derive(Debug, Default)]
-pub(crate) struct Noticed {
-    /// Fields that were given twice; found when the text was read.
-    pub(crate) duplicates: Vec<String>,
-    /// Fields that the kind does not have.
-    pub(crate) unknown: Vec<String>,
-}
-
-/// Reads an object in one version of its kind: checks its type, drops what the kind does not have
-/// and fills in what was not given.
-pub(crate) fn decode(
-    kind: &Kind,
-    version: &Version,
-    object: &mut Value,
-    noticed: &mut Noticed,
-) -> Result<(), Status> {
-    match &version.rules {
-        Rules::BuiltIn(resource) => {
-            check_built_in_type(kind, version, object)?;
-            let decoded = kinds::normalize(resource, object)
-                .map_err(|error| Status::bad_request(error.refusal(resource)))?;
-            noticed.unknown.extend(decoded.unknown);
-            kinds::default(resource, object);
-        }
-        Rules::Custom(custom) => {
-            check_custom_type(kind, version, object)?;
-            noticed.unknown.extend(prune(object, &version.schema));
-            normalize_metadata(kind, version, object)?;
-            apply_defaults(object, &custom.schema);
+/// Reads the object of a create or an update: checks its type, drops what the kind does not have
+/// and fills in what was not given. What was dropped is told as the caller wants it.
+pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Result<(), Status> {
+    let (kind, version) = (request.kind, request.version);
+    let unknown = decode(request, object)
+        .map_err(|fault| Status::bad_request(fault.refusal(kind, version)))?;
+    let findings = findings(request, text, &unknown);
+    match request.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => request.warn(findings),
+        FieldValidation::Strict if findings.is_empty() => {}
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", findings.join(", "));
+            let fault = Fault { kind: None, version: None, why };
+            return Err(Status::bad_request(fault.refusal(kind, version)));
         }
     }
-    object["apiVersion"] = Value::from(&*version.api_version);
-    object["kind"] = Value::from(&*kind.kind);
+    check_custom_version(version, object)
+}
+
+/// Reads the object that a patch made. What is wrong with it is told together with what the patch
+/// made, or with the patch.
+pub(crate) fn read_patched(
+    request: &Request<'_>,
+    object: &mut Value,
+    shown: &str,
+    noticed: Vec<String>,
+) -> Result<(), Status> {
+    check_patched_type(request, object).map_err(|why| unfit_patch(shown, why))?;
+    let unknown = decode(request, object).map_err(|fault| unfit_patch(shown, fault.why))?;
+    let mut findings = noticed;
+    findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    match request.validation {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => request.warn(findings),
+        FieldValidation::Strict if findings.is_empty() => {}
+        FieldValidation::Strict => {
+            let why = format!("strict decoding error: {}", findings.join(", "));
+            return Err(unfit_patch(shown, why));
+        }
+    }
     Ok(())
 }
 
-/// Warns about or refuses what was noticed, as the caller wants it.
-pub(crate) fn report(
-    kind: &Kind,
-    version: &Version,
-    noticed: Noticed,
-    validation: FieldValidation,
-) -> Result<Vec<String>, Status> {
-    let duplicate = noticed.duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    let unknown = noticed.unknown.iter().map(|path| format!("unknown field {path:?}"));
-    let warnings: Vec<String> = duplicate.chain(unknown).collect();
-    match validation {
-        FieldValidation::Ignore => Ok(Vec::new()),
-        FieldValidation::Strict if !warnings.is_empty() => {
-            let why = format!("strict decoding error: {}", warnings.join(", "));
-            Err(cannot_handle(kind, version, &why))
+/// A patch makes something that is no object of the kind.
+pub(crate) fn unfit_patch(shown: &str, why: String) -> Status {
+    let error = joiner_schema::FieldError::invalid("patch", shown, why);
+    Status::invalid("", "", "", &[error])
+}
+
+/// What a patch makes must say what it is.
+fn check_patched_type(request: &Request<'_>, object: &Value) -> Result<(), String> {
+    if !object.is_object() {
+        return Err(crate::input::not_an_object(object));
+    }
+    let head = json::Head::of(object);
+    if let Some(wrong) = head.wrong {
+        return Err(format!("couldn't get version/kind; json parse error: {wrong}"));
+    }
+    if request.custom() && head.kind.unwrap_or_default().is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{object}'"));
+    }
+    Ok(())
+}
+
+/// Reads the object that an apply made. Fields that the kind does not have were refused before.
+pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
+    let (kind, version) = (request.kind, request.version);
+    let read = match &version.rules {
+        Rules::BuiltIn(resource) => {
+            let name = text(&object["metadata"], "name").to_owned();
+            let namespace = text(&object["metadata"], "namespace").to_owned();
+            return decode(request, object).map(|_| settle(request, object)).map_err(|fault| {
+                let slash = if resource.group.is_empty() { "/" } else { "" };
+                let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
+                let base64 = fault.why.starts_with("illegal base64");
+                let by = if base64 { "error decoding from json: " } else { "" };
+                let message = format!(
+                    "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
+                     unable to convert unstructured object to {kind}: {by}{}",
+                    fault.why
+                );
+                Status::plain(500, "", message)
+            });
         }
-        FieldValidation::Strict | FieldValidation::Warn => Ok(warnings),
+        Rules::Custom(custom) => normalize_metadata(object).map(|_| {
+            // Unlike one that is sent, an applied `null` stays and is refused.
+            fill_defaults(object, &custom.schema);
+        }),
+    };
+    read.map_err(|fault| Status::bad_request(fault.refusal(kind, version)))
+}
+
+/// Takes away what only counted for who owns it.
+pub(crate) fn settle(request: &Request<'_>, object: &mut Value) {
+    if let Rules::BuiltIn(resource) = &request.version.rules
+        && request.unsettled.take()
+    {
+        // Everything is of the right type: it was read before.
+        let _ = kinds::normalize(resource, object);
     }
 }
 
-fn cannot_handle(kind: &Kind, version: &Version, why: &str) -> Status {
-    let (kind, version) = (&kind.kind, &version.name);
-    let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}");
-    Status::bad_request(message)
+/// Why an object cannot be read.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// The type that the object says it has, where it is another one.
+    kind: Option<String>,
+    version: Option<String>,
+    why: String,
 }
 
-fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result<(), Status> {
-    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    let (given_kind, given_version) = (text("kind"), text("apiVersion"));
+impl Fault {
+    fn new(why: impl Into<String>) -> Self {
+        Self { kind: None, version: None, why: why.into() }
+    }
+
+    fn refusal(&self, kind: &Kind, version: &Version) -> String {
+        let given_kind = self.kind.as_deref().unwrap_or(&kind.kind);
+        let given_version = self.version.as_deref().unwrap_or(&version.name);
+        let Kind { kind, .. } = kind;
+        format!("{given_kind} in version {given_version:?} cannot be handled as a {kind}: {}", self.why)
+    }
+}
+
+/// Reads an object in one version of its kind. Returns the fields that the kind does not have.
+fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
+    let (kind, version) = (request.kind, request.version);
+    let cleared = !request.custom()
+        && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
+    let unknown = decode_by_rules(request, kind, version, object)?;
+    if cleared {
+        // Unlike all others, this empty list means something: nobody owns anything any more.
+        object["metadata"]["managedFields"] = Value::Array(Vec::new());
+    }
+    Ok(unknown)
+}
+
+fn is_empty_list(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}
+
+fn decode_by_rules(
+    request: &Request<'_>,
+    kind: &Kind,
+    version: &Version,
+    object: &mut Value,
+) -> Result<Vec<String>, Fault> {
+    match &version.rules {
+        Rules::BuiltIn(resource) => {
+            check_built_in_type(kind, version, object)?;
+            let decoded = kinds::normalize_sent(resource, object)
+                .map_err(|error| Fault::new(error.to_string()))?;
+            request.unsettled.set(decoded.unsettled);
+            kinds::default(resource, object);
+            object["apiVersion"] = Value::from(&*version.api_version);
+            object["kind"] = Value::from(&*kind.kind);
+            Ok(decoded.unknown)
+        }
+        Rules::Custom(custom) => {
+            let mut unknown = normalize_metadata(object)?;
+            if text(object, "kind") != &*kind.kind {
+                return Ok(unknown);
+            }
+            unknown.extend(prune(object, &version.schema));
+            apply_defaults(object, &custom.schema);
+            Ok(unknown)
+        }
+    }
+}
+
+/// What strict reading finds, in the order in which the real server tells it.
+fn findings(request: &Request<'_>, text: &Text, unknown: &[String]) -> Vec<String> {
+    let known = |duplicate: &&String| {
+        !unknown.iter().any(|path| {
+            duplicate.strip_prefix(path.as_str()).is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
+            })
+        })
+    };
+    let told_duplicate = |path: &String| format!("duplicate field {path:?}");
+    let told_unknown = |path: &String| format!("unknown field {path:?}");
+    if matches!(request.version.rules, Rules::Custom(_)) {
+        let duplicates = text.duplicates.iter().map(told_duplicate);
+        return duplicates.chain(unknown.iter().map(told_unknown)).collect();
+    }
+    if text.duplicates.is_empty() && unknown.len() < 2 {
+        return unknown.iter().map(told_unknown).collect();
+    }
+    let order = json::fields_in_order(&text.json);
+    let place = |path: &str, nth: usize| {
+        let mut found = order.iter().enumerate().filter(|(_, field)| *field == path);
+        found.nth(nth).map_or(usize::MAX, |(at, _)| at)
+    };
+    let mut told: Vec<(usize, String)> = Vec::new();
+    told.extend(unknown.iter().map(|path| (place(path, 0), told_unknown(path))));
+    let duplicates = text.duplicates.iter().filter(known);
+    told.extend(duplicates.map(|path| (place(path, 1), told_duplicate(path))));
+    told.sort_by_key(|(at, _)| *at);
+    let mut words: Vec<String> = told.into_iter().map(|(_, words)| words).collect();
+    words.dedup();
+    words
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result<(), Fault> {
+    let (given_kind, given_version) = (text(object, "kind"), text(object, "apiVersion"));
     let kind_differs = !given_kind.is_empty() && given_kind != &*kind.kind;
     let version_differs = !given_version.is_empty() && given_version != &*version.api_version;
     if !kind_differs && !version_differs {
@@ -86,8 +233,7 @@ fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result
     let (group, name) = as_version.split_once('/').unwrap_or(("", as_version));
     let why = match kinds::find_kind(group, name, as_kind) {
         Some(_) => format!(
-            "converting ({}) to ({}.{}): unknown conversion",
-            go_type(group, name, as_kind),
+            "converting ({name}.{as_kind}) to ({}.{}): unknown conversion",
             package(&kind.resource.group),
             kind.kind,
         ),
@@ -96,62 +242,36 @@ fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result
              \"pkg/runtime/scheme.go:111\""
         ),
     };
-    let message =
-        format!("{as_kind} in version {name:?} cannot be handled as a {}: {why}", kind.kind);
-    Err(Status::bad_request(message))
+    Err(Fault { kind: Some(as_kind.to_owned()), version: Some(name.to_owned()), why })
 }
 
 /// The package of a group's internal types in Kubernetes' source, which its errors name.
-fn package(group: &str) -> &str {
+pub(crate) fn package(group: &str) -> &str {
     match group.split('.').next().unwrap_or_default() {
-        "" => "core",
+        "" | "events" => "core",
         first => first,
     }
 }
 
-fn go_type(_group: &str, version: &str, kind: &str) -> String {
-    format!("{version}.{kind}")
-}
-
-fn check_custom_type(kind: &Kind, version: &Version, object: &Value) -> Result<(), Status> {
-    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    if text("kind").is_empty() || text("apiVersion").is_empty() {
-        let what = if text("kind").is_empty() { "Kind" } else { "apiVersion" };
-        let words = match what {
-            "Kind" => format!("Object 'Kind' is missing in '{object}'"),
-            _ => "no apiVersion".to_owned(),
-        };
-        let message = format!(
-            "the object provided is unrecognized (must be of type {}): {words} ({object})",
-            kind.kind
-        );
-        return Err(Status::bad_request(message));
+fn check_custom_version(version: &Version, object: &Value) -> Result<(), Status> {
+    let given = text(object, "apiVersion");
+    if matches!(version.rules, Rules::BuiltIn(_)) || given == &*version.api_version {
+        return Ok(());
     }
-    let given = text("apiVersion");
-    if given != &*version.api_version {
-        let message = format!(
-            "the API version in the data ({given}) does not match the expected API version ({})",
-            version.api_version
-        );
-        return Err(Status::bad_request(message));
-    }
-    let given = text("kind");
-    if given != &*kind.kind {
-        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let error = FieldError::invalid("kind", given, format!("must be {}", kind.kind));
-        return Err(Status::invalid(&kind.resource.group, given, name, &[error]));
-    }
-    Ok(())
+    Err(Status::bad_request(format!(
+        "the API version in the data ({given}) does not match the expected API version ({})",
+        version.api_version
+    )))
 }
 
 /// Metadata has the same shape in every kind, and is read as strictly.
-fn normalize_metadata(kind: &Kind, version: &Version, object: &mut Value) -> Result<(), Status> {
+fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
     let Some(fields) = object.as_object_mut() else {
-        return Err(cannot_handle(kind, version, "not an object"));
+        return Err(Fault::new("not an object"));
     };
     let metadata =
         fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
-    kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
-        .map_err(|error| cannot_handle(kind, version, &error.to_string()))?;
-    Ok(())
+    let decoded = kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
+        .map_err(|error| Fault::new(error.to_string()))?;
+    Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
 }

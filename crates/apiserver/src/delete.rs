@@ -1,13 +1,16 @@
 //! Deleting objects: grace periods, finalizers, what happens to what they own.
 
-use jiff::SignedDuration;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::{
     Status, custom,
+    object::Object,
     operation::{DeleteOptions, Outcome, Propagation},
     server::State,
-    write::{Request, is_finally_gone, metadata_of, request_value, seconds, text},
+    write::{Request, build, metadata_of, request_value, seconds, text},
 };
 
 /// The finalizer that holds an object until what it owns is gone.
@@ -15,48 +18,130 @@ const FOREGROUND: &str = "foregroundDeletion";
 /// The finalizer that holds an object until what it owned is on its own.
 const ORPHAN: &str = "orphan";
 
+/// Whether an object is given time to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grace {
+    /// It is not: only pods are.
+    None,
+    /// It is being given time, and this request does not change that.
+    Pending,
+    /// It is given this many seconds.
+    Seconds(i64),
+}
+
 impl State {
     pub(crate) fn delete(
         &mut self,
         request: &Request<'_>,
         options: &DeleteOptions,
     ) -> Result<Outcome, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut object = request_value(request, &live);
+        if request.kind.is("", "Namespace") {
+            return self.delete_namespace(request, options, &live, object);
+        }
+        warn_of_orphans(request, options);
         check_preconditions(request, &object, options)?;
-        let was_deleting = live.deleting;
-        let grace = grace_period(request, &object, options);
-        set_finalizers(request, &mut object, options);
-        if request.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") && !was_deleting {
+        let grace = give_time(request, &mut object, options);
+        if grace == Grace::Pending {
+            return Ok(answered(request, live, false));
+        }
+        if request.kind.is("apiextensions.k8s.io", "CustomResourceDefinition") && !live.deleting {
             add_finalizer(&mut object, custom::CLEANUP_FINALIZER);
             custom::mark_terminating(&mut object, &request.time());
         }
-        let changed = mark_deleting(request, &mut object, grace, was_deleting);
-        let uid = live.uid.to_string();
-        if is_finally_gone(request.kind, &object) {
-            let gone = if request.dry_run {
-                live
-            } else {
-                // What goes at once goes as it was: nobody sees it marked.
-                let mut last = request_value(request, &live);
-                if was_deleting {
-                    last = object;
+        set_finalizers(request, &mut object, options);
+        let held = !finalizers(&object).is_empty();
+        match grace {
+            Grace::Seconds(seconds) => {
+                // The real server writes the mark even if the object goes at once.
+                let marked = self.mark(request, &live, object)?;
+                if held || seconds > 0 {
+                    return Ok(outcome(marked));
                 }
-                self.remove(request, last)
-            };
-            let answer = returns_object(request)
-                .then_some(())
-                .map_or_else(|| Some(success(request, &uid)), |()| None);
-            return Ok(Outcome { object: Some(gone), answer, deleted: true, ..Outcome::default() });
+                if request.dry_run {
+                    return Ok(Outcome { deleted: true, ..outcome(marked) });
+                }
+                let last = request_value(request, &marked);
+                let gone = self.remove(request, last);
+                Ok(answered(request, gone, true))
+            }
+            _ if held => {
+                mark_deleting(&mut object, request.now);
+                self.mark(request, &live, object).map(outcome)
+            }
+            _ if request.dry_run => Ok(answered(request, live, true)),
+            _ => {
+                let last = request_value(request, &live);
+                let gone = self.remove(request, last);
+                Ok(answered(request, gone, true))
+            }
         }
-        if request.dry_run || !changed {
-            let version = live.version;
-            let object = crate::write::build(request, object, Some(version));
-            return Ok(Outcome { object: Some(object.into()), ..Outcome::default() });
+    }
+
+    /// Writes into the store that an object goes.
+    fn mark(
+        &mut self,
+        request: &Request<'_>,
+        live: &Arc<Object>,
+        object: Value,
+    ) -> Result<Arc<Object>, Status> {
+        if request.dry_run || object == request_value(request, live) {
+            return Ok(build(request, object, Some(live.version)).into());
         }
         let stored = self.put(request, object)?;
-        self.after_write(request, stored.clone());
-        Ok(Outcome { object: Some(stored), ..Outcome::default() })
+        Ok(self.after_write(request, stored))
+    }
+
+    /// A namespace goes when whoever looks after its content says so.
+    fn delete_namespace(
+        &mut self,
+        request: &Request<'_>,
+        options: &DeleteOptions,
+        live: &Arc<Object>,
+        mut object: Value,
+    ) -> Result<Outcome, Status> {
+        check_namespace_preconditions(request, live, options)?;
+        if live.deleting {
+            if object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty()) {
+                return Ok(outcome(Arc::clone(live)));
+            }
+            if finalizers(&object).is_empty() {
+                if request.dry_run {
+                    return Ok(answered(request, Arc::clone(live), true));
+                }
+                let gone = self.remove(request, object);
+                return Ok(answered(request, gone, true));
+            }
+            return Ok(outcome(Arc::clone(live)));
+        }
+        metadata_of(&mut object).insert("deletionTimestamp".into(), request.time().into());
+        object["status"]["phase"] = "Terminating".into();
+        set_finalizers(request, &mut object, options);
+        self.mark(request, live, object).map(outcome)
+    }
+}
+
+/// The object stays for now.
+fn outcome(object: Arc<Object>) -> Outcome {
+    Outcome { object: Some(object), ..Outcome::default() }
+}
+
+/// What callers are told about an object that is gone, or about to go anyway.
+fn answered(request: &Request<'_>, object: Arc<Object>, deleted: bool) -> Outcome {
+    let answer = (!returns_object(request)).then(|| success(request, &object.uid));
+    Outcome { object: Some(object), answer, deleted, ..Outcome::default() }
+}
+
+/// Jobs leave their pods behind unless they are told not to.
+fn warn_of_orphans(request: &Request<'_>, options: &DeleteOptions) {
+    if request.kind.is("batch", "Job") && options.propagation.is_none() {
+        request.warn([
+            "child pods are preserved by default when jobs are deleted; set \
+             propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
+             suppress this warning"
+                .to_owned(),
+        ]);
     }
 }
 
@@ -71,8 +156,7 @@ fn check_preconditions(
              The object might have been {}",
             if what == "UID" { "deleted and then recreated" } else { "modified" }
         );
-        let resource = &request.kind.resource;
-        Err(Status::conflict(&resource.group, &request.kind.kind, &request.key.name, &why))
+        Err(Status::conflict(request.kind_group(), &request.kind.kind, &request.key.name, &why))
     };
     if let Some(uid) = &options.uid {
         let is = text(object, "/metadata/uid");
@@ -89,42 +173,124 @@ fn check_preconditions(
     Ok(())
 }
 
-/// How long the object may take to stop; only pods take time.
-fn grace_period(request: &Request<'_>, object: &Value, options: &DeleteOptions) -> i64 {
-    if !request.kind.is("", "Pod") {
-        return 0;
+fn check_namespace_preconditions(
+    request: &Request<'_>,
+    live: &Object,
+    options: &DeleteOptions,
+) -> Result<(), Status> {
+    let version = live.version.to_string();
+    for (what, asked, is) in [
+        ("UID", &options.uid, &*live.uid),
+        ("ResourceVersion", &options.resource_version, &*version),
+    ] {
+        if let Some(asked) = asked
+            && **asked != *is
+        {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {asked}, {what} in object meta: {is}"
+            );
+            return Err(Status::conflict("", "namespaces", &request.key.name, &why));
+        }
     }
-    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
-    let mut grace = options.grace_period_seconds.or(own).unwrap_or(30);
-    // A period below zero asks for the shortest that still tells the containers.
-    if grace < 0 {
-        grace = 1;
-    }
-    let unplaced = text(object, "/spec/nodeName").is_empty();
-    let finished = matches!(text(object, "/status/phase"), "Succeeded" | "Failed");
-    if unplaced || finished { 0 } else { grace }
+    Ok(())
 }
 
-fn set_finalizers(request: &Request<'_>, object: &mut Value, options: &DeleteOptions) {
-    let has = |object: &Value, finalizer: &str| {
-        let list = object["metadata"]["finalizers"].as_array().into_iter().flatten();
-        list.into_iter().any(|entry| entry == finalizer)
+/// Gives a pod time to stop, or less of it than it was given before.
+fn give_time(request: &Request<'_>, object: &mut Value, options: &DeleteOptions) -> Grace {
+    if !request.kind.is("", "Pod") {
+        return Grace::None;
+    }
+    // A period below zero asks for the shortest that still tells the containers.
+    let asked = options.grace_period_seconds.map(|asked| if asked < 0 { 1 } else { asked });
+    let now = seconds(request.now);
+    if let Some(ends) = object["metadata"].get("deletionTimestamp").and_then(Value::as_str) {
+        let ends: Timestamp = ends.parse().unwrap_or(now);
+        let given = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let Some(mut period) = asked.filter(|asked| *asked < given) else {
+            return if given == 0 { Grace::None } else { Grace::Pending };
+        };
+        let mut sooner = ends
+            .saturating_add(SignedDuration::from_secs(period - given))
+            .unwrap_or(now);
+        if sooner < now {
+            sooner = now;
+            period = period.min(1);
+        }
+        set_times(object, sooner, period);
+        return Grace::Seconds(options.grace_period_seconds.map_or(period, |asked| asked.max(0)));
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
+    let unplaced = text(object, "/spec/nodeName").is_empty();
+    let finished = matches!(text(object, "/status/phase"), "Succeeded" | "Failed");
+    let period = if unplaced || finished { 0 } else { asked.or(own).unwrap_or(0) };
+    let ends = now.saturating_add(SignedDuration::from_secs(period)).unwrap_or(now);
+    raise_generation(object);
+    set_times(object, ends, period);
+    Grace::Seconds(period)
+}
+
+/// Marks an object that finalizers hold.
+fn mark_deleting(object: &mut Value, now: Timestamp) {
+    let now = seconds(now);
+    let marked = object["metadata"].get("deletionTimestamp").and_then(Value::as_str);
+    let ends = match marked.and_then(|ends| ends.parse::<Timestamp>().ok()) {
+        Some(ends) => ends.min(now),
+        None => {
+            raise_generation(object);
+            now
+        }
     };
-    // Jobs and replication controllers orphaned their pods by default in their first versions;
-    // in the versions served today nothing does.
+    set_times(object, ends, 0);
+}
+
+fn set_times(object: &mut Value, ends: Timestamp, period: i64) {
+    let metadata = metadata_of(object);
+    metadata.insert("deletionTimestamp".into(), ends.to_string().into());
+    metadata.insert("deletionGracePeriodSeconds".into(), period.into());
+}
+
+fn raise_generation(object: &mut Value) {
+    let generation = object["metadata"]["generation"].as_i64().unwrap_or(0);
+    if generation > 0 {
+        metadata_of(object).insert("generation".into(), (generation + 1).into());
+    }
+}
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    let list = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+    list.filter_map(Value::as_str).collect()
+}
+
+/// Sets the finalizers that decide over the fate of what an object owns.
+fn set_finalizers(request: &Request<'_>, object: &mut Value, options: &DeleteOptions) {
+    if &*request.kind.kind == "Event" && !request.custom() {
+        return;
+    }
+    let before = finalizers(object);
+    // Jobs and replication controllers left their pods behind in their first versions.
+    let orphans_by_default =
+        request.kind.is("", "ReplicationController") || request.kind.is("batch", "Job");
     let wanted = match options.propagation {
         Some(Propagation::Foreground) => Some(FOREGROUND),
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Background) => None,
-        None if request.kind.is("", "ReplicationController") => Some(ORPHAN),
-        None => return,
+        None => before.iter().copied().find(|name| [FOREGROUND, ORPHAN].contains(name)).or(
+            (orphans_by_default && !request.kind.is("", "Namespace")).then_some(ORPHAN),
+        ),
     };
-    for finalizer in [FOREGROUND, ORPHAN] {
-        if wanted == Some(finalizer) && !has(object, finalizer) {
-            add_finalizer(object, finalizer);
-        } else if wanted != Some(finalizer) && has(object, finalizer) {
-            remove_finalizer(object, finalizer);
-        }
+    let mut after: Vec<&str> =
+        before.iter().copied().filter(|name| ![FOREGROUND, ORPHAN].contains(name)).collect();
+    after.extend(wanted);
+    let same = before.len() == after.len() && after.iter().all(|name| before.contains(name));
+    if same {
+        return;
+    }
+    let after: Vec<Value> = after.into_iter().map(Value::from).collect();
+    let metadata = metadata_of(object);
+    if after.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".into(), after.into());
     }
 }
 
@@ -137,54 +303,25 @@ fn add_finalizer(object: &mut Value, finalizer: &str) {
     }
 }
 
-fn remove_finalizer(object: &mut Value, finalizer: &str) {
-    let metadata = metadata_of(object);
-    let Some(list) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) else { return };
-    list.retain(|entry| entry != finalizer);
-    if list.is_empty() {
-        metadata.remove("finalizers");
-    }
-}
-
-/// Writes into the metadata that the object goes, and when. Says whether that is news.
-fn mark_deleting(
-    request: &Request<'_>,
-    object: &mut Value,
-    grace: i64,
-    was_deleting: bool,
-) -> bool {
-    let before = object.clone();
-    let takes_time = request.kind.is("", "Pod");
-    let generation = object["metadata"]["generation"].as_i64();
-    let metadata = metadata_of(object);
-    let earlier = metadata.get("deletionGracePeriodSeconds").and_then(Value::as_i64);
-    if !was_deleting || (takes_time && earlier.is_some_and(|earlier| grace < earlier)) {
-        let ends = seconds(request.now)
-            .saturating_add(SignedDuration::from_secs(grace))
-            .unwrap_or(request.now);
-        metadata.insert("deletionTimestamp".into(), ends.to_string().into());
-        metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
-        if !was_deleting && let Some(generation) = generation.filter(|generation| *generation > 0) {
-            metadata.insert("generation".into(), (generation + 1).into());
-        }
-    }
-    if request.kind.is("", "Namespace") {
-        object["status"]["phase"] = "Terminating".into();
-    }
-    *object != before
-}
-
 /// Kinds whose deletion is answered with the object rather than with a plain success.
 fn returns_object(request: &Request<'_>) -> bool {
-    request.kind.is("", "Pod")
-        || request.kind.is("", "Service")
-        || request.kind.is("", "ServiceAccount")
-        || request.kind.is("", "PersistentVolume")
-        || request.kind.is("", "PersistentVolumeClaim")
-        || request.kind.is("", "PodTemplate")
-        || request.kind.is("", "ResourceQuota")
-        || (&*request.kind.resource.group == "storage.k8s.io"
-            && &*request.kind.kind != "CSIStorageCapacity")
+    let kind = &*request.kind.kind;
+    match &*request.kind.resource.group {
+        "" => matches!(
+            kind,
+            "Namespace"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+                | "Pod"
+                | "PodTemplate"
+                | "ResourceQuota"
+                | "Service"
+                | "ServiceAccount"
+        ),
+        "resource.k8s.io" => !request.custom(),
+        "storage.k8s.io" => kind != "CSIStorageCapacity",
+        _ => false,
+    }
 }
 
 fn success(request: &Request<'_>, uid: &str) -> Value {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Status,
-    answer::{refusal, respond},
+    respond::{refusal, respond},
     body::Body,
     negotiate::{self, Encoding, Shape},
     registry::{Kind, Registry, Rules, Subresource, Version},
@@ -43,7 +43,7 @@ pub(crate) fn answer(
         }
         Route::CoreVersions | Route::Groups => {
             let core = matches!(route, Route::CoreVersions);
-            let shape = negotiate::negotiate(accept).map(|format| format.shape);
+            let shape = negotiate::negotiate_discovery(accept).map(|format| format.shape);
             if shape == Ok(Shape::Discovery) {
                 return Some(one_document(registry, core, request));
             }
@@ -62,7 +62,7 @@ pub(crate) fn answer(
     if request.method() != Method::GET {
         return Some(refusal(&Status::method_not_allowed()));
     }
-    Some(match negotiate::negotiate(accept) {
+    Some(match negotiate::negotiate_discovery(accept) {
         Ok(format) => {
             respond(StatusCode::OK, format.encoding, Body::whole(document.to_string()), &[])
         }

@@ -6,24 +6,89 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A value and the fields that were given twice, as paths.
-#[derive(Debug, PartialEq)]
+/// A value and what was noticed on the way.
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Parsed {
     pub(crate) value: Value,
+    /// The fields that were given twice, as paths.
     pub(crate) duplicates: Vec<String>,
+    pub(crate) head: Head,
+}
+
+/// The type that an object says it has. The server looks for it without regard to case, before it
+/// looks at anything else.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) api_version: Option<String>,
+    pub(crate) kind: Option<String>,
+    /// What is wrong with the first that is no text.
+    pub(crate) wrong: Option<String>,
+}
+
+impl Head {
+    /// The type of an object that was read before.
+    pub(crate) fn of(object: &Value) -> Self {
+        let mut head = Self::default();
+        for (name, value) in object.as_object().into_iter().flatten() {
+            head.note(name, value);
+        }
+        head
+    }
+
+    fn note(&mut self, name: &str, value: &Value) {
+        let (field, place) = if name.eq_ignore_ascii_case("apiVersion") {
+            ("apiVersion", &mut self.api_version)
+        } else if name.eq_ignore_ascii_case("kind") {
+            ("kind", &mut self.kind)
+        } else {
+            return;
+        };
+        let found = match value {
+            Value::String(text) => {
+                *place = Some(text.clone());
+                return;
+            }
+            Value::Null => return,
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.wrong.get_or_insert_with(|| {
+            format!("json: cannot unmarshal {found} into Go struct field .{field} of type string")
+        });
+    }
+}
+
+/// The paths of all fields of a document, in the order in which it has them.
+pub(crate) fn fields_in_order(text: &[u8]) -> Vec<String> {
+    let mut found = Noted { paths: Some(Vec::new()), ..Noted::default() };
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    // Malformed text has been refused before.
+    let _ = Tracked { path: None, noted: &mut found }.deserialize(&mut deserializer);
+    found.paths.unwrap_or_default()
+}
+
+/// What is noted while a document is read.
+#[derive(Default)]
+struct Noted {
+    duplicates: Vec<String>,
+    head: Head,
+    /// The paths of all fields, if they are wanted.
+    paths: Option<Vec<String>>,
 }
 
 /// Reads JSON; the error is worded as Go words it.
 pub(crate) fn parse(text: &[u8]) -> Result<Parsed, String> {
-    let mut duplicates = Vec::new();
+    let mut noted = Noted::default();
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let seed = Tracked { path: None, duplicates: &mut duplicates };
+    let seed = Tracked { path: None, noted: &mut noted };
     let value = seed.deserialize(&mut deserializer).and_then(|value| {
         deserializer.end()?;
         Ok(value)
     });
     match value {
-        Ok(value) => Ok(Parsed { value, duplicates }),
+        Ok(value) => Ok(Parsed { value, duplicates: noted.duplicates, head: noted.head }),
         Err(error) => Err(syntax_error(text).unwrap_or_else(|| error.to_string())),
     }
 }
@@ -56,7 +121,7 @@ impl fmt::Display for Path<'_> {
 
 struct Tracked<'a, 'd> {
     path: Option<&'a Path<'a>>,
-    duplicates: &'d mut Vec<String>,
+    noted: &'d mut Noted,
 }
 
 impl<'de> DeserializeSeed<'de> for Tracked<'_, '_> {
@@ -106,7 +171,7 @@ impl<'de> Visitor<'de> for Tracked<'_, '_> {
         let mut list = Vec::new();
         loop {
             let path = Path { parent: self.path, step: Step::Entry(list.len()) };
-            let seed = Tracked { path: Some(&path), duplicates: self.duplicates };
+            let seed = Tracked { path: Some(&path), noted: self.noted };
             match entries.next_element_seed(seed)? {
                 Some(entry) => list.push(entry),
                 None => return Ok(Value::Array(list)),
@@ -118,10 +183,16 @@ impl<'de> Visitor<'de> for Tracked<'_, '_> {
         let mut fields = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             let path = Path { parent: self.path, step: Step::Field(&name) };
-            let seed = Tracked { path: Some(&path), duplicates: self.duplicates };
-            let value = entries.next_value_seed(seed)?;
+            if let Some(paths) = &mut self.noted.paths {
+                paths.push(path.to_string());
+            }
             if fields.contains_key(&name) {
-                self.duplicates.push(path.to_string());
+                self.noted.duplicates.push(path.to_string());
+            }
+            let seed = Tracked { path: Some(&path), noted: self.noted };
+            let value = entries.next_value_seed(seed)?;
+            if self.path.is_none() {
+                self.noted.head.note(&name, &value);
             }
             fields.insert(name, value);
         }

@@ -90,6 +90,9 @@ pub struct Object {
     pub owners: Box<[Box<str>]>,
     /// Whether it has a deletionTimestamp.
     pub deleting: bool,
+    /// The object as it was written, where that was in another version and looked different there.
+    /// The real server keeps this, and the same again is no change.
+    pub written: Option<Bytes>,
     /// The object in its storage version.
     pub json: Bytes,
 }

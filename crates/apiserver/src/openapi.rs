@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Status,
-    answer::{refusal, respond},
+    respond::{refusal, respond},
     body::Body,
     discovery::{hash, tagged},
     negotiate::Encoding,

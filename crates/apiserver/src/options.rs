@@ -115,25 +115,39 @@ impl ListOptions {
 
     fn check_watch(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
-        match (self.send_initial_events, self.resource_version_match.as_deref()) {
-            (Some(_), Some("NotOlderThan")) | (None, None) => {}
-            (Some(_), _) => errors.push(FieldError::forbidden(
-                "resourceVersionMatch",
+        let forbidden = |detail: &str| FieldError::forbidden("resourceVersionMatch", detail);
+        let rule = self.resource_version_match.as_deref();
+        if self.send_initial_events.is_some() && rule != Some("NotOlderThan") {
+            errors.push(forbidden(
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            )),
-            (None, Some(_)) => errors.push(FieldError::forbidden(
-                "resourceVersionMatch",
+            ));
+        }
+        let Some(rule) = rule else { return errors };
+        if self.send_initial_events.is_none() {
+            errors.push(forbidden(
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-            )),
+            ));
+        }
+        if rule != "NotOlderThan" {
+            let path = "resourceVersionMatch";
+            errors.push(FieldError::not_supported(path, rule, &["NotOlderThan"]));
+        }
+        if self.continue_token.is_some() {
+            errors.push(forbidden("resourceVersionMatch is forbidden when continue is provided"));
         }
         errors
     }
 
     fn check_list(&self) -> Vec<FieldError> {
+        let mut errors = self.check_list_version();
         if self.send_initial_events.is_some() {
             let detail = "sendInitialEvents is forbidden for list";
-            return vec![FieldError::forbidden("sendInitialEvents", detail)];
+            errors.push(FieldError::forbidden("sendInitialEvents", detail));
         }
+        errors
+    }
+
+    fn check_list_version(&self) -> Vec<FieldError> {
         let Some(rule) = self.resource_version_match.as_deref() else { return Vec::new() };
         let mut errors = Vec::new();
         let forbidden = |detail: &str| FieldError::forbidden("resourceVersionMatch", detail);

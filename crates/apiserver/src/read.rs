@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use joiner_schema::{
     FieldError,
+    names::NameRule,
     selector::{FieldSelector, LabelSelector},
 };
 use serde_json::{Map, Value, json};
@@ -41,7 +42,7 @@ impl Filter {
         options: &ListOptions,
     ) -> Result<Self, Status> {
         let labels = LabelSelector::parse(&options.label_selector)
-            .map_err(|why| Status::bad_request(format!("unable to parse requirement: {why}")))?;
+            .map_err(Status::bad_request)?;
         let mut fields =
             FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?;
         for term in &mut fields.terms {
@@ -52,7 +53,10 @@ impl Filter {
                     field.clone_into(&mut term.field);
                 }
                 Rules::Custom(custom) => {
-                    custom.check_field_label(&term.field).map_err(Status::bad_request)?;
+                    let namespaced = view.kind.namespaced;
+                    custom
+                        .check_field_label(&term.field, namespaced)
+                        .map_err(Status::bad_request)?;
                 }
             }
         }
@@ -141,6 +145,16 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, FieldError> {
     })
 }
 
+/// Names that could not stand in a path lead nowhere.
+pub(crate) fn check_name(key: &Key) -> Result<(), Status> {
+    let wrong = NameRule::PathSegment.check(&key.name, false);
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    let (name, wrong) = (&key.name, wrong.join(";"));
+    Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {wrong}")))
+}
+
 /// The version asked for is yet to come.
 pub(crate) fn version_too_large(asked: u64, current: u64) -> Status {
     let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
@@ -218,9 +232,16 @@ fn too_old(continued: bool, after: Option<&Key>) -> Status {
 }
 
 /// The body of a list.
-pub(crate) fn list_body(view: &View, listed: Listed, now: jiff::Timestamp) -> Body {
+pub(crate) fn list_body(
+    view: &View,
+    listed: Listed,
+    now: jiff::Timestamp,
+) -> Result<Body, Status> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), listed.version.to_string().into());
+    if matches!(view.version().rules, Rules::Custom(_)) && view.shape == Shape::Object {
+        metadata.insert("continue".into(), "".into());
+    }
     if let Some((page, remaining)) = &listed.next {
         metadata.insert("continue".into(), page.encode().into());
         if let Some(remaining) = remaining {
@@ -229,13 +250,14 @@ pub(crate) fn list_body(view: &View, listed: Listed, now: jiff::Timestamp) -> Bo
     }
     let metadata = Value::Object(metadata);
     let (api_version, kind) = view.list_type();
-    match view.shape {
+    Ok(match view.shape {
+        Shape::Metadata => return Err(view.a_list()),
         Shape::Table => {
             let rows = listed.objects.iter().map(|object| table::row(view, object, now)).collect();
             let table = table::table(metadata, table::columns(view), rows);
             Body::whole(table.to_string())
         }
-        Shape::Object | Shape::Discovery if view.kind.storage == view.kind.resource => {
+        Shape::Object | Shape::Discovery if view.shows_stored() => {
             let head = format!(
                 "{{\"kind\":{kind:?},\"apiVersion\":{api_version:?},\"metadata\":{metadata},\
                  \"items\":["
@@ -258,8 +280,14 @@ pub(crate) fn list_body(view: &View, listed: Listed, now: jiff::Timestamp) -> Bo
                 .iter()
                 .map(|object| {
                     let mut value = view.value(object);
-                    if view.shape == Shape::Metadata {
-                        value = crate::view::partial(&value);
+                    if view.shape == Shape::MetadataList {
+                        return crate::view::partial(&value);
+                    }
+                    if let (Rules::BuiltIn(_), Some(fields)) =
+                        (&view.version().rules, value.as_object_mut())
+                    {
+                        fields.remove("apiVersion");
+                        fields.remove("kind");
                     }
                     value
                 })
@@ -269,5 +297,5 @@ pub(crate) fn list_body(view: &View, listed: Listed, now: jiff::Timestamp) -> Bo
             });
             Body::whole(list.to_string())
         }
-    }
+    })
 }

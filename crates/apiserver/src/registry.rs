@@ -244,6 +244,10 @@ fn empty(resource: &kinds::Resource) -> Value {
     let mut object = json!({});
     // Nothing is of the wrong type where nothing is.
     let _ = kinds::normalize(resource, &mut object);
+    // What is made up for daemon sets belongs to whoever creates one.
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("annotations");
+    }
     object
 }
 

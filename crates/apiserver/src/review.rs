@@ -83,7 +83,7 @@ fn access(plural: &str, review: &Value) -> Result<Value, Status> {
         // The real server names no kind here.
         return Err(Status::invalid("authorization.k8s.io", "", "", &errors));
     }
-    Ok(json!({"allowed": true, "reason": "everybody is an administrator of the laboratory"}))
+    Ok(json!({"allowed": true}))
 }
 
 fn rules(review: &Value) -> Result<Value, Status> {

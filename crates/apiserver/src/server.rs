@@ -1,7 +1,7 @@
 //! The server: objects and rules behind one lock.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     Caller, Feed, Status, custom,
     ids::Ids,
+    input::Text,
     object::{Key, Object, Resource},
     operation::{Action, DeleteOptions, FieldValidation, Operation, Outcome},
     record::{Call, Recorder},
@@ -107,20 +108,20 @@ impl Server {
 
     /// Carries out a request in the name of a caller.
     pub fn execute(&self, caller: &str, operation: Operation) -> Result<Outcome, Status> {
-        self.execute_noting(caller, operation, Vec::new())
+        self.execute_noting(caller, operation, Text::default())
     }
 
-    /// The same, where the text of the request had fields twice.
+    /// The same, where the text of the request is known.
     pub(crate) fn execute_noting(
         &self,
         caller: &str,
         operation: Operation,
-        duplicates: Vec<String>,
+        text: Text,
     ) -> Result<Outcome, Status> {
         let now = self.0.clock.now();
         let mut state = self.state();
         let mut call = Call::of(&operation, caller, now);
-        let result = state.execute(caller, now, operation, duplicates);
+        let result = state.execute(caller, now, operation, &text);
         call.finish(&result);
         self.record(&call);
         result
@@ -159,7 +160,7 @@ impl State {
         caller: &str,
         now: Timestamp,
         operation: Operation,
-        duplicates: Vec<String>,
+        text: &Text,
     ) -> Result<Outcome, Status> {
         let registry = Arc::clone(&self.registry);
         let kind = registry.get(&operation.resource).ok_or_else(Status::no_such_resource)?;
@@ -168,9 +169,12 @@ impl State {
             None => kind.stored(),
         };
         let manager = operation.field_manager.as_deref().unwrap_or_else(|| manager_of(caller));
+        let (warnings, unsettled) = (RefCell::default(), Cell::default());
         let request = Request {
             kind,
             version,
+            warnings: &warnings,
+            unsettled: &unsettled,
             key: &operation.key,
             subresource: operation.subresource.as_deref(),
             manager,
@@ -178,17 +182,31 @@ impl State {
             dry_run: operation.dry_run,
             validation: operation.field_validation,
         };
-        match (operation.subresource.as_deref(), operation.action) {
-            (Some("scale"), Action::Update(scale)) => self.set_scale(&request, |_| Ok(scale)),
-            (Some("scale"), Action::Patch(kind, patch)) => self.patch_scale(&request, kind, &patch),
-            (Some("eviction"), Action::Create(eviction)) => self.evict(&request, &eviction),
-            (Some("binding"), Action::Create(binding)) => self.bind(&request, &binding),
-            (Some("token"), Action::Create(review)) => self.token(&request, review),
+        let result = self.carry_out(&request, operation.action, text);
+        let warnings = warnings.take();
+        match result {
+            Ok(outcome) => Ok(Outcome { warnings, ..outcome }),
+            Err(status) => Err(Status { warnings, ..status }),
+        }
+    }
+
+    fn carry_out(
+        &mut self,
+        request: &Request<'_>,
+        action: Action,
+        text: &Text,
+    ) -> Result<Outcome, Status> {
+        match (request.subresource, action) {
+            (Some("scale"), Action::Update(scale)) => self.set_scale(request, scale),
+            (Some("scale"), Action::Patch(kind, patch)) => self.patch_scale(request, kind, &patch),
+            (Some("eviction"), Action::Create(eviction)) => self.evict(request, &eviction),
+            (Some("binding"), Action::Create(binding)) => self.bind(request, &binding),
+            (Some("token"), Action::Create(review)) => self.token(request, review),
             (Some(_), Action::Create(_) | Action::Delete(_)) => Err(Status::method_not_allowed()),
-            (_, Action::Create(object)) => self.create(&request, object, duplicates),
-            (_, Action::Update(object)) => self.update(&request, object, duplicates),
-            (_, Action::Patch(kind, patch)) => self.patch(&request, kind, &patch, duplicates),
-            (_, Action::Delete(options)) => self.delete(&request, &options),
+            (_, Action::Create(object)) => self.create(request, object, text),
+            (_, Action::Update(object)) => self.update(request, object, text),
+            (_, Action::Patch(kind, patch)) => self.patch(request, kind, &patch, text),
+            (_, Action::Delete(options)) => self.delete(request, &options),
         }
     }
 
@@ -224,7 +242,7 @@ impl State {
             validation: FieldValidation::Ignore,
             ..*request
         };
-        self.update(&write, definition, Vec::new())
+        self.update(&write, definition, &Text::default())
             .expect("the server accepts its own status of a definition");
     }
 
@@ -275,7 +293,7 @@ impl State {
             validation: FieldValidation::Ignore,
             ..*request
         };
-        let outcome = self.update(&main, definition.clone(), Vec::new());
+        let outcome = self.update(&main, definition.clone(), &Text::default());
         if outcome.is_ok_and(|outcome| outcome.deleted) {
             Arc::make_mut(&mut self.registry).remove(resource);
             self.store.drop_table(resource);
@@ -334,7 +352,7 @@ impl kinds::World for World<'_> {
     fn user(&self) -> kinds::User {
         kinds::User {
             name: "admin".to_owned(),
-            uid: String::new(),
+            uid: "admin".to_owned(),
             groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
         }
     }

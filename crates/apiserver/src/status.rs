@@ -14,6 +14,8 @@ pub struct Status {
     pub message: String,
     /// What it is about.
     pub details: Option<Details>,
+    /// What the caller was warned of before it was refused; goes into headers.
+    pub warnings: Vec<String>,
 }
 
 /// What a refusal is about.
@@ -52,7 +54,7 @@ fn qualified(group: &str, resource: &str) -> String {
 impl Status {
     /// A refusal without details.
     pub fn plain(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, warnings: Vec::new() }
     }
 
     fn about(
@@ -67,7 +69,7 @@ impl Status {
             kind: resource.to_owned(),
             ..Details::default()
         };
-        Self { code, reason, message, details: Some(details) }
+        Self { details: Some(details), ..Self::plain(code, reason, message) }
     }
 
     /// The object does not exist.
@@ -152,6 +154,13 @@ impl Status {
     pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
         Self { details: Some(Details::default()), ..Self::plain(405, "MethodNotAllowed", message) }
+    }
+
+    /// The resource does not know this verb, as endpoints of custom resources say it.
+    pub fn method_not_supported(group: &str, resource: &str, verb: &str) -> Self {
+        let kind = qualified(group, resource);
+        let message = format!("{verb} is not supported on resources of kind {kind:?}");
+        Self::about(405, "MethodNotAllowed", (group, resource, ""), message)
     }
 
     /// The version asked for is no longer kept.

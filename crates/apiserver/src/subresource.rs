@@ -1,5 +1,7 @@
 //! Parts of objects with endpoints of their own: scale, eviction, binding, tokens.
 
+use std::sync::Arc;
+
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
 use joiner_kinds as kinds;
@@ -9,11 +11,15 @@ use serde_json::{Value, json};
 use crate::{
     Resource, Status,
     custom::{at, set_at},
+    decode,
+    input::Text,
     object::{Key, Object},
     operation::{DeleteOptions, Outcome, PatchKind, Propagation},
     registry::{Kind, Rules, Version},
+    rules,
     server::State,
     status::Cause,
+    stored::in_version,
     write::{Request, metadata_of, request_value, seconds, text},
 };
 
@@ -28,38 +34,13 @@ impl State {
     pub(crate) fn set_scale(
         &mut self,
         request: &Request<'_>,
-        change: impl FnOnce(&Value) -> Result<Value, Status>,
+        scale: Value,
     ) -> Result<Outcome, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
-        let mut object = request_value(request, &live);
-        let scale = change(&scale_of(request.kind, request.version, &live)?)?;
-        let version = text(&scale, "/metadata/resourceVersion");
-        if !version.is_empty() && version != live.version.to_string() {
-            let resource = &request.kind.resource;
-            return Err(Status::modified(&resource.group, &resource.plural, &request.key.name));
-        }
-        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
-            let error = joiner_schema::FieldError::invalid(
-                "spec.replicas",
-                replicas,
-                "must be greater than or equal to 0",
-            );
-            return Err(Status::invalid("autoscaling", "Scale", &request.key.name, &[error]));
-        }
-        match &request.version.rules {
-            Rules::BuiltIn(_) => object["spec"]["replicas"] = replicas.into(),
-            Rules::Custom(custom) => {
-                let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
-                set_at(&mut object, &paths.spec_replicas, replicas.into());
-            }
-        }
-        let main = Request { subresource: None, ..*request };
-        let outcome = self.update(&main, object, Vec::new())?;
-        let scaled = outcome.object.as_ref();
-        let answer =
-            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
-        Ok(Outcome { answer, ..outcome })
+        let scale = read_scale(request, scale)?;
+        rules::match_name(request, &scale)?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
+        rules::check_identity(request, &live, &scale)?;
+        self.rescale(request, &live, &scale)
     }
 
     /// Patches the scale of an object.
@@ -69,15 +50,56 @@ impl State {
         kind: PatchKind,
         patch: &Value,
     ) -> Result<Outcome, Status> {
-        self.set_scale(request, |scale| {
-            let patched = match kind {
-                PatchKind::Json => {
-                    joiner_patch::json_patch(scale, patch).map(|patched| patched.document)
-                }
-                _ => joiner_patch::merge_patch(scale, patch),
-            };
-            patched.map_err(|error| Status::plain(error.code, error.reason, error.message))
-        })
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
+        let scale = scale_of(request.kind, request.version, &live)?;
+        let patched = match kind {
+            PatchKind::Json => {
+                joiner_patch::json_patch(&scale, patch).map(|patched| patched.document)
+            }
+            _ => joiner_patch::merge_patch(&scale, patch),
+        };
+        let mut scale = patched.map_err(crate::patching::refused)?;
+        let shown = scale.to_string();
+        kinds::normalize_kind("autoscaling", "v1", "Scale", &mut scale)
+            .map_err(|error| decode::unfit_patch(&shown, error.to_string()))?;
+        rules::match_name(request, &scale)?;
+        self.rescale(request, &live, &scale)
+    }
+
+    /// Gives an object the number of replicas that a scale asks for.
+    fn rescale(
+        &mut self,
+        request: &Request<'_>,
+        live: &Arc<Object>,
+        scale: &Value,
+    ) -> Result<Outcome, Status> {
+        let old = request_value(request, live);
+        let mut new = old.clone();
+        let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        match &request.version.rules {
+            Rules::BuiltIn(_) => kinds::set_scale(&mut new, scale).map_err(|error| {
+                Status::invalid("autoscaling", "Scale", &request.key.name, &[error])
+            })?,
+            Rules::Custom(custom) => {
+                let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
+                set_at(&mut new, &paths.spec_replicas, replicas.into());
+            }
+        }
+        let version = text(scale, "/metadata/resourceVersion").to_owned();
+        self.track(request, Some(&old), &mut new);
+        if replicas == 0 {
+            // Nobody comes to own a field that goes without saying.
+            forget_scaling(&mut new);
+        }
+        if !version.is_empty() || !request.custom() {
+            metadata_of(&mut new).insert("resourceVersion".into(), version.into());
+        }
+        let main = Request { subresource: None, ..*request };
+        let outcome = self.replace(&main, live, &old, new)?;
+        let scaled = outcome.object.as_ref();
+        let answer =
+            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
+        Ok(Outcome { answer, ..outcome })
     }
 
     /// Evicts a pod if its budgets allow it.
@@ -86,11 +108,12 @@ impl State {
         request: &Request<'_>,
         eviction: &Value,
     ) -> Result<Outcome, Status> {
+        check_part_type(eviction, ("policy", &["v1", "v1beta1"]), "Eviction")?;
         let given = text(eviction, "/metadata/name");
         if !given.is_empty() && given != &*request.key.name {
             return Err(Status::bad_request("name in URL does not match name in Eviction object"));
         }
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
         let options = &eviction["deleteOptions"];
         let dry_run =
@@ -142,7 +165,9 @@ impl State {
             0 => return Ok(()),
             1 => matching.remove(0),
             _ => {
-                return Err(Status::internal(
+                return Err(Status::plain(
+                    500,
+                    "",
                     "This pod has more than one PodDisruptionBudget, which the eviction \
                      subresource does not support.",
                 ));
@@ -167,9 +192,10 @@ impl State {
             version: kind.stored(),
             key: &key,
             subresource: Some("status"),
+            manager: "kube-apiserver",
             ..*request
         };
-        self.update(&write, budget, Vec::new())?;
+        self.update(&write, budget, &Text::default())?;
         Ok(())
     }
 
@@ -179,21 +205,18 @@ impl State {
         request: &Request<'_>,
         binding: &Value,
     ) -> Result<Outcome, Status> {
-        let live = self.live(request).ok_or_else(|| request.not_found())?;
+        check_part_type(binding, ("", &["v1"]), "Binding")?;
+        let given = text(binding, "/metadata/name");
+        if !given.is_empty() && given != &*request.key.name {
+            return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        }
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
         let target = text(binding, "/target/name");
         if target.is_empty() {
-            let error = joiner_schema::FieldError::required("target.name", "");
-            return Err(Status::invalid("", "Binding", &request.key.name, &[error]));
+            return Err(Status::plain(500, "", "target.name: Required value"));
         }
-        let uid = text(binding, "/metadata/uid");
-        if !uid.is_empty() && uid != &*live.uid {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                live.uid
-            );
-            return Err(Status::conflict("", "pods/binding", &request.key.name, &why));
-        }
+        rules::check_identity(request, &live, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
         let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
         let world = self.world(request.now);
@@ -217,7 +240,7 @@ impl State {
         request: &Request<'_>,
         mut review: Value,
     ) -> Result<Outcome, Status> {
-        self.live(request).ok_or_else(|| request.not_found())?;
+        let account = self.live(request)?.ok_or_else(|| request.not_found())?;
         let lives = review["spec"]["expirationSeconds"].as_i64().unwrap_or(3600);
         if lives < 600 {
             let error = joiner_schema::FieldError::invalid(
@@ -225,8 +248,15 @@ impl State {
                 lives,
                 "may not specify a duration less than 10 minutes",
             );
-            let name = &request.key.name;
-            return Err(Status::invalid("authentication.k8s.io", "TokenRequest", name, &[error]));
+            return Err(Status::invalid("authentication.k8s.io", "TokenRequest", "", &[error]));
+        }
+        let bound = &review["spec"]["boundObjectRef"];
+        let (version, kind) = (text(bound, "/apiVersion"), text(bound, "/kind"));
+        if bound.is_object() && !(version == "v1" && ["Pod", "Secret", "Node"].contains(&kind)) {
+            let slash = if version.contains('/') { "" } else { "/" };
+            return Err(Status::bad_request(format!(
+                "cannot bind token to object of type {slash}{version}, Kind={kind}"
+            )));
         }
         let ends = seconds(request.now)
             .saturating_add(SignedDuration::from_secs(lives))
@@ -251,18 +281,47 @@ impl State {
         review["spec"]["expirationSeconds"] = lives.into();
         metadata_of(&mut review).insert("name".into(), Value::from(&*request.key.name));
         metadata_of(&mut review).insert("namespace".into(), Value::from(&*request.key.namespace));
+        metadata_of(&mut review).insert("uid".into(), Value::from(&*account.uid));
+        if review["spec"].get("boundObjectRef").is_none() {
+            review["spec"]["boundObjectRef"] = Value::Null;
+        }
         metadata_of(&mut review).insert("creationTimestamp".into(), request.time().into());
         review["status"] = json!({"token": token, "expirationTimestamp": ends.to_string()});
         Ok(Outcome { answer: Some(review), created: true, ..Outcome::default() })
     }
 }
 
+/// What is sent to a subresource must be of its type, if it says of which type it is.
+fn check_part_type(
+    object: &Value,
+    (group, versions): (&str, &[&str]),
+    kind: &str,
+) -> Result<(), Status> {
+    let given_kind = match text(object, "/kind") {
+        "" => kind,
+        given => given,
+    };
+    let known = |version: &&str| {
+        if group.is_empty() { (*version).to_owned() } else { format!("{group}/{version}") }
+    };
+    let known: Vec<String> = versions.iter().map(known).collect();
+    let given_version = match text(object, "/apiVersion") {
+        "" => &known[0],
+        given => given,
+    };
+    if given_kind == kind && known.iter().any(|version| version == given_version) {
+        return Ok(());
+    }
+    let name = given_version.split_once('/').map_or(given_version, |(_, name)| name);
+    Err(Status::bad_request(format!(
+        "{given_kind} in version {name:?} cannot be handled as a {kind}: no kind {given_kind:?} is \
+         registered for version {given_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+    )))
+}
+
 /// The scale of an object.
 pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Result<Value, Status> {
-    let mut object = object.value();
-    object["apiVersion"] = Value::from(&*version.api_version);
-    object["kind"] = Value::from(&*kind.kind);
-    let object = &object;
+    let object = &in_version(kind, version, object);
     let custom = match &version.rules {
         Rules::BuiltIn(resource) => {
             return kinds::scale(resource, object).ok_or_else(Status::no_such_resource);
@@ -289,13 +348,35 @@ pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Resul
             metadata[field] = value.clone();
         }
     }
+    let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
     Ok(json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
-        "spec": {"replicas": replicas},
+        "spec": spec,
         "status": status,
     }))
+}
+
+fn forget_scaling(object: &mut Value) {
+    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
+    if let Some(entries) = entries {
+        entries.retain(|entry| entry["subresource"] != "scale");
+    }
+}
+
+/// Reads a scale that was sent.
+fn read_scale(request: &Request<'_>, mut scale: Value) -> Result<Value, Status> {
+    kinds::normalize_kind("autoscaling", "v1", "Scale", &mut scale).map_err(|error| {
+        // Where definitions make the API, the server does not find words for this.
+        Status::bad_request(if request.custom() {
+            "no kind is registered for the type v1.Scale in scheme \"pkg/runtime/scheme.go:111\""
+                .to_owned()
+        } else {
+            format!("Scale in version \"v1\" cannot be handled as a Scale: {error}")
+        })
+    })?;
+    Ok(scale)
 }
 
 fn is_ready(pod: &Value) -> bool {
@@ -358,7 +439,32 @@ fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
     }
     budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
     budget["status"]["disruptedPods"][&*request.key.name] = request.time().into();
+    if allowed == 1 {
+        tell_exhausted(budget, &request.time());
+    }
     Ok(())
+}
+
+/// Tells in the status of a budget that it allows no more disruptions.
+fn tell_exhausted(budget: &mut Value, moment: &str) {
+    let generation = budget["metadata"]["generation"].clone();
+    let mut condition = json!({
+        "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods",
+        "message": "", "lastTransitionTime": moment, "observedGeneration": generation,
+    });
+    if !budget["status"]["conditions"].is_array() {
+        budget["status"]["conditions"] = json!([]);
+    }
+    let Some(conditions) = budget["status"]["conditions"].as_array_mut() else { return };
+    match conditions.iter_mut().find(|known| known["type"] == "DisruptionAllowed") {
+        Some(known) => {
+            if known["status"] == "False" {
+                condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
+            }
+            *known = condition;
+        }
+        None => conditions.push(condition),
+    }
 }
 
 /// Tells in the pod's status that it was evicted.

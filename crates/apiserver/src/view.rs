@@ -7,9 +7,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
+    Status,
+    decode::package,
     negotiate::Shape,
     object::Object,
-    registry::{Kind, Version},
+    registry::{Kind, Rules, Version},
+    stored::in_version,
     table::{self, Include},
 };
 
@@ -30,12 +33,39 @@ impl View {
 
     /// The object as a value, with kind and apiVersion.
     pub(crate) fn value(&self, object: &Object) -> Value {
-        let mut value = object.value();
-        if self.kind.storage != self.kind.resource {
-            value = joiner_kinds::event_from_core(&value);
+        in_version(&self.kind, self.version(), object)
+    }
+
+    /// Whether objects are shown as they are stored.
+    pub(crate) fn shows_stored(&self) -> bool {
+        self.kind.storage == self.kind.resource
+            && (self.version().stored || matches!(self.version().rules, Rules::BuiltIn(_)))
+    }
+
+    /// A list of metadata was asked for, and this is no list.
+    pub(crate) fn not_a_list(&self) -> Status {
+        match self.version().rules {
+            Rules::Custom(_) => Status::plain(500, "", "content is not a list"),
+            Rules::BuiltIn(_) => not_acceptable(format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list \
+                 (*{}.{})",
+                package(&self.kind.resource.group),
+                self.kind.kind
+            )),
         }
-        self.name_type(&mut value);
-        value
+    }
+
+    /// The metadata of one object was asked for, and this is a list.
+    pub(crate) fn a_list(&self) -> Status {
+        let list = match self.version().rules {
+            Rules::Custom(_) => "unstructured.UnstructuredList".to_owned(),
+            Rules::BuiltIn(_) => {
+                format!("{}.{}", package(&self.kind.resource.group), self.kind.list_kind)
+            }
+        };
+        not_acceptable(format!(
+            "you requested PartialObjectMetadata, but the requested object is a list (*{list})"
+        ))
     }
 
     /// Writes kind and apiVersion into an object.
@@ -54,14 +84,14 @@ impl View {
     /// Writes the object as JSON. A watch tells the columns of its table only once.
     pub(crate) fn write(&self, object: &Object, now: Timestamp, columns: bool, out: &mut BytesMut) {
         match self.shape {
-            Shape::Object | Shape::Discovery if self.kind.storage == self.kind.resource => {
+            Shape::Object | Shape::Discovery if self.shows_stored() => {
                 out.put_slice(&self.version().head);
                 out.put_slice(&object.json[1..]);
             }
             Shape::Object | Shape::Discovery => {
                 out.put_slice(self.value(object).to_string().as_bytes());
             }
-            Shape::Metadata => out.put_slice(partial(&self.value(object)).to_string().as_bytes()),
+            Shape::Metadata | Shape::MetadataList => out.put_slice(partial(&self.value(object)).to_string().as_bytes()),
             Shape::Table => {
                 let row = table::row(self, object, now);
                 let columns = if columns { table::columns(self) } else { Value::Null };
@@ -75,10 +105,14 @@ impl View {
     /// The kind of a list in this view.
     pub(crate) fn list_type(&self) -> (&str, &str) {
         match self.shape {
-            Shape::Metadata => ("meta.k8s.io/v1", "PartialObjectMetadataList"),
+            Shape::MetadataList => ("meta.k8s.io/v1", "PartialObjectMetadataList"),
             _ => (&self.version().api_version, &self.kind.list_kind),
         }
     }
+}
+
+fn not_acceptable(message: String) -> Status {
+    Status::plain(406, "NotAcceptable", message)
 }
 
 /// Only the metadata of an object.

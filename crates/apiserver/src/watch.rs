@@ -230,7 +230,7 @@ impl Watch {
                     "columnDefinitions": null, "rows": [],
                 });
             }
-            Shape::Metadata => {
+            Shape::Metadata | Shape::MetadataList => {
                 object["kind"] = "PartialObjectMetadata".into();
                 object["apiVersion"] = "meta.k8s.io/v1".into();
             }
@@ -269,7 +269,12 @@ impl Object {
             fields: self.fields.clone(),
             owners: self.owners.clone(),
             deleting: self.deleting,
+<<<<<<< HEAD
             json: serde_json::to_vec(&value).expect("a JSON value can be written").into(),
+=======
+            written: self.written.clone(),
+            json: value.to_string().into(),
+>>>>>>> likeness
         }
     }
 }

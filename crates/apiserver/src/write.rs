@@ -1,24 +1,31 @@
-//! Creating, replacing and patching objects.
+//! Creating and replacing objects.
 
-use std::sync::Arc;
+use std::{
+    cell::{Cell, RefCell},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use joiner_kinds as kinds;
-use joiner_patch::{Endpoint, FieldSet};
-use joiner_schema::{FieldError, meta};
-use serde_json::{Map, Value, json};
+use joiner_schema::FieldError;
+use serde_json::Value;
 
 use crate::{
-    Status,
-    decode::{self, Noticed},
+    Status, decode,
+    input::Text,
     object::{Key, Object},
-    operation::{FieldValidation, Outcome, PatchKind},
+    operation::{FieldValidation, Outcome},
+    owners,
     registry::{Kind, Rules, Version},
+    review, rules,
     server::State,
     status::Cause,
 };
 
+pub(crate) use crate::stored::{build, metadata_of, request_value, same_json, text};
+
 /// What all writes of one request have in common.
+#[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
     pub(crate) kind: &'a Arc<Kind>,
     pub(crate) version: &'a Version,
@@ -28,6 +35,10 @@ pub(crate) struct Request<'a> {
     pub(crate) now: Timestamp,
     pub(crate) dry_run: bool,
     pub(crate) validation: FieldValidation,
+    /// What the caller should know, whatever becomes of the request.
+    pub(crate) warnings: &'a RefCell<Vec<String>>,
+    /// Whether the object still has what only counts for who owns it.
+    pub(crate) unsettled: &'a Cell<bool>,
 }
 
 impl Request<'_> {
@@ -35,8 +46,19 @@ impl Request<'_> {
         Status::not_found(&self.kind.resource.group, &self.kind.resource.plural, &self.key.name)
     }
 
-    fn invalid(&self, name: &str, errors: &[FieldError]) -> Status {
-        Status::invalid(&self.kind.resource.group, &self.kind.kind, name, errors)
+    fn invalid(&self, object: &Value, errors: &[FieldError]) -> Status {
+        let name = text(object, "/metadata/name");
+        // Objects that say they are of another kind are refused by that name.
+        let kind = match text(object, "/kind") {
+            "" => &*self.kind.kind,
+            kind => kind,
+        };
+        Status::invalid(self.kind_group(), kind, name, errors)
+    }
+
+    /// The group of the kind that the server has inside, where all events are of one.
+    pub(crate) fn kind_group(&self) -> &str {
+        &self.kind.storage.group
     }
 
     /// The time as objects carry it.
@@ -44,8 +66,12 @@ impl Request<'_> {
         seconds(self.now).to_string()
     }
 
-    fn custom(&self) -> bool {
+    pub(crate) fn custom(&self) -> bool {
         matches!(self.version.rules, Rules::Custom(_))
+    }
+
+    pub(crate) fn warn(&self, warnings: impl IntoIterator<Item = String>) {
+        self.warnings.borrow_mut().extend(warnings);
     }
 }
 
@@ -59,25 +85,34 @@ impl State {
         &mut self,
         request: &Request<'_>,
         mut object: Value,
-        duplicates: Vec<String>,
+        text: &Text,
     ) -> Result<Outcome, Status> {
-        let mut noticed = Noticed { duplicates, ..Noticed::default() };
-        decode::decode(request.kind, request.version, &mut object, &mut noticed)?;
-        let warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
-        match_namespace(request, &mut object)?;
+        decode::read(request, &mut object, text)?;
+        let metadata = metadata_of(&mut object);
+        // The server writes these, and nobody gets to own them.
+        for field in
+            ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
+        {
+            metadata.remove(field);
+        }
+        rules::match_namespace(request, &mut object)?;
+        owners::deduplicate(request, &mut object, false);
         self.track(request, None, &mut object);
-        self.finish_create(request, object, warnings)
+        if let Some(answer) = review::answer(request.kind, &object) {
+            return Ok(Outcome { answer: Some(answer?), created: true, ..Outcome::default() });
+        }
+        self.finish_create(request, object)
     }
 
     /// Stores a new object that was read and whose managed fields are known.
-    fn finish_create(
+    pub(crate) fn finish_create(
         &mut self,
         request: &Request<'_>,
         mut object: Value,
-        mut warnings: Vec<String>,
     ) -> Result<Outcome, Status> {
         let kind = request.kind;
         self.check_namespace(request, &object)?;
+        self.fill_metadata(request, &mut object);
         if let Rules::BuiltIn(resource) = &request.version.rules {
             let world = self.world(request.now);
             kinds::admit_create(resource, &mut object, &world).map_err(|refused| {
@@ -86,33 +121,33 @@ impl State {
                 Status::forbidden(group, plural, name, &refused.to_string())
             })?;
         }
-        self.fill_metadata(request, &mut object);
+        owners::deduplicate(request, &mut object, true);
         self.prepare_create(request, &mut object);
-        let errors = validate_create(request, &object);
-        let name = text(&object, "/metadata/name").to_owned();
+        let errors = rules::validate_create(request, &object);
         if !errors.is_empty() {
-            return Err(request.invalid(&name, &errors));
+            return Err(request.invalid(&object, &errors));
         }
-        if let Rules::BuiltIn(resource) = &request.version.rules {
-            warnings.extend(kinds::validate::warnings(resource.group, resource.kind, &object));
-        }
+        request.warn(rules::warnings(request, &object, None));
+        let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
-        if self.store.get(&kind.storage, &key).is_some() {
-            let (group, plural) = (&kind.resource.group, &kind.resource.plural);
-            return Err(Status::already_exists(group, plural, &name));
-        }
-        let outcome = |object| Outcome {
-            object: Some(object),
-            created: true,
-            warnings,
-            ..Outcome::default()
-        };
-        if request.dry_run {
-            return Ok(outcome(Arc::new(build(request, object, None))));
-        }
-        if !text(&object, "/metadata/resourceVersion").is_empty() {
+        let version = text(&object, "/metadata/resourceVersion");
+        if !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, "", message));
+        }
+        if let Some(there) = self.store.get(&kind.storage, &key) {
+            let (group, plural) = (&kind.resource.group, &kind.resource.plural);
+            let mut status = Status::already_exists(group, plural, &name);
+            if there.deleting {
+                status.message.insert_str(0, "object is being deleted: ");
+            }
+            return Err(status);
+        }
+        let outcome =
+            |object| Outcome { object: Some(object), created: true, ..Outcome::default() };
+        if request.dry_run {
+            metadata_of(&mut object).remove("resourceVersion");
+            return Ok(outcome(Arc::new(build(request, object, None))));
         }
         let stored = self.put(request, object)?;
         let stored = self.after_write(request, stored);
@@ -171,8 +206,6 @@ impl State {
         }
         metadata.insert("uid".into(), uid.into());
         metadata.insert("creationTimestamp".into(), request.time().into());
-        metadata.remove("deletionTimestamp");
-        metadata.remove("deletionGracePeriodSeconds");
         metadata.remove("selfLink");
     }
 
@@ -197,64 +230,52 @@ impl State {
         &mut self,
         request: &Request<'_>,
         mut object: Value,
-        duplicates: Vec<String>,
+        text: &Text,
     ) -> Result<Outcome, Status> {
-        let mut noticed = Noticed { duplicates, ..Noticed::default() };
-        decode::decode(request.kind, request.version, &mut object, &mut noticed)?;
-        let warnings = decode::report(request.kind, request.version, noticed, request.validation)?;
-        match_name(request, &object)?;
-        match_namespace(request, &mut object)?;
-        let Some(live) = self.live(request) else {
-            if request.subresource.is_none() && creates_on_update(request) {
+        decode::read(request, &mut object, text)?;
+        rules::match_namespace(request, &mut object)?;
+        rules::match_name(request, &object)?;
+        owners::deduplicate(request, &mut object, false);
+        let Some(live) = self.live(request)? else {
+            if request.subresource.is_none() && rules::creates_on_update(request) {
                 self.track(request, None, &mut object);
-                return self.finish_create(request, object, warnings);
+                return self.finish_create(request, object);
             }
             return Err(request.not_found());
         };
-        check_identity(request, &live, &object)?;
+        rules::check_identity(request, &live, &object)?;
         let old = request_value(request, &live);
         self.track(request, Some(&old), &mut object);
-        self.replace(request, &live, &old, object, warnings)
+        self.replace(request, &live, &old, object)
     }
 
     /// Stores a new version of an object that was read and whose managed fields are known.
-    fn replace(
+    pub(crate) fn replace(
         &mut self,
         request: &Request<'_>,
         live: &Arc<Object>,
         old: &Value,
         mut new: Value,
-        mut warnings: Vec<String>,
     ) -> Result<Outcome, Status> {
-        let resource = &request.kind.resource;
-        let version = text(&new, "/metadata/resourceVersion");
-        if version.is_empty() || version == "0" {
-            if !updates_unconditionally(request) {
-                let error = FieldError::invalid(
-                    "metadata.resourceVersion",
-                    0,
-                    "must be specified for an update",
-                );
-                let (group, plural) = (&resource.group, &resource.plural);
-                return Err(Status::invalid(group, plural, &request.key.name, &[error]));
-            }
-        } else if version != live.version.to_string() {
-            return Err(Status::modified(&resource.group, &resource.plural, &request.key.name));
-        }
-        self.prepare_update(request, &mut new, old);
-        let errors = validate_update(request, &new, old);
-        if !errors.is_empty() {
-            return Err(request.invalid(&request.key.name, &errors));
-        }
-        if let Rules::BuiltIn(resource) = &request.version.rules
-            && request.subresource.is_none()
-        {
-            warnings.extend(kinds::validate::warnings(resource.group, resource.kind, &new));
-        }
-        joiner_patch::keep_timestamps(old, &mut new, request.custom());
-        let outcome = |object| Outcome { object: Some(object), warnings, ..Outcome::default() };
+        rules::check_version(request, live, &new)?;
         metadata_of(&mut new).insert("resourceVersion".into(), live.version.to_string().into());
+<<<<<<< HEAD
         if request.dry_run || new == *old {
+=======
+        owners::deduplicate(request, &mut new, true);
+        self.prepare_update(request, &mut new, old);
+        let errors = rules::validate_update(request, &new, old);
+        if !errors.is_empty() {
+            return Err(request.invalid(&new, &errors));
+        }
+        request.warn(rules::warnings(request, &new, Some(old)));
+        joiner_patch::keep_timestamps(old, &mut new, request.custom());
+        if !request.dry_run {
+            metadata_of(&mut new).remove("selfLink");
+        }
+        let outcome = |object| Outcome { object: Some(object), ..Outcome::default() };
+        if request.dry_run || same_json(request, live, &new) {
+>>>>>>> likeness
             return Ok(outcome(Arc::new(build(request, new, Some(live.version)))));
         }
         if is_finally_gone(request.kind, &new) {
@@ -267,15 +288,16 @@ impl State {
     }
 
     fn prepare_update(&mut self, request: &Request<'_>, new: &mut Value, old: &Value) {
-        keep_system_metadata(new, old);
         match &request.version.rules {
             Rules::BuiltIn(resource) => {
                 let world = self.world(request.now);
                 kinds::prepare_update(resource, request.subresource, new, old, &world);
             }
-            Rules::Custom(_) => prepare_custom_update(request, new, old),
+            Rules::Custom(_) => rules::prepare_custom_update(request, new, old),
         }
+        rules::keep_system_metadata(new, old);
     }
+<<<<<<< HEAD
 
     pub(crate) fn patch(
         &mut self,
@@ -663,6 +685,8 @@ fn validate_update(request: &Request<'_>, new: &Value, old: &Value) -> Vec<Field
         Rules::Custom(custom) => errors.extend(custom.validator.validate(new, Some(old))),
     }
     errors
+=======
+>>>>>>> likeness
 }
 
 /// Whether an object that is being deleted has nothing left that holds it.
@@ -673,45 +697,4 @@ pub(crate) fn is_finally_gone(kind: &Kind, object: &Value) -> bool {
     let namespace_held = kind.is("", "Namespace")
         && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     metadata.get("deletionTimestamp").is_some() && !held && grace == 0 && !namespace_held
-}
-
-fn endpoint<'a>(
-    request: &'a Request<'_>,
-    versions: &'a [&'a str],
-    reset_fields: &'a FieldSet,
-) -> Endpoint<'a> {
-    Endpoint {
-        schema: &request.version.schema,
-        kind: &request.kind.kind,
-        api_version: &request.version.api_version,
-        versions,
-        subresource: request.subresource.unwrap_or_default(),
-        reset_fields,
-        empty: Some(&request.version.empty),
-        custom: request.custom(),
-    }
-}
-
-/// The fields that an endpoint takes from the stored object whatever the caller sends.
-fn reset_fields(request: &Request<'_>) -> FieldSet {
-    match request.subresource {
-        None if request.version.has_status() => FieldSet::of_fields([&["status"][..]]),
-        Some("status") if request.custom() => FieldSet::of_fields([&["spec"][..], &["metadata"]]),
-        Some("status") => FieldSet::of_fields([&["spec"][..]]),
-        _ => FieldSet::default(),
-    }
-}
-
-fn refused(error: joiner_patch::PatchError) -> Status {
-    let mut status = Status::plain(error.code, error.reason, error.message);
-    if !error.causes.is_empty() || error.code == 422 {
-        let causes = error.causes.into_iter().map(|cause| Cause {
-            reason: cause.reason.to_owned(),
-            message: cause.message,
-            field: cause.field,
-        });
-        let details = crate::Details { causes: causes.collect(), ..crate::Details::default() };
-        status.details = Some(details);
-    }
-    status
 }

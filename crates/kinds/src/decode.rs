@@ -23,6 +23,8 @@ pub(crate) use scalar::round_to_milli;
 pub struct Decoded {
     /// Paths of fields that no type has, such as `spec.containers[0].foo`; they have been dropped.
     pub unknown: Vec<String>,
+    /// Whether [`normalize`] would take away more: see [`normalize_sent`].
+    pub unsettled: bool,
 }
 
 impl Decoded {
@@ -67,6 +69,12 @@ pub fn normalize(resource: &Resource, object: &mut Value) -> Result<Decoded, Dec
     normalize_type(&resource.type_name, object)
 }
 
+/// The same, but leaves what the server drops later: fields of features that are off, and lists that
+/// are empty, which the store does not tell from none. Whoever sends them comes to own them.
+pub fn normalize_sent(resource: &Resource, object: &mut Value) -> Result<Decoded, DecodeError> {
+    decode_type(&resource.type_name, object, true)
+}
+
 /// The same for a kind that is no resource of its own: what subresources take, such as `Scale` in
 /// `autoscaling/v1`, and `DeleteOptions` in `meta.k8s.io/v1`.
 pub fn normalize_kind(
@@ -80,8 +88,12 @@ pub fn normalize_kind(
 
 /// The same for a type by its name in the facts.
 pub(crate) fn normalize_type(name: &str, object: &mut Value) -> Result<Decoded, DecodeError> {
+    decode_type(name, object, false)
+}
+
+fn decode_type(name: &str, object: &mut Value, sent: bool) -> Result<Decoded, DecodeError> {
     let Some(of) = types().named(name) else { return Ok(Decoded::default()) };
-    let mut decoder = Decoder::default();
+    let mut decoder = Decoder { sent, ..Decoder::default() };
     match object {
         Value::Object(fields) => decoder.fields(of, fields, &Path::Root)?,
         other => {
@@ -96,7 +108,7 @@ pub(crate) fn normalize_type(name: &str, object: &mut Value) -> Result<Decoded, 
         return Err(error);
     }
     convert::settle(name, object);
-    Ok(Decoded { unknown: decoder.unknown })
+    Ok(Decoded { unknown: decoder.unknown, unsettled: decoder.unsettled })
 }
 
 /// What Go writes for a struct that was never set.
@@ -172,6 +184,9 @@ impl Path<'_> {
 #[derive(Default)]
 struct Decoder {
     unknown: Vec<String>,
+    /// Whether the object stays as it was sent where the server settles it later.
+    sent: bool,
+    unsettled: bool,
     /// The first value that is of a wrong type or no base64. Go goes on decoding after it, and
     /// forgets it if a value that decodes itself refuses its text later on.
     wrong_type: Option<DecodeError>,
@@ -199,7 +214,11 @@ impl Decoder {
                 return false;
             }
             match self.value(&field.held, value, &Path::Field(path, of, field)) {
-                Ok(()) => !field.off && (field.keep || field.held.pointer || !is_empty(value)),
+                Ok(()) => {
+                    self.unsettled |= field.off;
+                    (self.sent || !field.off)
+                        && (field.keep || field.held.pointer || !is_empty(value))
+                }
                 Err(error) => {
                     failure = Some(error);
                     true
@@ -220,7 +239,10 @@ impl Decoder {
                         && matches!(field.held.shape, Shape::List(_) | Shape::Map(..))
                         && is_empty(value) =>
                 {
-                    *value = Value::Null;
+                    self.unsettled = true;
+                    if !self.sent {
+                        *value = Value::Null;
+                    }
                 }
                 Some(_) => {}
             }

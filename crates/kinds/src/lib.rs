@@ -20,7 +20,7 @@ pub mod table;
 mod types;
 pub mod validate;
 
-pub use decode::{DecodeError, Decoded, normalize, normalize_kind};
+pub use decode::{DecodeError, Decoded, normalize, normalize_kind, normalize_sent};
 pub use default::default;
 pub use events::{event_from_core, event_to_core};
 pub use prepare::{

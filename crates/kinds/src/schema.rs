@@ -67,6 +67,8 @@ fn of_field(field: &Field) -> Arc<Schema> {
                 patch.merge = true;
                 patch.merge_key = (!value.is_empty()).then(|| value.to_owned());
             }
+            "replace" => schema.patch = Some(Patch::default()),
+            "granular" => schema.atomic_map = false,
             "retainKeys" => schema.patch.get_or_insert_with(Patch::default).retain_keys = true,
             _ => schema.default = serde_json::from_str(value).ok(),
         }
@@ -98,7 +100,10 @@ fn of_held(held: &Held) -> Arc<Schema> {
         Shape::IntOrString => {
             named("util.intstr.IntOrString", Schema { int_or_string: true, ..Schema::default() })
         }
-        Shape::Any => Schema { preserve_unknown_fields: true, ..plain(Type::Object) },
+        // Nobody knows what is inside, so it has one owner.
+        Shape::Any => {
+            Schema { preserve_unknown_fields: true, atomic_map: true, ..plain(Type::Object) }
+        }
         Shape::List(entry) => Schema { items: Some(of_held(entry)), ..plain(Type::Array) },
         Shape::Map(_, value) => {
             Schema { additional: Some(Additional::Schema(of_held(value))), ..plain(Type::Object) }

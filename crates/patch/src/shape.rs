@@ -80,6 +80,10 @@ impl<'s> Shape<'s> {
         if named(schema, "io.k8s.apimachinery.pkg.runtime.RawExtension") {
             return Self::Whole;
         }
+        // In definitions, what may be a number or a text is of no type at all.
+        if schema.int_or_string && schema.name.is_none() {
+            return Self::Whole;
+        }
         // A schema with a name is one of its own: what goes for the part around it ends there.
         let preserve = (preserve && schema.name.is_none()) || schema.preserve_unknown_fields;
         Self::Typed { schema, preserve }

@@ -82,9 +82,14 @@ fn merge_objects(
         }
         let merged = match original.remove(&name) {
             Some(Value::Object(original)) if value.is_object() => {
-                let patch = into_object(value);
                 let field = field_schema(schema, &name)?;
-                Some(Value::Object(merge_objects(original, patch, field)?))
+                if field.is_some_and(|field| field.patch.as_ref() == Some(&Patch::default())) {
+                    // The field says that it is replaced.
+                    without_directives(without_nulls(value))
+                } else {
+                    let patch = into_object(value);
+                    Some(Value::Object(merge_objects(original, patch, field)?))
+                }
             }
             Some(Value::Array(original)) if value.is_array() => {
                 let patch = into_array(value);
@@ -186,7 +191,10 @@ fn field_schema<'s>(
     if let Some(field) = schema.properties.get(name) {
         return Ok(Some(field));
     }
-    let message = if schema.properties.is_empty() {
+    let message = if schema.properties.is_empty() && schema.preserve_unknown_fields {
+        let name = go::quoted(name);
+        format!("unable to find api field in struct RawExtension for the json field {name}")
+    } else if schema.properties.is_empty() {
         "merging an object in json but data type is not struct, instead is: map".to_owned()
     } else {
         let kind = schema.name.as_deref().unwrap_or_default();

@@ -87,7 +87,9 @@ impl Normaliser {
     /// What is compared of the answer to a request.
     pub fn answer(&mut self, request: &Request, answer: &Answer) -> Normal {
         self.refused = refused_name(request, answer);
-        let body = match json_texts(&answer.body) {
+        let yaml = answer.header("content-type").iter().any(|kind| kind.contains("yaml"));
+        let texts = if yaml { yaml_text(&answer.body) } else { json_texts(&answer.body) };
+        let body = match texts {
             Some(mut body) => {
                 drop_bookmarks(&mut body);
                 self.value(&mut body);
@@ -167,6 +169,9 @@ impl Normaliser {
 
     fn text(&self, text: &str) -> String {
         let mut text = shorten_go_difference(text);
+        if let Some(sorted) = sort_quoted_object(&text) {
+            text = sorted;
+        }
         for (name, called) in &self.names {
             if text.contains(name) {
                 text = text.replace(name, called);
@@ -234,6 +239,33 @@ fn json_texts(body: &str) -> Option<Value> {
         1 if texts[0].get("object").is_none() => texts.pop(),
         _ => Some(Value::Array(texts)),
     }
+}
+
+/// A body in YAML by what it says: there are many ways to write the same.
+fn yaml_text(body: &str) -> Option<Value> {
+    serde_saphyr::from_str(body).ok()
+}
+
+/// Some refusals quote a whole object as JSON, whose fields come in the order of Go's structs. What
+/// they say counts, but for managed fields.
+fn sort_quoted_object(text: &str) -> Option<String> {
+    const BEFORE: &str = "patch: Invalid value: ";
+    let start = match text.find(BEFORE) {
+        Some(place) => place + BEFORE.len(),
+        None => "Invalid value: ".len(),
+    };
+    let rest = text.get(start..)?;
+    if !rest.starts_with("\"{") || !text[..start].ends_with("Invalid value: ") {
+        return None;
+    }
+    let mut quoted = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    let object = quoted.next()?.ok()?;
+    let end = start + quoted.byte_offset();
+    let mut object: Value = serde_json::from_str(&object).ok()?;
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.remove("managedFields");
+    }
+    Some(format!("{}{object}{}", &text[..start], &text[end..]))
 }
 
 /// Removes bookmarks that a server sends when it thinks fit. The one that ends the initial events

@@ -13,6 +13,11 @@ pub fn apply_defaults(value: &mut Value, schema: &Schema) {
     fill(value, Some(schema));
 }
 
+/// Fills in defaults and leaves every `null` that has none.
+pub fn fill_defaults(value: &mut Value, schema: &Schema) {
+    fill(value, Some(schema));
+}
+
 /// The schema of a field, by its own name or as one of a map's values.
 fn field_schema<'s>(schema: &'s Schema, key: &str) -> Option<&'s Schema> {
     let property = schema.properties.get(key).or_else(|| schema.additional_schema());

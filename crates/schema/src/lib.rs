@@ -25,7 +25,7 @@ mod time;
 mod url;
 mod validate;
 
-pub use defaults::apply_defaults;
+pub use defaults::{apply_defaults, fill_defaults};
 pub use error::{ErrorKind, FieldError};
 pub use prune::prune;
 pub use schema::{Additional, ListType, Patch, Rule, Schema, Type};

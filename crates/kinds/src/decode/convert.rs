@@ -23,6 +23,16 @@ pub(super) fn settle(type_name: &str, object: &mut Value) {
                 *seconds = 1.into();
             }
         }
+        "apps.v1.DaemonSet" => {
+            // The old place of the template's generation, which every one has.
+            if let Some(metadata) = object_at(object, "/metadata") {
+                let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+                if let Some(annotations) = annotations.as_object_mut() {
+                    let generation = annotations.entry("deprecated.daemonset.template.generation");
+                    generation.or_insert_with(|| "0".into());
+                }
+            }
+        }
         "apps.v1.StatefulSet" => {
             let claims = object.pointer_mut("/spec/volumeClaimTemplates");
             for claim in claims.and_then(Value::as_array_mut).into_iter().flatten() {

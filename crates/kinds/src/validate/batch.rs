@@ -289,9 +289,13 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, spec: &Value, codes: &Value)
     }
 }
 
+/// What must be true of a job whether it is new or not.
+pub(super) fn whole_job(errors: &mut Errors, job: &Value) {
+    job_spec_with_selector(errors, job.part("spec"));
+}
+
 pub(super) fn update_job(errors: &mut Errors, new: &Value, old: &Value) {
     let (spec, before) = (new.part("spec"), old.part("spec"));
-    job_spec_with_selector(errors, spec);
     let path = Path::new("spec");
     let completions = path.child("completions");
     if spec.field("completions") != before.field("completions") {

@@ -366,7 +366,6 @@ fn csi_source(errors: &mut Errors, path: &Path<'_>, source: &Value) {
 
 /// An update of a volume.
 pub(super) fn update_volume(errors: &mut Errors, new: &Value, old: &Value) {
-    create_volume(errors, new);
     let (spec, before) = (new.part("spec"), old.part("spec"));
     let source = |spec: &Value, drop_expand_secret: bool| {
         let fields = SOURCES.iter().map(|(field, ..)| *field).chain(["csi"]);

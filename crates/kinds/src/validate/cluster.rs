@@ -14,6 +14,11 @@ use crate::fields::Fields;
 
 fn finalizer(errors: &mut Errors, path: &Path<'_>, name: &str) {
     errors.invalid_each(path, name, formats::qualified_name(name));
+    standard_or_qualified(errors, path, name);
+}
+
+/// Without a domain a finalizer must be one of Kubernetes' own.
+pub(super) fn standard_or_qualified(errors: &mut Errors, path: &Path<'_>, name: &str) {
     let standard = ["kubernetes", "orphan", "foregroundDeletion"];
     if !name.contains('/') && !standard.contains(&name) {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";

@@ -62,7 +62,6 @@ fn frozen(errors: &mut Errors, new: &Value, old: &Value, fields: &[&str]) {
 
 pub(super) fn update_config_map(errors: &mut Errors, new: &Value, old: &Value) {
     frozen(errors, new, old, &["data", "binaryData"]);
-    create_config_map(errors, new);
 }
 
 pub(super) fn create_secret(errors: &mut Errors, secret: &Value) {
@@ -139,5 +138,4 @@ pub(super) fn update_secret(errors: &mut Errors, new: &Value, old: &Value) {
         errors.invalid(&Path::new("type"), new.text("type"), IMMUTABLE);
     }
     frozen(errors, new, old, &["data"]);
-    create_secret(errors, new);
 }

@@ -111,11 +111,13 @@ pub(super) fn create_event(errors: &mut Errors, event: &Value, is_core: bool) {
     }
 }
 
-pub(super) fn update_event(errors: &mut Errors, new: &Value, old: &Value, is_core: bool) {
-    common(errors, new, is_core);
-    if is_core {
-        return;
-    }
+/// What must be true of an event whether it is new or not.
+pub(super) fn whole_event(errors: &mut Errors, event: &Value, is_core: bool) {
+    common(errors, event, is_core);
+}
+
+/// A change of an event of its own group.
+pub(super) fn update_event(errors: &mut Errors, new: &Value, old: &Value) {
     if !same(new.part("series"), old.part("series")) {
         series(errors, new);
     }

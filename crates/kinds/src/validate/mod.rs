@@ -1,7 +1,7 @@
 //! What is wrong with an object, as the API server would say it.
 //!
-//! Objects have been decoded, defaulted and prepared for storage. Metadata is checked elsewhere and
-//! first, with the rule for names that [`name_rule`] gives; what is here checks the rest. The order
+//! Objects have been decoded, defaulted and prepared for storage. Metadata of new objects is checked
+//! first, by [`metadata`](fn@metadata); [`create`] checks the rest. The order
 //! of errors is the API server's; where it follows the random order of a map there, it follows the
 //! sorted order of the keys here.
 
@@ -22,6 +22,7 @@ mod int_or_percent;
 mod internal;
 mod ip;
 mod leases_and_events;
+mod metadata;
 mod networking;
 mod node;
 mod pod;
@@ -40,7 +41,10 @@ mod workloads;
 use joiner_schema::{FieldError, names::NameRule};
 use serde_json::Value;
 
+use crate::Resource;
 use errors::Errors;
+use metadata::Metadata;
+pub use metadata::metadata;
 pub use warnings::warnings;
 
 /// The rule for names of a kind.
@@ -113,84 +117,175 @@ pub fn create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
     errors.into_vec()
 }
 
-/// What is wrong with an update of an object through its main endpoint or a subresource.
+/// What is wrong with an update of an object through its main endpoint or a subresource. Kinds that
+/// look at the metadata themselves do it here.
 pub fn update(
-    group: &str,
-    kind: &str,
+    resource: &Resource,
     subresource: Option<&str>,
     new: &Value,
     old: &Value,
 ) -> Vec<FieldError> {
     let mut errors = Errors::default();
+    let metadata = Metadata { resource, new, old };
     match subresource {
-        None => update_object(&mut errors, group, kind, new, old),
-        Some(subresource) => update_part(&mut errors, group, kind, subresource, new, old),
+        None => update_object(&mut errors, metadata),
+        Some(subresource) => update_part(&mut errors, metadata, subresource),
     }
     errors.into_vec()
 }
 
 /// Updates of a whole object. Kinds that have no rules about changes are checked as if created.
-fn update_object(e: &mut Errors, group: &str, kind: &str, new: &Value, old: &Value) {
-    match (group, kind) {
+fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
+    let Metadata { resource, new, old } = metadata;
+    match resource.id() {
+        ("", "Node") => {
+            metadata.whole(e);
+            node::create(e, new);
+            metadata.change(e);
+            node::update(e, new, old);
+        }
+        ("batch", "Job") => {
+            metadata.whole(e);
+            batch::whole_job(e, new);
+            metadata.change(e);
+            batch::whole_job(e, new);
+            batch::update_job(e, new, old);
+        }
+        ("", "PersistentVolume") => {
+            // The real server looks twice.
+            for _ in 0..2 {
+                metadata.whole(e);
+                claims::create_volume(e, new);
+            }
+            claims::update_volume(e, new, old);
+        }
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            metadata.whole(e);
+            certificates::update(e, new, old, None);
+            metadata.change(e);
+        }
+        ("rbac.authorization.k8s.io", kind) => {
+            metadata.whole(e);
+            e.extend(create(resource.group, kind, new));
+            metadata.change(e);
+            if matches!(kind, "RoleBinding" | "ClusterRoleBinding") {
+                rbac::role_kept(e, new, old);
+            }
+        }
+        ("node.k8s.io", "RuntimeClass") => {
+            metadata.whole(e);
+            classes::create_runtime_class(e, new);
+            metadata.change(e);
+            classes::update_runtime_class(e, new, old);
+        }
+        ("storage.k8s.io", "StorageClass" | "CSIStorageCapacity") => {
+            metadata.whole(e);
+            e.extend(create(resource.group, resource.kind, new));
+            metadata.change(e);
+            update_rest(e, metadata);
+        }
+        ("", "Namespace") => {
+            metadata.whole(e);
+            cluster::create_namespace(e, new);
+            metadata.change(e);
+        }
+        ("", "ConfigMap") => {
+            metadata.change(e);
+            config::update_config_map(e, new, old);
+            metadata.whole(e);
+            config::create_config_map(e, new);
+        }
+        ("", "Secret") => {
+            metadata.change(e);
+            config::update_secret(e, new, old);
+            metadata.whole(e);
+            config::create_secret(e, new);
+        }
+        ("events.k8s.io", "Event") => {
+            leases_and_events::whole_event(e, new, false);
+            metadata.change(e);
+            leases_and_events::update_event(e, new, old);
+        }
+        ("", "Event") => leases_and_events::whole_event(e, new, true),
+        ("policy", "PodDisruptionBudget") => policy::create_budget(e, new),
+        ("", "LimitRange")
+        | ("discovery.k8s.io", _)
+        | ("storage.k8s.io", "VolumeAttachment" | "CSINode") => {
+            metadata.whole(e);
+            update_rest(e, metadata);
+        }
+        ("", "ServiceAccount" | "Endpoints" | "PersistentVolumeClaim" | "Pod")
+        | ("networking.k8s.io", "Ingress" | "IngressClass") => {
+            metadata.change(e);
+            metadata.whole(e);
+            update_rest(e, metadata);
+        }
+        _ => {
+            metadata.change(e);
+            update_rest(e, metadata);
+        }
+    }
+}
+
+/// What is wrong with the rest of an object whose metadata was looked at first.
+fn update_rest(e: &mut Errors, metadata: Metadata<'_>) {
+    let Metadata { resource, new, old } = metadata;
+    match resource.id() {
         ("", "Pod") => pod::update(e, new, old),
-        ("", "Node") => node::update(e, new, old),
         ("apps", "Deployment") => workloads::update_deployment(e, new, old),
         ("apps", "ReplicaSet") => workloads::update_replica_set(e, new, old),
         ("apps", "StatefulSet") => workloads::update_stateful_set(e, new, old),
         ("apps", "DaemonSet") => workloads::update_daemon_set(e, new, old),
         ("apps", "ControllerRevision") => workloads::update_controller_revision(e, new, old),
-        ("batch", "Job") => batch::update_job(e, new, old),
         ("batch", "CronJob") => batch::update_cron_job(e, new, old),
         ("", "PersistentVolumeClaim") => claims::update_claim(e, new, old),
-        ("", "PersistentVolume") => claims::update_volume(e, new, old),
         ("storage.k8s.io", "StorageClass") => storage::update_storage_class(e, new, old),
         ("storage.k8s.io", "CSINode") => storage::update_csi_node(e, new, old),
         ("storage.k8s.io", "CSIDriver") => storage::update_csi_driver(e, new, old),
         ("storage.k8s.io", "CSIStorageCapacity") => storage::update_capacity(e, new, old),
         ("storage.k8s.io", "VolumeAttachment") => storage::update_attachment(e, new, old),
-        ("" | "events.k8s.io", "Event") => {
-            leases_and_events::update_event(e, new, old, group.is_empty());
-        }
-        ("", "ConfigMap") => config::update_config_map(e, new, old),
-        ("", "Secret") => config::update_secret(e, new, old),
         ("", "Service") => service::update(e, new, old),
         ("", "Endpoints") => endpoints::update_endpoints(e, new, old),
         ("discovery.k8s.io", "EndpointSlice") => endpoints::update_slice(e, new, old),
-        ("", "Namespace") => {}
         ("", "ResourceQuota") => cluster::update_quota(e, new, old),
         ("scheduling.k8s.io", "PriorityClass") => classes::update_priority_class(e, new, old),
-        ("node.k8s.io", "RuntimeClass") => classes::update_runtime_class(e, new, old),
-        ("certificates.k8s.io", "CertificateSigningRequest") => {
-            certificates::update(e, new, old, None);
-        }
-        ("rbac.authorization.k8s.io", "RoleBinding") => rbac::update_binding(e, new, old, true),
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding") => {
-            rbac::update_binding(e, new, old, false);
-        }
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definitions::update(e, new, old),
-        _ => e.extend(create(group, kind, new)),
+        (group, kind) => e.extend(create(group, kind, new)),
     }
 }
 
 /// Updates through a subresource. Those without rules of their own accept everything.
-fn update_part(
-    e: &mut Errors,
-    group: &str,
-    kind: &str,
-    subresource: &str,
-    new: &Value,
-    old: &Value,
-) {
-    match (group, kind, subresource) {
+fn update_part(e: &mut Errors, metadata: Metadata<'_>, subresource: &str) {
+    let Metadata { resource, new, old } = metadata;
+    match (resource.group, resource.kind, subresource) {
+        ("batch", "CronJob", "status") | ("policy", "PodDisruptionBudget", "status") => {}
+        ("apps", "StatefulSet", "status") => {
+            workloads::update_stateful_set_status(e, new, old);
+            metadata.change(e);
+            return;
+        }
+        ("certificates.k8s.io", _, part) => {
+            metadata.whole(e);
+            certificates::update(e, new, old, Some(part));
+            metadata.change(e);
+            return;
+        }
+        ("storage.k8s.io", "VolumeAttachment", _) => metadata.whole(e),
+        ("", "Pod", "ephemeralcontainers" | "resize") => {
+            metadata.change(e);
+            metadata.whole(e);
+        }
+        _ => metadata.change(e),
+    }
+    match (resource.group, resource.kind, subresource) {
         ("", "Pod", "status") => pod::update_status(e, new, old),
         ("", "Pod", "ephemeralcontainers") => pod::update_ephemeral_containers(e, new, old),
         ("", "Pod", "resize") => pod::update_resize(e, new, old),
-        ("", "Node", "status") => node::update_status(e, new, old),
+        ("", "Node", "status") => node::update(e, new, old),
         ("apps", "Deployment", "status") => workloads::update_deployment_status(e, new, old),
         ("apps", "ReplicaSet", "status") | ("", "ReplicationController", "status") => {
             workloads::update_replica_set_status(e, new);
         }
-        ("apps", "StatefulSet", "status") => workloads::update_stateful_set_status(e, new, old),
         ("apps", "DaemonSet", "status") => workloads::update_daemon_set_status(e, new, old),
         ("batch", "Job", "status") => batch::update_job_status(e, new, old),
         ("policy", "PodDisruptionBudget", "status") => policy::update_budget_status(e, new),
@@ -200,9 +295,6 @@ fn update_part(
         ("", "Namespace", "finalize") => cluster::finalize_namespace(e, new),
         ("", "ResourceQuota", "status") => cluster::quota_status(e, new),
         ("storage.k8s.io", "VolumeAttachment", "status") => storage::update_attachment(e, new, old),
-        ("certificates.k8s.io", "CertificateSigningRequest", part) => {
-            certificates::update(e, new, old, Some(part));
-        }
         ("apiextensions.k8s.io", "CustomResourceDefinition", "status") => {
             definitions::update_status(e, new);
         }

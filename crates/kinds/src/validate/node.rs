@@ -92,19 +92,9 @@ fn declared_features(errors: &mut Errors, node: &Value) {
     }
 }
 
-/// An update of a node. The node as a whole is checked first, as if it were new; what is wrong
-/// with taints and amounts is therefore said twice.
+/// An update of a node or of its status. A node as a whole is checked first, as if it were new;
+/// what is wrong with taints and amounts is therefore said twice.
 pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value) {
-    create(errors, new);
-    update_rest(errors, new, old);
-}
-
-/// An update of a node's status.
-pub(super) fn update_status(errors: &mut Errors, new: &Value, old: &Value) {
-    update_rest(errors, new, old);
-}
-
-fn update_rest(errors: &mut Errors, new: &Value, old: &Value) {
     amounts(errors, new);
     declared_features(errors, new);
     let path = Path::new("status.addresses");

@@ -94,8 +94,7 @@ fn binding_subject(errors: &mut Errors, path: &Path<'_>, subject: &Value, namesp
     }
 }
 
-pub(super) fn update_binding(errors: &mut Errors, new: &Value, old: &Value, namespaced: bool) {
-    binding(errors, new, namespaced);
+pub(super) fn role_kept(errors: &mut Errors, new: &Value, old: &Value) {
     let reference = new.part("roleRef");
     if reference != old.part("roleRef") {
         let shown = format!(

@@ -78,7 +78,8 @@ fn allowed_topologies(errors: &mut Errors, class: &Value) {
                 errors.duplicate(&path.child("key"), key);
             }
         }
-        if seen.contains(&values_of) {
+        // To the real server a term without expressions is a double of one that is yet to come.
+        if values_of.is_empty() || seen.contains(&values_of) {
             errors.duplicate(&expressions, "");
         }
         seen.push(values_of);

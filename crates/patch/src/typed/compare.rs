@@ -307,7 +307,6 @@ fn zero_of(schema: &Schema, required: bool) -> Option<&Value> {
 /// Whether Go prints a field that has this value, unless it prints the field in any case.
 fn is_printed(value: &Value, schema: &Schema) -> bool {
     match value {
-        Value::Array(entries) => !entries.is_empty(),
         Value::Object(fields) => !fields.is_empty() || !schema.properties.is_empty(),
         _ => true,
     }

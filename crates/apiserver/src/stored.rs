@@ -1,0 +1,166 @@
+//! Objects between the store and those who write them.
+
+use std::sync::Arc;
+
+use joiner_kinds as kinds;
+use joiner_schema::{apply_defaults, prune};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Status,
+    object::{Key, Object},
+    registry::{Kind, Rules, Version},
+    server::State,
+    write::Request,
+};
+
+/// The largest object that etcd takes: its request limit of 1.5 MiB.
+const OBJECT_MAX: usize = 3 * 512 * 1024;
+
+impl State {
+    /// The object as it is.
+    pub(crate) fn live(&self, request: &Request<'_>) -> Result<Option<Arc<Object>>, Status> {
+        crate::read::check_name(request.key)?;
+        Ok(self.store.get(&request.kind.storage, request.key).cloned())
+    }
+
+    /// Writes an object into the store.
+    pub(crate) fn put(
+        &mut self,
+        request: &Request<'_>,
+        object: Value,
+    ) -> Result<Arc<Object>, Status> {
+        let built = build(request, object, Some(self.store.version() + 1));
+        if built.json.len() > OBJECT_MAX {
+            return Err(Status::plain(500, "", "etcdserver: request is too large"));
+        }
+        Ok(self.store.put(&request.kind.storage, request.now, |_| built))
+    }
+
+    /// Takes an object out of the store.
+    pub(crate) fn remove(&mut self, request: &Request<'_>, last: Value) -> Arc<Object> {
+        let version = self.store.version() + 1;
+        let built = build(request, last, Some(version));
+        let key = built.key.clone();
+        let gone = self.store.remove(&request.kind.storage, &key, request.now, |_| built);
+        self.after_removal(request, &gone);
+        gone
+    }
+}
+
+/// The object as one version of its API has it.
+pub(crate) fn in_version(kind: &Kind, version: &Version, object: &Object) -> Value {
+    let mut value = object.value();
+    if kind.storage != kind.resource {
+        value = kinds::event_from_core(&value);
+    }
+    if matches!(version.rules, Rules::Custom(_)) && !version.stored {
+        // Nothing converts custom resources: a version shows what it knows of the stored one.
+        prune(&mut value, &version.schema);
+    }
+    value["apiVersion"] = Value::from(&*version.api_version);
+    value["kind"] = Value::from(&*kind.kind);
+    value
+}
+
+/// The object as the caller's version of the API has it.
+pub(crate) fn request_value(request: &Request<'_>, object: &Object) -> Value {
+    in_version(request.kind, request.version, object)
+}
+
+/// Makes the stored form of an object.
+pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u64>) -> Object {
+    if request.kind.storage != request.kind.resource {
+        object = kinds::event_to_core(&object);
+    }
+    if let Some(version) = version {
+        metadata_of(&mut object).insert("resourceVersion".into(), version.to_string().into());
+    }
+    let stored = request.kind.stored();
+    let mut written = None;
+    let fields = match &stored.rules {
+        Rules::BuiltIn(resource) => kinds::selectable_fields(stored_kind(request, resource), &object)
+            .into_iter()
+            .map(|(path, value)| (Arc::from(path), value.into()))
+            .collect(),
+        Rules::Custom(custom) => {
+            if !request.version.stored {
+                let before = object.clone();
+                prune(&mut object, &stored.schema);
+                apply_defaults(&mut object, &custom.schema);
+                if object != before {
+                    written = Some(without_version(before).into());
+                }
+            }
+            custom.selectable_values(&object)
+        }
+    };
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("apiVersion");
+        fields.remove("kind");
+    }
+    let metadata = &object["metadata"];
+    let labels = metadata["labels"].as_object().into_iter().flatten();
+    let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+    Object {
+        key: Key::new(text(&object, "/metadata/namespace"), text(&object, "/metadata/name")),
+        uid: text(&object, "/metadata/uid").into(),
+        version: version.unwrap_or_default(),
+        labels: labels
+            .map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()))
+            .collect(),
+        fields,
+        owners: owners.filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect(),
+        deleting: metadata.get("deletionTimestamp").is_some(),
+        written,
+        json: object.to_string().into(),
+    }
+}
+
+/// The kind whose form objects have in the store.
+fn stored_kind<'a>(request: &Request<'_>, resource: &'a kinds::Resource) -> &'a kinds::Resource {
+    if request.kind.storage == request.kind.resource {
+        return resource;
+    }
+    kinds::find_kind(&request.kind.storage.group, "v1", resource.kind).unwrap_or(resource)
+}
+
+/// Whether writing would change nothing.
+pub(crate) fn same_json(request: &Request<'_>, live: &Object, new: &Value) -> bool {
+    let built = build(request, new.clone(), Some(live.version));
+    let text_of = |object: &Object| match &object.written {
+        Some(written) => written.clone(),
+        None => without_version(object.value()).into(),
+    };
+    if live.written.is_some() || built.written.is_some() {
+        return text_of(&built) == text_of(live);
+    }
+    built.json == live.json
+}
+
+/// The text of an object but for what says of which version it is.
+fn without_version(mut object: Value) -> String {
+    for field in ["apiVersion", "kind"] {
+        if let Some(fields) = object.as_object_mut() {
+            fields.remove(field);
+        }
+    }
+    metadata_of(&mut object).remove("resourceVersion");
+    object.to_string()
+}
+
+pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The metadata of an object, which is made if there is none.
+pub(crate) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = json!({});
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    metadata.as_object_mut().expect("made as an object above")
+}
