@@ -1,6 +1,9 @@
 //! Objects as they are stored.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock, Weak},
+};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -95,12 +98,27 @@ pub struct Object {
     pub written: Option<Bytes>,
     /// The object in its storage version.
     pub json: Bytes,
+    /// The object as a value, as long as somebody holds it.
+    pub(crate) shared: OnceLock<Weak<Value>>,
 }
 
 impl Object {
     /// The object as a value. Parses it: keep the result rather than asking twice.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.json).expect("only JSON that was serialised here is stored")
+    }
+
+    /// The object as a value, without parsing it if whoever wrote it or somebody else still holds
+    /// the value.
+    pub fn shared(&self) -> Arc<Value> {
+        let held = self.shared.get().and_then(Weak::upgrade);
+        held.unwrap_or_else(|| Arc::new(self.value()))
+    }
+
+    /// Lets others use a value as long as it is held.
+    pub(crate) fn share(&self, value: &Arc<Value>) {
+        // The first value is as good as any other: they are equal.
+        let _ = self.shared.set(Arc::downgrade(value));
     }
 
     /// The value of a label.
@@ -142,6 +160,8 @@ pub struct Change {
     pub previous: Option<Arc<Object>>,
     /// When, for the age of what watches may resume from.
     pub at: jiff::Timestamp,
+    /// Holds the object's value for those who are told of the change first.
+    pub(crate) value: Option<Arc<Value>>,
 }
 
 /// What happened to an object.

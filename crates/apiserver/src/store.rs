@@ -10,6 +10,7 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use crate::{
@@ -158,36 +159,39 @@ impl Store {
         self.table(resource)?.get(key)
     }
 
-    /// Writes a new version of an object. `make` is given the version the object will have.
+    /// Writes a new version of an object, which must carry the store's next version.
     pub(crate) fn put(
         &mut self,
         resource: &Resource,
         at: Timestamp,
-        make: impl FnOnce(u64) -> Object,
+        object: Object,
+        value: Arc<Value>,
     ) -> Arc<Object> {
-        let object = Arc::new(make(self.version + 1));
+        let object = Arc::new(object);
         let table = self.advance(resource);
         let previous = table.objects.insert(object.key.clone(), Arc::clone(&object));
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         let resource = resource.clone();
-        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at });
+        let value = Some(value);
+        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at, value });
         object
     }
 
-    /// Removes an object. `make` is given the version of the deletion and makes its last state.
+    /// Removes an object, whose last state must carry the store's next version.
     pub(crate) fn remove(
         &mut self,
         resource: &Resource,
-        key: &Key,
         at: Timestamp,
-        make: impl FnOnce(u64) -> Object,
+        last: Object,
+        value: Arc<Value>,
     ) -> Arc<Object> {
-        let object = Arc::new(make(self.version + 1));
+        let object = Arc::new(last);
         let table = self.advance(resource);
-        let previous = table.objects.remove(key);
+        let previous = table.objects.remove(&object.key);
         let kind = ChangeKind::Deleted;
         let resource = resource.clone();
-        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at });
+        let value = Some(value);
+        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at, value });
         object
     }
 
@@ -198,7 +202,7 @@ impl Store {
             for object in table.objects.values() {
                 let (resource, object) = (resource.clone(), Arc::clone(object));
                 let kind = ChangeKind::Added;
-                queue.push(Change { resource, kind, object, previous: None, at });
+                queue.push(Change { resource, kind, object, previous: None, at, value: None });
             }
         }
         self.feeds.push(Arc::downgrade(&queue));
@@ -211,11 +215,13 @@ impl Store {
         self.tables.entry(resource.clone()).or_insert_with(|| Table::new(before))
     }
 
-    fn publish(&mut self, change: Change) {
+    fn publish(&mut self, mut change: Change) {
+        self.feeds.retain(|feed| feed.upgrade().map(|feed| feed.push(change.clone())).is_some());
+        // Parsed values are large: only those who look at once get to see them.
+        change.value = None;
         if let Some(recorder) = &self.recorder {
             recorder.change(&change);
         }
-        self.feeds.retain(|feed| feed.upgrade().map(|feed| feed.push(change.clone())).is_some());
         let version = self.version;
         if let Some(table) = self.tables.get_mut(&change.resource) {
             let now = change.at;

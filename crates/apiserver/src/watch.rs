@@ -1,6 +1,11 @@
 //! Watching objects.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -269,12 +274,9 @@ impl Object {
             fields: self.fields.clone(),
             owners: self.owners.clone(),
             deleting: self.deleting,
-<<<<<<< HEAD
-            json: serde_json::to_vec(&value).expect("a JSON value can be written").into(),
-=======
             written: self.written.clone(),
-            json: value.to_string().into(),
->>>>>>> likeness
+            json: serde_json::to_vec(&value).expect("a JSON value can be written").into(),
+            shared: OnceLock::new(),
         }
     }
 }
