@@ -143,7 +143,7 @@ impl Kubelets {
 
     fn take_on(&mut self, object: &Object, now: Timestamp) {
         let chance = self.chance.fork(&object.uid);
-        let (mut run, wrong) = Run::new(object, &object.value(), chance, now);
+        let (mut run, wrong) = Run::new(object, &object.shared(), chance, now);
         run.draw_accident(self.restarts_per_hour, now);
         let about = About::pod(&run.key, &run.uid);
         for message in wrong {
@@ -335,7 +335,7 @@ impl Api {
     /// How long a pod that is being deleted may take to stop; none if it is not being deleted.
     fn grace_of_deleted(&self, key: &Key) -> Option<SignedDuration> {
         let object = self.caller.get(&self.pods, key).ok().filter(|object| object.deleting)?;
-        let seconds = object.value()["metadata"]["deletionGracePeriodSeconds"].as_i64();
+        let seconds = object.shared()["metadata"]["deletionGracePeriodSeconds"].as_i64();
         Some(SignedDuration::from_secs(seconds.unwrap_or_default()))
     }
 
@@ -345,7 +345,7 @@ impl Api {
         if object.uid != run.uid {
             return true;
         }
-        let value = object.value();
+        let value = object.shared();
         let status = pod_status::status(run, host, &value["status"]["conditions"], now);
         let version = &value["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version}, "status": status});

@@ -111,7 +111,7 @@ impl Kubelets {
             }
             return;
         }
-        let value = object.value();
+        let value = object.shared();
         let is_fake = value["metadata"]["annotations"][FAKE.0] == FAKE.1;
         if is_fake && !self.hosts.contains_key(name) {
             self.simulate(name, &value, now);
@@ -326,7 +326,7 @@ impl Kubelets {
             return;
         }
         let Ok(object) = self.api.caller.get(&self.api.nodes, &key) else { return };
-        let value = object.value();
+        let value = object.shared();
         let current = &value["status"];
         let healed = std::mem::take(&mut kubelet.healed);
         let ready = kubelet.ready;

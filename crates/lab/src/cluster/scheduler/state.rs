@@ -120,7 +120,7 @@ impl State {
 
     /// Takes note of a node. Says whether anything changed that matters here.
     pub(super) fn put_node(&mut self, object: &Object) -> bool {
-        let facts = NodeFacts::read(&object.value());
+        let facts = NodeFacts::read(&object.shared());
         let id = self.id(&object.key.name);
         let node = &mut self.nodes[id];
         if node.present && node.facts == facts {
