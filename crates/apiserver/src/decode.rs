@@ -38,11 +38,11 @@ pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Re
 pub(crate) fn read_patched(
     request: &Request<'_>,
     object: &mut Value,
-    shown: &str,
+    shown: impl Fn() -> String,
     noticed: Vec<String>,
 ) -> Result<(), Status> {
-    check_patched_type(request, object).map_err(|why| unfit_patch(shown, why))?;
-    let unknown = decode(request, object).map_err(|fault| unfit_patch(shown, fault.why))?;
+    check_patched_type(request, object).map_err(|why| unfit_patch(&shown(), why))?;
+    let unknown = decode(request, object).map_err(|fault| unfit_patch(&shown(), fault.why))?;
     let mut findings = noticed;
     findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match request.validation {
@@ -51,7 +51,7 @@ pub(crate) fn read_patched(
         FieldValidation::Strict if findings.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", findings.join(", "));
-            return Err(unfit_patch(shown, why));
+            return Err(unfit_patch(&shown(), why));
         }
     }
     Ok(())
@@ -134,15 +134,18 @@ impl Fault {
         let given_kind = self.kind.as_deref().unwrap_or(&kind.kind);
         let given_version = self.version.as_deref().unwrap_or(&version.name);
         let Kind { kind, .. } = kind;
-        format!("{given_kind} in version {given_version:?} cannot be handled as a {kind}: {}", self.why)
+        format!(
+            "{given_kind} in version {given_version:?} cannot be handled as a {kind}: {}",
+            self.why
+        )
     }
 }
 
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
 fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
     let (kind, version) = (request.kind, request.version);
-    let cleared = !request.custom()
-        && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
+    let cleared =
+        !request.custom() && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
     let unknown = decode_by_rules(request, kind, version, object)?;
     if cleared {
         // Unlike all others, this empty list means something: nobody owns anything any more.

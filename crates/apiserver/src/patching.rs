@@ -4,8 +4,7 @@ use joiner_patch::{Endpoint, FieldSet};
 use serde_json::Value;
 
 use crate::{
-    Status,
-    decode,
+    Status, decode,
     input::Text,
     operation::{FieldValidation, Outcome, PatchKind},
     rules,
@@ -31,26 +30,16 @@ impl State {
             PatchKind::Json => Vec::new(),
             _ => text.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect(),
         };
-        let mut new = match kind {
-            PatchKind::Json => {
-                let patched = joiner_patch::json_patch(&old, patch).map_err(refused)?;
-                noticed.extend(patched.unknown_fields);
-                patched.document
-            }
-            PatchKind::Merge if request.validation == FieldValidation::Ignore && is_plain(patch) => {
-                patch.clone()
-            }
-            PatchKind::Merge => joiner_patch::merge_patch(&old, patch).map_err(refused)?,
-            PatchKind::Strategic | PatchKind::Apply { .. } => {
-                joiner_patch::strategic_merge(&old, patch, &request.version.schema)
-                    .map_err(refused)?
-            }
-        };
-        let shown = match kind {
+        let (mut new, unknown) = patched(request, &old, kind, patch)?;
+        noticed.extend(unknown);
+        // Only a refusal shows what the patch made, so it is made again rather than kept.
+        let shown = || match kind {
             PatchKind::Strategic => go_text(patch),
-            _ => new.to_string(),
+            _ => patched(request, &old, kind, patch)
+                .map(|(made, _)| made.to_string())
+                .unwrap_or_default(),
         };
-        decode::read_patched(request, &mut new, &shown, noticed)?;
+        decode::read_patched(request, &mut new, shown, noticed)?;
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
         self.track(request, Some(&old), &mut new);
@@ -72,9 +61,8 @@ impl State {
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         let (manager, time) = (request.manager, request.time());
-        let result =
-            joiner_patch::apply(&endpoint, old.as_ref(), applied, manager, force, &time)
-                .map_err(refused)?;
+        let result = joiner_patch::apply(&endpoint, old.as_ref(), applied, manager, force, &time)
+            .map_err(refused)?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
         decode::read_applied(request, &mut new)?;
@@ -105,7 +93,8 @@ impl State {
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         // The real server loses the time of what a scale changed.
-        let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
+        let time =
+            if request.subresource == Some("scale") { String::new() } else { request.time() };
         joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
         decode::settle(request, new);
     }
@@ -202,4 +191,27 @@ pub(crate) fn refused(error: joiner_patch::PatchError) -> Status {
         status.details = Some(details);
     }
     status
+}
+
+/// What a patch makes of an object, and the fields of the patch that nobody knows.
+fn patched(
+    request: &Request<'_>,
+    old: &Value,
+    kind: PatchKind,
+    patch: &Value,
+) -> Result<(Value, Vec<String>), Status> {
+    let made = match kind {
+        PatchKind::Json => {
+            let patched = joiner_patch::json_patch(old, patch).map_err(refused)?;
+            return Ok((patched.document, patched.unknown_fields));
+        }
+        PatchKind::Merge if request.validation == FieldValidation::Ignore && is_plain(patch) => {
+            patch.clone()
+        }
+        PatchKind::Merge => joiner_patch::merge_patch(old, patch).map_err(refused)?,
+        PatchKind::Strategic | PatchKind::Apply { .. } => {
+            joiner_patch::strategic_merge(old, patch, &request.version.schema).map_err(refused)?
+        }
+    };
+    Ok((made, Vec::new()))
 }

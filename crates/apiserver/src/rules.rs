@@ -112,7 +112,11 @@ fn updates_unconditionally(request: &Request<'_>) -> bool {
 }
 
 /// A replacement that names a uid means the object with that uid.
-pub(crate) fn check_identity(request: &Request<'_>, live: &Object, new: &Value) -> Result<(), Status> {
+pub(crate) fn check_identity(
+    request: &Request<'_>,
+    live: &Object,
+    new: &Value,
+) -> Result<(), Status> {
     let uid = text(new, "/metadata/uid");
     if uid.is_empty() || uid == &*live.uid {
         return Ok(());
@@ -277,7 +281,11 @@ fn validate_custom_update(
     if !errors.is_empty() {
         return errors;
     }
-    errors.extend(meta::validate_object_meta_update(&new["metadata"], &old["metadata"], "metadata"));
+    errors.extend(meta::validate_object_meta_update(
+        &new["metadata"],
+        &old["metadata"],
+        "metadata",
+    ));
     let found = custom.validator.validate(new, Some(old));
     if request.subresource == Some("status") {
         // The status is checked by itself here, so errors speak of its fields only.
@@ -292,7 +300,10 @@ fn validate_custom_update(
 
 fn without_status(mut error: FieldError) -> FieldError {
     for of_status in ["status.", "status"] {
-        let whole = format!("{of_status}{} in body", error.field.strip_prefix("status.").unwrap_or_default());
+        let whole = format!(
+            "{of_status}{} in body",
+            error.field.strip_prefix("status.").unwrap_or_default()
+        );
         if let Some(rest) = error.detail.strip_prefix(&whole) {
             let field = error.field.strip_prefix("status.").unwrap_or_default();
             error.detail = format!("{field} in body{rest}");
@@ -305,7 +316,8 @@ fn without_status(mut error: FieldError) -> FieldError {
 /// A custom resource must say what it is.
 fn check_type(request: &Request<'_>, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (field, must) in [("kind", &request.kind.kind), ("apiVersion", &request.version.api_version)]
+    for (field, must) in
+        [("kind", &request.kind.kind), ("apiVersion", &request.version.api_version)]
     {
         let given = object.get(field).and_then(Value::as_str).unwrap_or_default();
         if given != &**must {

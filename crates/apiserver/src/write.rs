@@ -90,9 +90,13 @@ impl State {
         decode::read(request, &mut object, text)?;
         let metadata = metadata_of(&mut object);
         // The server writes these, and nobody gets to own them.
-        for field in
-            ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
-        {
+        for field in [
+            "creationTimestamp",
+            "uid",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
             metadata.remove(field);
         }
         rules::match_namespace(request, &mut object)?;
