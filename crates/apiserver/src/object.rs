@@ -1,6 +1,7 @@
 //! Objects as they are stored.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, OnceLock, Weak},
 };
@@ -88,7 +89,7 @@ pub struct Object {
     /// Its labels, sorted by key.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// The fields that field selectors may ask for, beyond name and namespace.
-    pub fields: Box<[(Arc<str>, Box<str>)]>,
+    pub fields: Box<[(Cow<'static, str>, Box<str>)]>,
     /// The uids of its owners.
     pub owners: Box<[Box<str>]>,
     /// Whether it has a deletionTimestamp.
@@ -132,11 +133,7 @@ impl Object {
         match path {
             "metadata.name" => &self.key.name,
             "metadata.namespace" => &self.key.namespace,
-            _ => self
-                .fields
-                .iter()
-                .find(|(field, _)| &**field == path)
-                .map_or("", |(_, value)| value),
+            _ => self.fields.iter().find(|(field, _)| field == path).map_or("", |(_, value)| value),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Objects between the store and those who write them.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use joiner_kinds as kinds;
 use joiner_schema::{apply_defaults, prune};
@@ -162,8 +165,14 @@ fn without_version(mut object: Value) -> String {
     object.to_string()
 }
 
+/// The text at a pointer such as `/metadata/name`; empty when there is none. Unlike
+/// [`Value::pointer`] it knows no escapes and allocates nothing.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    let mut steps = pointer.split('/').skip(1);
+    steps
+        .try_fold(object, |value, step| value.get(step))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The metadata of an object, which is made if there is none.
