@@ -89,7 +89,9 @@ pub(crate) fn build(
         Rules::BuiltIn(resource) => {
             kinds::selectable_fields(stored_kind(request, resource), &object)
                 .into_iter()
-                .map(|(path, value)| (Arc::from(path), value.into()))
+                // The key has name and namespace, and what is not there is empty anyway.
+                .filter(|(path, value)| !path.starts_with("metadata.") && !value.is_empty())
+                .map(|(path, value)| (Cow::Borrowed(path), value.into()))
                 .collect()
         }
         Rules::Custom(custom) => {
