@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "stories read better without references")]
 
 mod common;
+mod kube_client;
 mod kubelet;
 mod scale;
 mod scheduler;
