@@ -119,7 +119,11 @@ async fn nothing_is_missed_whatever_happens_to_the_connection() {
         ("at 3m follower: partition 10m", "too old resource version", &both),
         ("at 0s follower: 503 on watch 5 times", "currently unable", &both),
         ("at 0s follower: 500 3 times\nat 0s follower: 429 30s 3 times", "too many", &both),
-        ("at 0s follower: stale 30 on list always\nat 2m follower: cut watch on watch", "", &anything),
+        (
+            "at 0s follower: stale 30 on list always\nat 2m follower: cut watch on watch",
+            "",
+            &anything,
+        ),
     ];
     for (script, error, followers) in cases {
         for (way, config) in followers {
@@ -149,7 +153,8 @@ async fn a_quiet_watch_goes_on_for_hours() {
     lab.beside(async {
         // Others write; the watch over config maps is quiet for two hours.
         for number in 0..240 {
-            let secret = json!({"metadata": {"name": format!("s-{number}"), "namespace": "default"}});
+            let secret =
+                json!({"metadata": {"name": format!("s-{number}"), "namespace": "default"}});
             user.create(&other, secret).unwrap();
             tokio::time::sleep(Duration::from_secs(30)).await;
         }
