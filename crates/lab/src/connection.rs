@@ -196,7 +196,7 @@ impl Connection {
     /// Returns only while the process lives. Tasks that it started elsewhere may outlast it.
     async fn stay_alive(&self) {
         if self.life.is_over() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -71,12 +71,12 @@ pub async fn replay(seed: u64, script: &str) -> Result<Told, ScriptError> {
 ///
 /// Must be run on a paused runtime.
 pub async fn quiet_day(seed: u64, machines: usize, pods: usize, restarts_per_hour: f64) -> Lab {
+    const REPLICAS_MAX: usize = 50;
     let mut lab = Lab::new(Setup { keep: Keep::WithoutHeartbeats, ..Setup::new(seed) });
     for number in 0..machines {
         boot(&lab, number, 32);
     }
     let user = lab.caller("user");
-    const REPLICAS_MAX: usize = 50;
     for (number, first) in (0..pods).step_by(REPLICAS_MAX).enumerate() {
         let replicas = REPLICAS_MAX.min(pods - first);
         let name = format!("app-{number}");

@@ -1,5 +1,7 @@
 //! Every check can fail, and holds where its rule is kept.
 
+use std::{fmt::Write as _, slice};
+
 use expect_test::expect;
 use jiff::SignedDuration;
 use joiner_apiserver::{
@@ -91,10 +93,10 @@ async fn evictions_that_break_budgets_are_found() {
         ("not started", json!({"minAvailable": 4}), &wrong, "waiting"),
         ("ended", json!({"minAvailable": 4}), &wrong, "ended"),
     ] {
-        text += &format!("{what}: {}\n", evict_under(spec, status.clone(), evicted));
+        writeln!(text, "{what}: {}", evict_under(spec, status.clone(), evicted)).unwrap();
     }
     let few = evict_under(json!({"maxUnavailable": "50%"}), with("expectedPods", 6), "one");
-    text += &format!("half of 6: {few}\n");
+    writeln!(text, "half of 6: {few}").unwrap();
     expect![[r#"
         2 of 3 stay: kept
         3 are wanted: pod default/one evicted although budget default/web wants 3 healthy pods and there were 3
@@ -251,10 +253,10 @@ async fn what_outlives_its_owners_is_found() {
     user.create(&Resource::new("", "namespaces"), namespace).unwrap();
     let (first, second) = (owner(&user, "first"), owner(&user, "second"));
     let never = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "never", "uid": "never"});
-    owned(&user, "of-first", "default", &[first.clone()]);
+    owned(&user, "of-first", "default", slice::from_ref(&first));
     owned(&user, "of-both", "default", &[first.clone(), second.clone()]);
     owned(&user, "of-nobody", "default", &[never]);
-    owned(&user, "of-another-namespace", "elsewhere", &[second.clone()]);
+    owned(&user, "of-another-namespace", "elsewhere", slice::from_ref(&second));
     delete(&user, "first", Propagation::Background);
     lab.pass(SignedDuration::from_mins(1)).await;
     assert_eq!(checks::orphans(lab.history()), [], "the collector may take a minute");

@@ -1,6 +1,6 @@
 //! What clients see when things go wrong, and what is left behind.
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
 use expect_test::expect;
 use jiff::SignedDuration;
@@ -184,7 +184,7 @@ async fn nobody_is_cut_off_but_the_one_that_was_meant() {
         lab.pass(SignedDuration::from_secs(second) - now.duration_since(start)).await;
         let params = ListParams::default();
         let both = [said(cut_off.list(&params).await), said(free.list(&params).await)];
-        text += &format!("after {second} s: {}\n", both.join(", "));
+        writeln!(text, "after {second} s: {}", both.join(", ")).unwrap();
     }
     expect![[r#"
         after 5 s: done, done

@@ -72,7 +72,7 @@ fn write(user: &Caller, number: u64, deed: u64) {
     if user.get(&maps(), &key).is_err() {
         let map = json!({"metadata": {"name": &*key.name, "namespace": "default"}});
         user.create(&maps(), map).unwrap();
-    } else if deed % 4 == 0 {
+    } else if deed.is_multiple_of(4) {
         user.delete(&maps(), &key, DeleteOptions::default()).unwrap();
     } else {
         user.merge(&maps(), &key, None, json!({"data": {"deed": deed.to_string()}})).unwrap();
@@ -108,21 +108,21 @@ fn listing_anything() -> watcher::Config {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_missed_whatever_happens_to_the_connection() {
-    let both = [("listing", listing()), ("streaming", streaming())];
-    let anything = [("listing anything", listing_anything())];
-    let cases: [(&str, &str, &[(&str, watcher::Config)]); 8] = [
-        ("", "", &both),
-        ("at 0s follower: cut watch 1 on watch 20 times", "watch reset", &both),
-        ("at 0s follower: cut watch on watch 5 times", "watch reset", &both),
-        ("at 3m follower: partition 2m", "no route", &both),
+    let both = || vec![("listing", listing()), ("streaming", streaming())];
+    let anything = || vec![("listing anything", listing_anything())];
+    let cases = [
+        ("", "", both()),
+        ("at 0s follower: cut watch 1 on watch 20 times", "watch reset", both()),
+        ("at 0s follower: cut watch on watch 5 times", "watch reset", both()),
+        ("at 3m follower: partition 2m", "no route", both()),
         // Nothing that is older than five minutes can be watched from.
-        ("at 3m follower: partition 10m", "too old resource version", &both),
-        ("at 0s follower: 503 on watch 5 times", "currently unable", &both),
-        ("at 0s follower: 500 3 times\nat 0s follower: 429 30s 3 times", "too many", &both),
+        ("at 3m follower: partition 10m", "too old resource version", both()),
+        ("at 0s follower: 503 on watch 5 times", "currently unable", both()),
+        ("at 0s follower: 500 3 times\nat 0s follower: 429 30s 3 times", "too many", both()),
         (
             "at 0s follower: stale 30 on list always\nat 2m follower: cut watch on watch",
             "",
-            &anything,
+            anything(),
         ),
     ];
     for (script, error, followers) in cases {
@@ -133,7 +133,7 @@ async fn nothing_is_missed_whatever_happens_to_the_connection() {
             for number in 0..40 {
                 write(&lab.caller("user"), number, 1);
             }
-            let follower = Follower::start(&lab, "follower", config.clone());
+            let follower = Follower::start(&lab, "follower", config);
             twenty_minutes(&mut lab).await;
             assert_eq!(follower.knows(), stored(&lab), "{way}: {script}");
             let errors = follower.errors.lock().unwrap().join("\n");
