@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Print the CRDs as YAML
     Crds,
-    /// Measure the planner on known workloads
+    /// Measure the planner on known workloads, or the laboratory
     Bench(BenchArgs),
     /// A Kubernetes cluster that lives in this process, with nothing installed
     #[command(subcommand)]
