@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Print the CRDs as YAML
     Crds,
-    /// Measure the planner on known workloads
+    /// Measure the planner on known workloads, or the laboratory
     Bench(BenchArgs),
     /// A Kubernetes cluster that lives in this process, with nothing installed
     #[command(subcommand)]
@@ -50,6 +50,27 @@ pub(crate) enum Explain {
 pub(crate) enum Lab {
     /// Serve the laboratory's API to kubectl and everybody else on this computer, until Ctrl-C
     Serve(LabServeArgs),
+    /// Tell the story of a seed: hours of a small cluster on a bad day, checked from end to end
+    ///
+    /// The same seed and faults give the same story. Exits with 1 when something happened in it
+    /// that must not.
+    Replay(LabReplayArgs),
+}
+
+/// `joiner lab replay`.
+#[derive(Debug, Args)]
+pub(crate) struct LabReplayArgs {
+    /// Everything that looks like chance comes from it; drawn and printed if not given
+    pub(crate) seed: Option<u64>,
+    /// Print who did what when, and what it changed
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) timeline: bool,
+    /// Print everything that happened, one JSON value per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// More that goes wrong: a fault script, whose client is called administrator
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faults: Option<PathBuf>,
 }
 
 /// `joiner lab serve`.

@@ -1,4 +1,6 @@
-//! `joiner lab serve`: the laboratory's API server for `kubectl` and everybody else.
+//! `joiner lab`: a cluster that lives in this process, served to others or told as a story.
+
+mod replay;
 
 use std::{fs, io};
 
@@ -9,6 +11,8 @@ use joiner_core::{quantity::Quantity, resources::Resources};
 use joiner_lab::{Lab, Setup, cluster::machines::MachineSpec, history::Keep};
 use joiner_operator::files::{self, Place};
 use serde_json::Value;
+
+pub(crate) use replay::replay;
 
 use crate::{
     cli::LabServeArgs,

@@ -40,6 +40,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
         Command::Lab(Lab::Serve(args)) => lab::serve(&args),
+        Command::Lab(Lab::Replay(args)) => lab::replay(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "joiner", &mut script);

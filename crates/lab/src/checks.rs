@@ -3,20 +3,22 @@
 //! A check knows nothing of the programs whose doing it looks at: it replays what was stored and
 //! what was called, and says where a rule was broken.
 
+mod budgets;
+mod owners;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
 use jiff::Timestamp;
-use joiner_apiserver::{Call, Change, ChangeKind, Key, Object};
-use joiner_core::label::Labels;
+use joiner_apiserver::{Change, ChangeKind, Key, Object};
 use serde_json::Value;
 
-use crate::{
-    cluster::selection::selector,
-    history::{Entry, History},
-};
+use crate::history::History;
+
+pub use budgets::evictions_within_budgets;
+pub use owners::{orphans, owners_wait_for_dependents};
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,31 +45,8 @@ pub fn all(history: &History) -> Vec<Violation> {
     }));
     violations.extend(bound_once(history));
     violations.extend(orphans(history));
+    violations.extend(owners_wait_for_dependents(history));
     violations.sort_by_key(|violation| violation.at);
-    violations
-}
-
-/// No eviction succeeds that leaves fewer healthy pods than a budget wants.
-pub fn evictions_within_budgets(history: &History) -> Vec<Violation> {
-    let mut world = Pods::default();
-    let mut violations = Vec::new();
-    // The changes that a call makes stand before it, so the state before an eviction is the one
-    // before the first change that carries the eviction's mark.
-    let mut before_eviction: BTreeMap<Key, Vec<Violation>> = BTreeMap::new();
-    for entry in history.entries().iter() {
-        match entry {
-            Entry::Change(change) => {
-                if let Some(pod) = evicted_by(change) {
-                    before_eviction.insert(pod, world.broken_by_loss_of(change));
-                }
-                world.apply(change);
-            }
-            Entry::Call(call) if is_eviction(call) => {
-                violations.extend(before_eviction.remove(&call.key).unwrap_or_default());
-            }
-            _ => {}
-        }
-    }
     violations
 }
 
@@ -111,7 +90,8 @@ pub fn unique(
 }
 
 /// Never more objects of a group than its limit at the same time. `group_of` says which group an
-/// object counts for, and how many of that group there may be just then.
+/// object counts for, and how many of that group there may be just then. Told is every object that
+/// joins a group that is full.
 pub fn at_most(
     history: &History,
     group: &str,
@@ -120,23 +100,31 @@ pub fn at_most(
     group_of: impl Fn(&Value) -> Option<(String, usize)>,
 ) -> Vec<Violation> {
     let mut members: BTreeMap<String, BTreeSet<Key>> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, String> = BTreeMap::new();
     let mut violations = Vec::new();
     for change in history.changes_of(group, plural) {
         let key = change.object.key.clone();
-        for keys in members.values_mut() {
+        let now = match change.kind {
+            ChangeKind::Deleted => None,
+            _ => group_of(&change.object.value()),
+        };
+        let before = groups.remove(&key);
+        if let Some(left) = &before
+            && let Some(keys) = members.get_mut(left)
+        {
             keys.remove(&key);
         }
-        if change.kind == ChangeKind::Deleted {
-            continue;
+        let Some((name, limit)) = now else { continue };
+        let keys = members.entry(name.clone()).or_default();
+        keys.insert(key.clone());
+        if keys.len() > limit && before.as_ref() != Some(&name) {
+            let what = format!(
+                "{plural} {key} is number {} of {name}, which may have {limit}",
+                keys.len()
+            );
+            violations.push(Violation { at: change.at, rule, what });
         }
-        if let Some((name, limit)) = group_of(&change.object.value()) {
-            let keys = members.entry(name.clone()).or_default();
-            keys.insert(key);
-            if keys.len() > limit {
-                let what = format!("{} {plural} of {name}, at most {limit} allowed", keys.len());
-                violations.push(Violation { at: change.at, rule, what });
-            }
-        }
+        groups.insert(key, name);
     }
     violations
 }
@@ -153,125 +141,4 @@ fn bound_once(history: &History) -> Vec<Violation> {
         })
     };
     history.changes_of("", "pods").iter().filter_map(moved).collect()
-}
-
-/// At the end nothing is left whose owners are all gone, unless it is on its way out. Objects that
-/// are younger than the garbage collector's patience are let be.
-pub fn orphans(history: &History) -> Vec<Violation> {
-    const PATIENCE_SECONDS: i64 = 60;
-    let mut alive: BTreeMap<(String, Key), (Change, Timestamp)> = BTreeMap::new();
-    let mut gone: BTreeMap<String, Timestamp> = BTreeMap::new();
-    let mut end = Timestamp::MIN;
-    for entry in history.entries().iter() {
-        let Entry::Change(change) = entry else { continue };
-        end = end.max(change.at);
-        let id = (change.resource.to_string(), change.object.key.clone());
-        if change.kind == ChangeKind::Deleted {
-            gone.insert(change.object.uid.to_string(), change.at);
-            alive.remove(&id);
-        } else {
-            alive.insert(id, (change.clone(), change.at));
-        }
-    }
-    let mut violations = Vec::new();
-    for ((resource, key), (change, _)) in alive {
-        let object = &change.object;
-        if object.owners.is_empty() || object.deleting {
-            continue;
-        }
-        let last =
-            object.owners.iter().map(|uid| gone.get(&**uid).copied()).collect::<Option<Vec<_>>>();
-        let Some(last) = last.and_then(|times| times.into_iter().max()) else { continue };
-        if end.duration_since(last).as_secs() > PATIENCE_SECONDS {
-            let what = format!("{resource} {key} outlived its owners");
-            violations.push(Violation { at: last, rule: "nothing outlives its owners", what });
-        }
-    }
-    violations
-}
-
-fn is_eviction(call: &Call) -> bool {
-    call.verb == "create" && call.subresource.as_deref() == Some("eviction") && call.code == 201
-}
-
-/// The pod that a change marks as evicted through the API.
-fn evicted_by(change: &Change) -> Option<Key> {
-    if !change.resource.is("", "pods") || change.kind != ChangeKind::Modified {
-        return None;
-    }
-    let marked = |object: &Object| {
-        let value = object.value();
-        let conditions = value["status"]["conditions"].as_array().cloned().unwrap_or_default();
-        conditions.iter().any(|c| c["reason"] == "EvictionByEvictionAPI")
-    };
-    let before = change.previous.as_deref().is_some_and(marked);
-    (!before && marked(&change.object)).then(|| change.object.key.clone())
-}
-
-/// Pods and budgets as a replay has them.
-#[derive(Debug, Default)]
-struct Pods {
-    pods: BTreeMap<Key, Pod>,
-    budgets: BTreeMap<Key, Value>,
-}
-
-#[derive(Debug)]
-struct Pod {
-    labels: Labels,
-    healthy: bool,
-}
-
-impl Pods {
-    fn apply(&mut self, change: &Change) {
-        let key = change.object.key.clone();
-        let deleted = change.kind == ChangeKind::Deleted;
-        if change.resource.is("", "pods") {
-            if deleted {
-                self.pods.remove(&key);
-            } else {
-                self.pods.insert(key, pod_of(&change.object));
-            }
-        } else if change.resource.is("policy", "poddisruptionbudgets") {
-            if deleted {
-                self.budgets.remove(&key);
-            } else {
-                self.budgets.insert(key, change.object.value());
-            }
-        }
-    }
-
-    /// The budgets that the loss of a pod breaks.
-    fn broken_by_loss_of(&self, change: &Change) -> Vec<Violation> {
-        let key = &change.object.key;
-        let Some(pod) = self.pods.get(key).filter(|pod| pod.healthy) else { return Vec::new() };
-        let mut violations = Vec::new();
-        for (name, budget) in &self.budgets {
-            let selector = selector(&budget["spec"]["selector"]);
-            if name.namespace != key.namespace || !selector.matches(&pod.labels) {
-                continue;
-            }
-            let of_budget = self.pods.iter().filter(|(pod, state)| {
-                pod.namespace == name.namespace && selector.matches(&state.labels)
-            });
-            let healthy = of_budget.filter(|(_, state)| state.healthy).count() as i64;
-            let desired = budget["status"]["desiredHealthy"].as_i64().unwrap_or(0);
-            if healthy - 1 < desired {
-                let what = format!(
-                    "pod {key} evicted although budget {name} wants {desired} healthy pods and \
-                     there were {healthy}"
-                );
-                let rule = "evictions respect budgets";
-                violations.push(Violation { at: change.at, rule, what });
-            }
-        }
-        violations
-    }
-}
-
-fn pod_of(object: &Object) -> Pod {
-    let value = object.value();
-    let conditions = value["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let ready = conditions.iter().any(|c| c["type"] == "Ready" && c["status"] == "True");
-    let labels = object.labels.iter().map(|(key, value)| (key.to_string(), value.to_string()));
-    Pod { labels: labels.collect(), healthy: ready && !object.deleting }
 }

@@ -5,14 +5,15 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{Request, Response, Uri};
+use http::{Request, Response, StatusCode, Uri};
+use http_body_util::Empty;
 use joiner_apiserver::{Body, Server, Service, Status, refusal};
 use joiner_clock::Clock;
 use tokio::sync::Notify;
@@ -46,8 +47,7 @@ impl Client {
             server: self.server.clone(),
             faults: self.faults.clone(),
             history: self.history.clone(),
-            calls: Arc::default(),
-            killed: Arc::default(),
+            life: Arc::default(),
         }
     }
 
@@ -72,20 +72,34 @@ pub struct Connection {
     clock: Clock,
     faults: Faults,
     history: History,
-    calls: Arc<AtomicU64>,
-    /// Tells whoever runs the client that it was killed.
-    killed: Arc<Notify>,
+    life: Arc<Life>,
+}
+
+/// What became of the process behind a connection.
+#[derive(Debug, Default)]
+struct Life {
+    calls: AtomicU64,
+    /// Nothing that the process still has under way may have an effect.
+    dead: AtomicBool,
+    /// Tells whoever runs the process that it was killed.
+    killed: Notify,
+}
+
+impl Life {
+    fn is_over(&self) -> bool {
+        self.dead.load(Ordering::Relaxed)
+    }
 }
 
 impl Connection {
     /// How many calls were made.
     pub fn calls(&self) -> u64 {
-        self.calls.load(Ordering::Relaxed)
+        self.life.calls.load(Ordering::Relaxed)
     }
 
     /// Waits until a fault kills the client.
     pub(crate) async fn killed(&self) {
-        self.killed.notified().await;
+        self.life.killed.notified().await;
     }
 
     async fn call_through<B>(mut self, request: Request<B>) -> io::Result<Response<Body>>
@@ -93,18 +107,19 @@ impl Connection {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.stay_alive().await;
+        self.life.calls.fetch_add(1, Ordering::Relaxed);
         let now = self.clock.now();
         if self.faults.partitioned(&self.client, now).is_some() {
             return Err(cut("no route to the API server"));
         }
         let (verb, plural) = sight(request.method(), request.uri());
-        let call = Sighted { client: &self.client, verb, plural: &plural, at: now };
+        let may_be_stale = verb == "list" && takes_any_version(request.uri());
+        let call = Sighted { client: &self.client, verb, plural: &plural, at: now, may_be_stale };
         let fault = self.faults.strike(&call);
         if let Some(fault) = &fault {
             self.history.note(now, &self.client, format!("fault on {verb} {plural}: {fault}"));
         }
-        let mut request = request;
         match fault {
             None => {}
             Some(Fault::Conflict) => return Ok(refusal(&Status::modified("", &plural, "fault"))),
@@ -119,8 +134,13 @@ impl Connection {
             }
             Some(Fault::CutBefore) => return Err(cut("connection reset before the request")),
             Some(Fault::Kill { after: false }) => return self.die().await,
-            Some(Fault::Slow(delay)) => self.clock.sleep(delay).await,
-            Some(Fault::Stale { versions }) => make_stale(&self.server, versions, &mut request),
+            Some(Fault::Slow(delay)) => {
+                self.clock.sleep(delay).await;
+                self.stay_alive().await;
+            }
+            Some(Fault::Stale { versions }) => {
+                return Ok(self.answer_late(request, versions).await);
+            }
             Some(Fault::CutAfter) => {
                 self.answer(request).await;
                 return Err(cut("connection reset before the answer"));
@@ -131,11 +151,11 @@ impl Connection {
             }
             Some(Fault::CutWatch { after }) => {
                 let response = self.answer(request).await;
-                return Ok(response.map(|body| cut_after(body, after)));
+                return Ok(response.map(|body| cut_after(self.wire(body), after)));
             }
         }
         let response = self.answer(request).await;
-        Ok(response.map(|body| self.cut_by_partition(body)))
+        Ok(response.map(|body| self.wire(body)))
     }
 
     async fn answer<B>(&mut self, request: Request<B>) -> Response<Body>
@@ -149,24 +169,53 @@ impl Connection {
         }
     }
 
+    /// Answers a list from an earlier state, as a server that is behind would. Where that state is
+    /// no longer kept, the server cannot be that far behind, and the answer is the current one.
+    async fn answer_late<B>(&mut self, request: Request<B>, versions: u64) -> Response<Body> {
+        let (head, _) = request.into_parts();
+        let with_head = |head| Request::from_parts(head, Empty::<Bytes>::new());
+        let version = self.server.version().saturating_sub(versions).max(1);
+        if let Some(uri) = as_of(&head.uri, version) {
+            let mut late = head.clone();
+            late.uri = uri;
+            let response = self.answer(with_head(late)).await;
+            if response.status() != StatusCode::GONE {
+                return response;
+            }
+        }
+        self.answer(with_head(head)).await
+    }
+
     /// The process is gone: the call never returns.
     async fn die(&self) -> io::Result<Response<Body>> {
-        self.killed.notify_one();
+        self.life.dead.store(true, Ordering::Relaxed);
+        self.life.killed.notify_one();
         std::future::pending().await
     }
 
-    /// A watch that is open when a partition begins breaks with the next event.
-    fn cut_by_partition(&self, body: Body) -> Body {
+    /// Returns only while the process lives. Tasks that it started elsewhere may outlast it.
+    async fn stay_alive(&self) {
+        if self.life.is_over() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// The way that the pieces of a watch take: one that is open when a partition begins breaks
+    /// with the next event, and one of a killed process is never heard of again.
+    fn wire(&self, body: Body) -> Body {
         if !body.is_watch() {
             return body;
         }
         let (faults, clock) = (self.faults.clone(), self.clock.clone());
-        let client = Arc::clone(&self.client);
-        let pieces =
-            body.into_stream().map(move |piece| match faults.partitioned(&client, clock.now()) {
+        let (client, life) = (Arc::clone(&self.client), Arc::clone(&self.life));
+        let pieces = body.into_stream().then(move |piece| {
+            let arrives = match faults.partitioned(&client, clock.now()) {
                 Some(_) => Err(cut("no route to the API server")),
                 None => piece,
-            });
+            };
+            let life = Arc::clone(&life);
+            async move { if life.is_over() { std::future::pending().await } else { arrives } }
+        });
         // Nothing comes after an error.
         let pieces = pieces.scan(false, |over, piece| {
             let before = std::mem::replace(over, piece.is_err());
@@ -230,16 +279,20 @@ fn sight(method: &http::Method, uri: &Uri) -> (&'static str, String) {
     (verb, plural)
 }
 
-/// Has a list answered from an earlier state, as a server that is behind would.
-fn make_stale<B>(server: &Server, versions: u64, request: &mut Request<B>) {
-    let version = server.version().saturating_sub(versions).max(1);
-    let uri = request.uri();
-    let keep = |part: &&str| !part.is_empty() && !part.starts_with("resourceVersion");
-    let mut query: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(keep).collect();
-    let stale = format!("resourceVersion={version}&resourceVersionMatch=Exact");
-    query.push(&stale);
-    let path = format!("{}?{}", uri.path(), query.join("&"));
-    if let Ok(uri) = path.parse() {
-        *request.uri_mut() = uri;
+/// Whether a list says that it is content with any version, however old. A list that does not say
+/// so gets the newest state from every real server.
+fn takes_any_version(uri: &Uri) -> bool {
+    uri.query().is_some_and(|query| query.split('&').any(|part| part == "resourceVersion=0"))
+}
+
+/// The same list as of a version; none for a further page, which has a version of its own.
+fn as_of(uri: &Uri, version: u64) -> Option<Uri> {
+    let given = uri.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
+    let mut query: Vec<&str> = given.filter(|part| !part.starts_with("resourceVersion")).collect();
+    if query.iter().any(|part| part.starts_with("continue=")) {
+        return None;
     }
+    let at = format!("resourceVersion={version}&resourceVersionMatch=Exact");
+    query.push(&at);
+    format!("{}?{}", uri.path(), query.join("&")).parse().ok()
 }

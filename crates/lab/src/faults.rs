@@ -36,7 +36,9 @@ pub enum Fault {
         /// How many pieces of the answer get through; a piece has one or more events.
         after: usize,
     },
-    /// A list or a get is answered from a state that is this many versions old.
+    /// A list is answered from a state that is this many versions old. Chance does this only to
+    /// lists that ask for any version, since others are always up to date on real servers; a script
+    /// does it to every list.
     Stale {
         /// How far back.
         versions: u64,
@@ -61,12 +63,14 @@ pub struct Aim {
     pub plural: String,
 }
 
+/// The verbs that change something.
+const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
+
 impl Aim {
     fn hits(&self, call: &Sighted<'_>) -> bool {
-        let writes =
-            matches!(call.verb, "create" | "update" | "patch" | "delete" | "deletecollection");
+        let writes = self.verb == "write" && WRITES.contains(&call.verb);
         (self.client.is_empty() || self.client == call.client)
-            && (self.verb.is_empty() || self.verb == call.verb || (self.verb == "write" && writes))
+            && (self.verb.is_empty() || self.verb == call.verb || writes)
             && (self.plural.is_empty() || self.plural == call.plural)
     }
 }
@@ -82,6 +86,8 @@ pub struct Sighted<'a> {
     pub plural: &'a str,
     /// When.
     pub at: Timestamp,
+    /// Whether it is a list that is content with any version.
+    pub may_be_stale: bool,
 }
 
 /// A fault and when it happens.
@@ -228,7 +234,8 @@ impl Faults {
         for counted in &mut state.rules {
             let rule = &counted.rule;
             let spent = rule.times.is_some_and(|times| counted.happened >= times);
-            if spent || passed < rule.from || !rule.aim.hits(call) {
+            let applies = rule.aim.hits(call) && rule.fault.can_happen_to(call.verb);
+            if spent || passed < rule.from || !applies {
                 continue;
             }
             counted.seen += 1;
@@ -241,7 +248,8 @@ impl Faults {
         // Exactly one draw per call, so that one fault more or less does not change all others.
         let mut drawn = chance.ratio();
         for (fault, rate) in &rates.faults {
-            if !fault.can_happen_to(call.verb) {
+            let unreal = matches!(fault, Fault::Stale { .. }) && !call.may_be_stale;
+            if unreal || !fault.can_happen_to(call.verb) {
                 continue;
             }
             if drawn < *rate {
@@ -252,19 +260,24 @@ impl Faults {
         None
     }
 
+    /// How many times rules have struck; chance is not counted.
+    pub fn struck(&self) -> u32 {
+        self.state().rules.iter().map(|counted| counted.happened).sum()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Fault {
-    /// Whether the fault makes sense for a verb.
+    /// Whether the fault makes sense for a verb, or for any of those that `write` stands for.
     fn can_happen_to(&self, verb: &str) -> bool {
         match self {
-            Self::Conflict => matches!(verb, "update" | "patch" | "delete"),
+            Self::Conflict => matches!(verb, "update" | "patch" | "delete" | "write"),
             Self::CutWatch { .. } => verb == "watch",
-            Self::Stale { .. } => matches!(verb, "list" | "get"),
-            _ => verb != "watch",
+            Self::Stale { .. } => verb == "list",
+            _ => true,
         }
     }
 }

@@ -48,17 +48,31 @@ pub struct History {
     start: Timestamp,
     keep: Keep,
     entries: Arc<Mutex<Vec<Entry>>>,
+    /// The latest moment that is known to have come, whether or not anything happened then.
+    latest: Arc<Mutex<Timestamp>>,
 }
 
 impl History {
     /// An empty record that begins at a moment.
     pub fn new(start: Timestamp, keep: Keep) -> Self {
-        Self { start, keep, entries: Arc::default() }
+        Self { start, keep, entries: Arc::default(), latest: Arc::new(Mutex::new(start)) }
+    }
+
+    /// Takes note that time has come this far.
+    pub fn reached(&self, at: Timestamp) {
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        *latest = at.max(*latest);
+    }
+
+    /// How far time has come.
+    pub fn latest(&self) -> Timestamp {
+        *self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note of something outside the API server.
     pub fn note(&self, at: Timestamp, who: &str, what: impl Into<Box<str>>) {
         if self.keep != Keep::Nothing {
+            self.reached(at);
             self.entries().push(Entry::Note { at, who: who.into(), what: what.into() });
         }
     }
@@ -110,6 +124,7 @@ impl History {
 
 impl Recorder for History {
     fn call(&self, call: &Call) {
+        self.reached(call.at);
         let heartbeat =
             self.keep == Keep::WithoutHeartbeats && call.resource.is(LEASES.0, LEASES.1);
         if self.keep != Keep::Nothing && !heartbeat {

@@ -1,6 +1,6 @@
 //! A laboratory: server, cluster, clock, faults and history put together.
 
-use std::sync::Arc;
+use std::{convert::Infallible, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, Server};
@@ -112,12 +112,21 @@ impl Lab {
 
     /// Runs a program of somebody else while the cluster goes on, until the program ends.
     pub async fn beside<T>(&mut self, program: impl Future<Output = T>) -> T {
-        let Some(cluster) = &mut self.cluster else { return program.await };
-        tokio::select! {
+        let jumps = jumps(self.server.clock().clone(), self.faults.clone(), self.history.clone());
+        let cluster = async {
+            match &mut self.cluster {
+                Some(cluster) => cluster.run().await,
+                None => std::future::pending().await,
+            }
+        };
+        let ended = tokio::select! {
             biased;
             ended = program => ended,
-            never = cluster.run() => match never {},
-        }
+            never = jumps => match never {},
+            never = cluster => match never {},
+        };
+        self.history.reached(self.server.clock().now());
+        ended
     }
 
     /// Lets time pass. The cluster acts whenever something is due.
@@ -129,21 +138,37 @@ impl Lab {
             let due = due.into_iter().chain(self.faults.next_jump()).min();
             let Some(due) = due.filter(|due| *due <= end) else { break };
             clock.sleep_until(due).await;
-            if let Some(by) = self.faults.take_jump(clock.now()) {
+            if let Some(by) = jump_if_due(&clock, &self.faults, &self.history) {
                 // As much time passes as was asked for, whatever the clock says.
                 end = end.saturating_add(by).unwrap_or(Timestamp::MAX);
-                self.history.note(clock.now(), "clock", format!("jumps by {by:#}"));
-                clock.jump(by);
             }
         }
         clock.sleep_until(end).await;
         if let Some(cluster) = &mut self.cluster {
             cluster.settle();
         }
+        self.history.reached(clock.now());
     }
 
     /// The cluster's loop, for those who run it beside others; none for a bare laboratory.
     pub fn take_cluster(&mut self) -> Option<Cluster> {
         self.cluster.take()
     }
+}
+
+/// Sets the clock whenever a fault says so.
+async fn jumps(clock: Clock, faults: Faults, history: History) -> Infallible {
+    while let Some(moment) = faults.next_jump() {
+        clock.sleep_until(moment).await;
+        jump_if_due(&clock, &faults, &history);
+    }
+    std::future::pending().await
+}
+
+/// Sets the clock if a fault says so now; answers by how much.
+fn jump_if_due(clock: &Clock, faults: &Faults, history: &History) -> Option<SignedDuration> {
+    let by = faults.take_jump(clock.now())?;
+    history.note(clock.now(), "clock", format!("jumps by {by:#}"));
+    clock.jump(by);
+    Some(by)
 }

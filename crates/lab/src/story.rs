@@ -15,7 +15,7 @@ use crate::{
     chance::Chance,
     checks::{self, Violation},
     cluster::machines::{Fault, MachineSpec},
-    faults::Rates,
+    faults::{Rates, ScriptError},
     history::{History, Keep},
     process,
 };
@@ -31,11 +31,13 @@ pub struct Told {
 
 /// Tells the story of a seed: a small cluster with workloads, an administrator who scales, drains
 /// and restarts over a bad connection, machines that fail, and at last some quiet in which
-/// everything must come to rest.
+/// everything must come to rest. A fault script may add to what goes wrong; its client is
+/// `administrator`.
 ///
 /// Must be run on a paused runtime: it takes hours.
-pub async fn replay(seed: u64) -> Told {
+pub async fn replay(seed: u64, script: &str) -> Result<Told, ScriptError> {
     let mut lab = Lab::new(Setup::new(seed));
+    lab.faults().add_script(script)?;
     let mut chance = lab.chance("story");
     let machines = 4 + chance.below(6) as usize;
     for number in 0..machines {
@@ -61,7 +63,7 @@ pub async fn replay(seed: u64) -> Told {
 
     let mut violations = checks::all(lab.history());
     violations.extend(not_at_rest(&lab, &workloads));
-    Told { history: lab.history().clone(), violations }
+    Ok(Told { history: lab.history().clone(), violations })
 }
 
 /// A day of a quiet cluster: so many machines and pods, of which some restart every hour. Answers
@@ -69,12 +71,12 @@ pub async fn replay(seed: u64) -> Told {
 ///
 /// Must be run on a paused runtime.
 pub async fn quiet_day(seed: u64, machines: usize, pods: usize, restarts_per_hour: f64) -> Lab {
+    const REPLICAS_MAX: usize = 50;
     let mut lab = Lab::new(Setup { keep: Keep::WithoutHeartbeats, ..Setup::new(seed) });
     for number in 0..machines {
         boot(&lab, number, 32);
     }
     let user = lab.caller("user");
-    const REPLICAS_MAX: usize = 50;
     for (number, first) in (0..pods).step_by(REPLICAS_MAX).enumerate() {
         let replicas = REPLICAS_MAX.min(pods - first);
         let name = format!("app-{number}");

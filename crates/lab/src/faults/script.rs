@@ -93,6 +93,9 @@ fn parse_rule(client: String, from: SignedDuration, words: &[&str]) -> Result<Ru
         }
         rest => (Aim { client, ..Aim::default() }, rest),
     };
+    if !aim.verb.is_empty() && !fault.can_happen_to(&aim.verb) {
+        return Err(format!("`{fault}` cannot happen to {}", aim.verb));
+    }
     let (skip, rest) = match rest {
         ["after", count, "calls", rest @ ..] => (number(count)?, rest),
         rest => (0, rest),
@@ -223,7 +226,17 @@ mod tests {
             refused.to_string(),
             "line 2 of the fault script: \"soon\" is not a duration; write it as 90s, 5m or 1h30m"
         );
-        for wrong in ["conflict", "at 1m a conflict", "at 1m a: hiccup", "at 1m clock: conflict"] {
+        for wrong in [
+            "conflict",
+            "at 1m a conflict",
+            "at 1m a: hiccup",
+            "at 1m clock: conflict",
+            "at 1m anybody: partition 5s",
+            "at 1m a: stale 3 on get pods",
+            "at 1m a: conflict on list pods",
+            "at 1m a: cut watch on list",
+            "at 1m a: 500 on list pods sometimes",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

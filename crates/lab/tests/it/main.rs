@@ -4,7 +4,10 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 #![expect(clippy::needless_pass_by_value, reason = "stories read better without references")]
 
+mod checks;
 mod common;
+mod faults;
+mod kube_client;
 mod kubelet;
 mod scale;
 mod scheduler;
