@@ -161,6 +161,19 @@ pub struct Change {
     pub(crate) value: Option<Arc<Value>>,
 }
 
+impl Change {
+    /// A change as the store tells it.
+    pub fn new(
+        resource: Resource,
+        kind: ChangeKind,
+        object: Arc<Object>,
+        previous: Option<Arc<Object>>,
+        at: jiff::Timestamp,
+    ) -> Self {
+        Self { resource, kind, object, previous, at, value: None }
+    }
+}
+
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {

@@ -202,7 +202,7 @@ impl Store {
             for object in table.objects.values() {
                 let (resource, object) = (resource.clone(), Arc::clone(object));
                 let kind = ChangeKind::Added;
-                queue.push(Change { resource, kind, object, previous: None, at, value: None });
+                queue.push(Change::new(resource, kind, object, None, at));
             }
         }
         self.feeds.push(Arc::downgrade(&queue));

@@ -213,13 +213,13 @@ async fn pods_that_move_are_found() {
             }),
         )
         .unwrap();
-    lab.history().change(&Change {
-        resource: pods(),
-        kind: ChangeKind::Modified,
-        object: other.get(&pods(), &unbound.key).unwrap(),
-        previous: Some(user.get(&pods(), &unbound.key).unwrap()),
-        at: lab.server().clock().now(),
-    });
+    lab.history().change(&Change::new(
+        pods(),
+        ChangeKind::Modified,
+        other.get(&pods(), &unbound.key).unwrap(),
+        Some(user.get(&pods(), &unbound.key).unwrap()),
+        lab.server().clock().now(),
+    ));
     expect!["2026-01-01T00:00:00Z a pod is bound once: pod default/pod moved from a to b"]
         .assert_eq(&texts(checks::all(lab.history())));
 }
