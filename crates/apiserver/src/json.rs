@@ -425,7 +425,7 @@ impl Scanner<'_> {
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
             b'"' => "'\"'".to_owned(),
-            0x20..0x7f => format!("'{}'", char::from(byte)),
+            0x20..=0x7e => format!("'{}'", char::from(byte)),
             b'\n' => r"'\n'".to_owned(),
             b'\t' => r"'\t'".to_owned(),
             b'\r' => r"'\r'".to_owned(),
