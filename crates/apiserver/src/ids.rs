@@ -1,41 +1,30 @@
 //! Uids, generated names and the like: made up, but the same ones on every run of a seed.
 
+use crate::chance::Chance;
+
 /// The characters that Kubernetes uses in generated names: no vowels, so no words come out.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// How many characters a generated name gets.
 const SUFFIX_LEN: usize = 5;
 
-/// A source of made-up identities (splitmix64).
+/// A source of made-up identities.
 #[derive(Clone, Debug)]
-pub(crate) struct Ids {
-    state: u64,
-}
+pub(crate) struct Ids(Chance);
 
 impl Ids {
     pub(crate) fn new(seed: u64) -> Self {
-        // Neighbouring seeds must not give overlapping sequences.
-        let mut ids = Self { state: seed };
-        ids.state = ids.next().wrapping_mul(0x2545_f491_4f6c_dd1d);
-        ids
-    }
-
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self(Chance::new(seed).fork("identities"))
     }
 
     /// A number below a bound.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        self.0.below(bound)
     }
 
     /// A version 4 UUID.
     pub(crate) fn uid(&mut self) -> String {
-        let (high, low) = (self.next(), self.next());
+        let (high, low) = (self.0.draw(), self.0.draw());
         format!(
             "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
             high >> 32,

@@ -7,6 +7,7 @@
 mod answer;
 mod body;
 mod caller;
+pub mod chance;
 mod custom;
 mod decode;
 mod delete;

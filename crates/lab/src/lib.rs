@@ -5,7 +5,6 @@
 //! be repeated to the byte. [`faults`] break what connects a client with the server, [`history`]
 //! keeps everything that happened, and [`checks`] say whether something happened that must not.
 
-pub mod chance;
 pub mod checks;
 pub mod cluster;
 mod connection;
@@ -14,6 +13,8 @@ pub mod history;
 mod lab;
 pub mod process;
 pub mod story;
+
+pub use joiner_apiserver::chance;
 
 pub use connection::{Client, Connection};
 pub use lab::{Lab, Setup};
