@@ -151,6 +151,7 @@ pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
         };
         match version.pointer("/schema/openAPIV3Schema") {
             Some(schema) => errors.extend(Schema::check_json(schema, &path)),
+            None if shared => {}
             None => errors.push(FieldError::required(path, "schemas are required")),
         }
         if shared {

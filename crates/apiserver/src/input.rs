@@ -160,7 +160,7 @@ impl Exchange<'_> {
     }
 
     /// Reads the body of a create or an update.
-    pub(crate) fn parse_body(&self) -> Result<Given, Status> {
+    pub(crate) fn parse_body(&self, validation: FieldValidation) -> Result<Given, Status> {
         let body = self.request.body();
         let refuse = |why: String| {
             let kind =
@@ -178,7 +178,14 @@ impl Exchange<'_> {
         if self.is_custom() && stands_alone {
             if text(&parsed.value, "/kind").is_empty() {
                 let shown = String::from_utf8_lossy(body);
-                return Err(refuse(format!("Object 'Kind' is missing in '{shown}'")));
+                let why = format!("Object 'Kind' is missing in '{shown}'");
+                if validation == FieldValidation::Ignore {
+                    let (kind, version) = (&self.kind.kind, &self.version().name);
+                    return Err(Status::bad_request(format!(
+                        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+                    )));
+                }
+                return Err(refuse(why));
             }
         } else if let Some(fields) = parsed.value.as_object_mut() {
             // The type is found whatever the case of its fields, and then they are unknown fields.
@@ -327,6 +334,9 @@ fn read_yaml(text: &[u8]) -> Result<json::Parsed, String> {
         return Ok(parsed);
     }
     let words = std::str::from_utf8(text).map_err(|error| format!("yaml: {error}"))?;
+    if words.lines().any(|line| line.starts_with('\t')) {
+        return Err("yaml: found character that cannot start any token".to_owned());
+    }
     // As in JSON, the last of several fields of one name counts.
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,

@@ -185,6 +185,7 @@ fn reset_fields(request: &Request<'_>) -> FieldSet {
             Some("status"),
         ) => &[&["spec"], &["metadata"]],
         (_, Some("status")) => &[&["spec"]],
+        ("Namespace", Some("finalize")) => &[&["status"]],
         (_, Some(_)) => &[],
     };
     FieldSet::of_fields(fields.iter().copied())

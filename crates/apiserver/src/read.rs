@@ -292,9 +292,12 @@ pub(crate) fn list_body(
                     value
                 })
                 .collect();
-            let list = json!({
+            let mut list = json!({
                 "kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items,
             });
+            if view.shape == Shape::MetadataList && items.is_empty() {
+                list["items"] = Value::Null;
+            }
             Body::whole(list.to_string())
         }
     })

@@ -118,8 +118,10 @@ pub(crate) fn check_identity(request: &Request<'_>, live: &Object, new: &Value) 
         return Ok(());
     }
     let resource = &request.kind.resource;
+    // What only tries does not get as far as the store's own folder.
+    let folder = if request.dry_run { "/" } else { "/registry/" };
     let why = format!(
-        "StorageError: invalid object, Code: 4, Key: /registry/{}, ResourceVersion: 0, \
+        "StorageError: invalid object, Code: 4, Key: {folder}{}, ResourceVersion: 0, \
          AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
         storage_path(request),
         live.uid
@@ -291,12 +293,10 @@ fn validate_custom_update(
 }
 
 fn without_status(mut error: FieldError) -> FieldError {
-    for of_status in ["status.", "status"] {
-        let whole = format!("{of_status}{} in body", error.field.strip_prefix("status.").unwrap_or_default());
-        if let Some(rest) = error.detail.strip_prefix(&whole) {
-            let field = error.field.strip_prefix("status.").unwrap_or_default();
-            error.detail = format!("{field} in body{rest}");
-            break;
+    if error.detail.contains("status.") {
+        error.detail = error.detail.replacen("status.", "", 1);
+        if error.field == "<nil>" {
+            "status".clone_into(&mut error.field);
         }
     }
     error
@@ -319,6 +319,8 @@ fn check_type(request: &Request<'_>, object: &Value) -> Vec<FieldError> {
 pub(crate) fn warnings(request: &Request<'_>, new: &Value, old: Option<&Value>) -> Vec<String> {
     match &request.version.rules {
         Rules::BuiltIn(_) if request.subresource.is_some() => Vec::new(),
+        // Pods are changed too often to look for warnings each time.
+        Rules::BuiltIn(_) if old.is_some() && request.kind.is("", "Pod") => Vec::new(),
         Rules::BuiltIn(resource) => kinds::validate::warnings(resource.group, resource.kind, new),
         Rules::Custom(_) => finalizer_warnings(new, old),
     }

@@ -48,7 +48,8 @@ impl Table {
         Self {
             objects: BTreeMap::new(),
             changes: VecDeque::new(),
-            compacted: version,
+            // Before this version there was nothing that could have changed.
+            compacted: 0,
             news: watch::Sender::new(version),
         }
     }

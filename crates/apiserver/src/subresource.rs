@@ -124,7 +124,7 @@ impl State {
         if !ignores_budgets {
             self.take_from_budget(&request, &pod)?;
         }
-        if !request.dry_run && !live.deleting {
+        if !request.dry_run {
             mark_disrupted(&mut pod, &request.time());
             self.put(&request, pod)?;
         }
@@ -210,12 +210,20 @@ impl State {
         if !given.is_empty() && given != &*request.key.name {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));
         }
-        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        let mut pod = request_value(request, &live);
-        let target = text(binding, "/target/name");
+        let (target, kind) = (text(binding, "/target/name"), text(binding, "/target/kind"));
+        if !matches!(kind, "" | "Node") {
+            let error = joiner_schema::FieldError::not_supported(
+                "target.kind",
+                kind,
+                &["Node", "<empty>"],
+            );
+            return Err(Status::plain(500, "", error.to_string()));
+        }
         if target.is_empty() {
             return Err(Status::plain(500, "", "target.name: Required value"));
         }
+        let live = self.live(request)?.ok_or_else(|| request.not_found())?;
+        let mut pod = request_value(request, &live);
         rules::check_identity(request, &live, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
         let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
@@ -257,6 +265,18 @@ impl State {
             return Err(Status::bad_request(format!(
                 "cannot bind token to object of type {slash}{version}, Kind={kind}"
             )));
+        }
+        if bound.is_object() {
+            let plural = format!("{}s", kind.to_lowercase());
+            let namespace = if kind == "Node" { "" } else { &*request.key.namespace };
+            let name = text(bound, "/name");
+            let there = Resource::new("", &plural);
+            if self.store.get(&there, &Key::new(namespace, name)).is_none() {
+                return Err(Status::not_found("", &plural, name));
+            }
+        }
+        if review["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+            review["spec"]["audiences"] = json!(["https://kubernetes.default.svc"]);
         }
         let ends = seconds(request.now)
             .saturating_add(SignedDuration::from_secs(lives))
@@ -470,7 +490,8 @@ fn tell_exhausted(budget: &mut Value, moment: &str) {
 /// Tells in the pod's status that it was evicted.
 fn mark_disrupted(pod: &mut Value, moment: &str) {
     let condition = json!({
-        "type": "DisruptionTarget", "status": "True", "lastTransitionTime": moment,
+        "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
+        "lastTransitionTime": moment,
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
     });
     if !pod["status"]["conditions"].is_array() {

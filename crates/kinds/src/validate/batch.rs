@@ -471,6 +471,12 @@ pub(super) fn create_cron_job(errors: &mut Errors, job: &Value) {
     }
 }
 
+/// The first parts of the names of time zones.
+const AREAS: [&str; 18] = [
+    "Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Brazil",
+    "Canada", "Chile", "Etc", "Europe", "Indian", "Mexico", "Pacific", "US", "posix", "right",
+];
+
 pub(super) fn update_cron_job(errors: &mut Errors, new: &Value, old: &Value) {
     cron_job_spec(errors, new.part("spec"), Some(old.part("spec")));
 }
@@ -538,7 +544,9 @@ fn time_zone(errors: &mut Errors, path: &Path<'_>, zone: &str) {
             || part.len() > 14
             || !part.bytes().all(allowed)
     };
-    if zone.split('/').any(strange) {
+    // COMPAT: only the areas of the world are known, not each place in them.
+    let area = zone.split_once('/').map_or(zone, |(area, _)| area);
+    if zone.split('/').any(strange) || (zone.contains('/') && !AREAS.contains(&area)) {
         errors.invalid(path, zone, format!("unknown time zone {zone}"));
     } else if zone.eq_ignore_ascii_case("local") {
         let detail = "timeZone must be an explicit time zone as defined in \

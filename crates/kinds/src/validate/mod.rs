@@ -215,6 +215,7 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
             update_rest(e, metadata);
         }
         ("", "ServiceAccount" | "Endpoints" | "PersistentVolumeClaim" | "Pod")
+        | ("apps", "ControllerRevision")
         | ("networking.k8s.io", "Ingress" | "IngressClass") => {
             metadata.change(e);
             metadata.whole(e);
