@@ -231,7 +231,9 @@ fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result
     let as_kind = if given_kind.is_empty() { &*kind.kind } else { given_kind };
     let as_version = if given_version.is_empty() { &*version.api_version } else { given_version };
     let (group, name) = as_version.split_once('/').unwrap_or(("", as_version));
-    let why = match kinds::find_kind(group, name, as_kind) {
+    let of_list = as_kind.strip_suffix("List").unwrap_or(as_kind);
+    let known = kinds::find_kind(group, name, as_kind);
+    let why = match known.or_else(|| kinds::find_kind(group, name, of_list)) {
         Some(_) => format!(
             "converting ({name}.{as_kind}) to ({}.{}): unknown conversion",
             package(&kind.resource.group),

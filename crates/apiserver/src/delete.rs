@@ -145,7 +145,7 @@ fn warn_of_orphans(request: &Request<'_>, options: &DeleteOptions) {
     }
 }
 
-fn check_preconditions(
+pub(crate) fn check_preconditions(
     request: &Request<'_>,
     object: &Value,
     options: &DeleteOptions,

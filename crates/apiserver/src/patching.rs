@@ -32,6 +32,12 @@ impl State {
             _ => text.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect(),
         };
         let mut new = match kind {
+            PatchKind::Json if request.validation == FieldValidation::Ignore && !patch.is_array() => {
+                return Err(Status::bad_request(format!(
+                    "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                    crate::input::go_word(patch)
+                )));
+            }
             PatchKind::Json => {
                 let patched = joiner_patch::json_patch(&old, patch).map_err(refused)?;
                 noticed.extend(patched.unknown_fields);
@@ -42,8 +48,12 @@ impl State {
             }
             PatchKind::Merge => joiner_patch::merge_patch(&old, patch).map_err(refused)?,
             PatchKind::Strategic | PatchKind::Apply { .. } => {
-                joiner_patch::strategic_merge(&old, patch, &request.version.schema)
-                    .map_err(refused)?
+                let mut merged = joiner_patch::strategic_merge(&old, patch, &request.version.schema)
+                    .map_err(refused)?;
+                // Nobody looks at the type that such a patch may bring along.
+                merged["apiVersion"] = Value::from(&*request.version.api_version);
+                merged["kind"] = Value::from(&*request.kind.kind);
+                merged
             }
         };
         let shown = match kind {
@@ -95,7 +105,7 @@ impl State {
         rules::match_name(request, &new)?;
         match (live, old) {
             (Some(live), Some(old)) => self.replace(request, &live, &old, new),
-            _ => self.finish_create(request, new),
+            _ => self.finish_create(request, new, false),
         }
     }
 
@@ -141,7 +151,7 @@ fn is_plain(patch: &Value) -> bool {
 }
 
 /// A value as Go prints maps and lists.
-fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),

@@ -179,14 +179,14 @@ fn take<'a>(
     let limit = limit.unwrap_or(usize::MAX);
     let mut taken = Vec::new();
     while let Some(object) = objects.next() {
-        if !filter.matches(object) {
-            continue;
-        }
+        // As in the real server, what comes next may turn out not to match.
         if taken.len() == limit {
             let selective = !filter.labels.is_everything() || !filter.fields.terms.is_empty();
             return (taken, Some((!selective).then(|| 1 + objects.count())));
         }
-        taken.push(Arc::clone(object));
+        if filter.matches(object) {
+            taken.push(Arc::clone(object));
+        }
     }
     (taken, None)
 }

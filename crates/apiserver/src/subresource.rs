@@ -51,7 +51,7 @@ impl State {
         patch: &Value,
     ) -> Result<Outcome, Status> {
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        let scale = scale_of(request.kind, request.version, &live)?;
+        let (scale, _) = view_scale(request.kind, request.version, &live)?;
         let patched = match kind {
             PatchKind::Json => {
                 joiner_patch::json_patch(&scale, patch).map(|patched| patched.document)
@@ -76,6 +76,7 @@ impl State {
         let old = request_value(request, live);
         let mut new = old.clone();
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        let mut path = ".spec.replicas".to_owned();
         match &request.version.rules {
             Rules::BuiltIn(_) => kinds::set_scale(&mut new, scale).map_err(|error| {
                 Status::invalid("autoscaling", "Scale", &request.key.name, &[error])
@@ -83,13 +84,14 @@ impl State {
             Rules::Custom(custom) => {
                 let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
                 set_at(&mut new, &paths.spec_replicas, replicas.into());
+                path.clone_from(&paths.spec_replicas);
             }
         }
         let version = text(scale, "/metadata/resourceVersion").to_owned();
         self.track(request, Some(&old), &mut new);
         if replicas == 0 {
             // Nobody comes to own a field that goes without saying.
-            forget_scaling(&mut new);
+            forget_scaling(&mut new, &path);
         }
         if !version.is_empty() || !request.custom() {
             metadata_of(&mut new).insert("resourceVersion".into(), version.into());
@@ -98,8 +100,8 @@ impl State {
         let outcome = self.replace(&main, live, &old, new)?;
         let scaled = outcome.object.as_ref();
         let answer =
-            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
-        Ok(Outcome { answer, ..outcome })
+            scaled.map(|object| view_scale(request.kind, request.version, object)).transpose()?;
+        Ok(Outcome { answer: answer.map(|(scale, _)| scale), ..outcome })
     }
 
     /// Evicts a pod if its budgets allow it.
@@ -119,6 +121,18 @@ impl State {
         let dry_run =
             request.dry_run || options["dryRun"].as_array().is_some_and(|d| !d.is_empty());
         let request = Request { subresource: None, dry_run, ..*request };
+        let delete = DeleteOptions {
+            grace_period_seconds: options["gracePeriodSeconds"].as_i64(),
+            uid: options["preconditions"]["uid"].as_str().map(Into::into),
+            resource_version: options["preconditions"]["resourceVersion"].as_str().map(Into::into),
+            propagation: match options["propagationPolicy"].as_str() {
+                Some("Foreground") => Some(Propagation::Foreground),
+                Some("Orphan") => Some(Propagation::Orphan),
+                Some("Background") => Some(Propagation::Background),
+                _ => None,
+            },
+        };
+        crate::delete::check_preconditions(&request, &pod, &delete)?;
         let ignores_budgets = live.deleting
             || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
         if !ignores_budgets {
@@ -128,17 +142,7 @@ impl State {
             mark_disrupted(&mut pod, &request.time());
             self.put(&request, pod)?;
         }
-        let delete = DeleteOptions {
-            grace_period_seconds: options["gracePeriodSeconds"].as_i64(),
-            uid: options["preconditions"]["uid"].as_str().map(Into::into),
-            resource_version: None,
-            propagation: match options["propagationPolicy"].as_str() {
-                Some("Foreground") => Some(Propagation::Foreground),
-                Some("Orphan") => Some(Propagation::Orphan),
-                Some("Background") => Some(Propagation::Background),
-                _ => None,
-            },
-        };
+        let delete = DeleteOptions { resource_version: None, ..delete };
         let outcome = self.delete(&request, &delete)?;
         let answer = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
@@ -341,20 +345,34 @@ fn check_part_type(
 
 /// The scale of an object.
 pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Result<Value, Status> {
+    let (scale, missing) = view_scale(kind, version, object)?;
+    match missing {
+        None => Ok(scale),
+        Some(path) => {
+            let message = format!("the spec replicas field {path:?} does not exist");
+            Err(Status::internal(message))
+        }
+    }
+}
+
+/// The scale of an object, and the path of its replicas if there are none.
+fn view_scale(
+    kind: &Kind,
+    version: &Version,
+    object: &Object,
+) -> Result<(Value, Option<String>), Status> {
     let object = &in_version(kind, version, object);
     let custom = match &version.rules {
         Rules::BuiltIn(resource) => {
-            return kinds::scale(resource, object).ok_or_else(Status::no_such_resource);
+            let scale = kinds::scale(resource, object).ok_or_else(Status::no_such_resource)?;
+            return Ok((scale, None));
         }
         Rules::Custom(custom) => custom,
     };
     let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
-    let Some(replicas) = at(object, &paths.spec_replicas).and_then(Value::as_i64) else {
-        return Err(Status::internal(format!(
-            "the spec replicas field {:?} does not exist",
-            paths.spec_replicas
-        )));
-    };
+    let found = at(object, &paths.spec_replicas).and_then(Value::as_i64);
+    let missing = found.is_none().then(|| paths.spec_replicas.clone());
+    let replicas = found.unwrap_or(0);
     let mut status = json!({
         "replicas": at(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0),
     });
@@ -369,20 +387,29 @@ pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Resul
         }
     }
     let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
-    Ok(json!({
+    let scale = json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
         "spec": spec,
         "status": status,
-    }))
+    });
+    Ok((scale, missing))
 }
 
-fn forget_scaling(object: &mut Value) {
+fn forget_scaling(object: &mut Value, path: &str) {
     let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
-    if let Some(entries) = entries {
-        entries.retain(|entry| entry["subresource"] != "scale");
-    }
+    let Some(entries) = entries else { return };
+    let steps: Vec<String> =
+        path.trim_start_matches('.').split('.').map(|step| format!("f:{step}")).collect();
+    let Some((last, around)) = steps.split_last() else { return };
+    entries.retain_mut(|entry| {
+        let owner = around.iter().try_fold(&mut entry["fieldsV1"], |set, step| set.get_mut(step));
+        if let Some(owner) = owner.and_then(Value::as_object_mut) {
+            owner.remove(last);
+        }
+        entry["subresource"] != "scale"
+    });
 }
 
 /// Reads a scale that was sent.

@@ -101,14 +101,16 @@ impl State {
         if let Some(answer) = review::answer(request.kind, &object) {
             return Ok(Outcome { answer: Some(answer?), created: true, ..Outcome::default() });
         }
-        self.finish_create(request, object)
+        self.finish_create(request, object, true)
     }
 
-    /// Stores a new object that was read and whose managed fields are known.
+    /// Stores a new object that was read and whose managed fields are known. Only one that is
+    /// posted must not say of which version it is.
     pub(crate) fn finish_create(
         &mut self,
         request: &Request<'_>,
         mut object: Value,
+        posted: bool,
     ) -> Result<Outcome, Status> {
         let kind = request.kind;
         self.check_namespace(request, &object)?;
@@ -131,7 +133,10 @@ impl State {
         let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
         let version = text(&object, "/metadata/resourceVersion");
-        if !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
+        if posted
+            && !request.dry_run
+            && version.parse::<u64>().is_ok_and(|version| version != 0)
+        {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, "", message));
         }
@@ -146,7 +151,6 @@ impl State {
         let outcome =
             |object| Outcome { object: Some(object), created: true, ..Outcome::default() };
         if request.dry_run {
-            metadata_of(&mut object).remove("resourceVersion");
             return Ok(outcome(Arc::new(build(request, object, None))));
         }
         let stored = self.put(request, object)?;
@@ -239,7 +243,7 @@ impl State {
         let Some(live) = self.live(request)? else {
             if request.subresource.is_none() && rules::creates_on_update(request) {
                 self.track(request, None, &mut object);
-                return self.finish_create(request, object);
+                return self.finish_create(request, object, false);
             }
             return Err(request.not_found());
         };

@@ -61,7 +61,7 @@ fn generated_selector(errors: &mut Errors, metadata: &Value, spec: &Value) {
     }
 }
 
-fn job_spec_with_selector(errors: &mut Errors, spec: &Value) {
+pub(super) fn job_spec_with_selector(errors: &mut Errors, spec: &Value) {
     let path = Path::new("spec");
     job_spec(errors, &path, spec);
     let selector = spec.field("selector");
@@ -291,6 +291,7 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, spec: &Value, codes: &Value)
 
 /// What must be true of a job whether it is new or not.
 pub(super) fn whole_job(errors: &mut Errors, job: &Value) {
+    generated_selector(errors, job.part("metadata"), job.part("spec"));
     job_spec_with_selector(errors, job.part("spec"));
 }
 
