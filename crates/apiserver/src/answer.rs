@@ -344,25 +344,32 @@ impl Exchange<'_> {
     }
 
     fn delete_collection(&self, format: Format) -> Result<Response<Body>, Status> {
+        if self.route.empty_namespace {
+            return Err(Status::bad_request("Namespace parameter required."));
+        }
         let list = ListOptions { watch: false, ..ListOptions::parse(self.query, false)? };
         let view = self.view(format)?;
         let filter = Filter::parse(&view, self.route.namespace, None, &list)?;
         let (options, dry_run) = self.delete_options()?;
         let listed = read::list(&self.server.state().store, &view, &filter, &list)?;
         let mut deleted = Vec::with_capacity(listed.objects.len());
+        let mut warnings = self.deprecation().to_vec();
         for object in &listed.objects {
             let mut operation = self.operation(Action::Delete(options.options.clone()));
             operation.key = object.key.clone();
             operation.dry_run = dry_run;
             match self.server.execute(self.caller, operation) {
-                Ok(_) => deleted.push(Arc::clone(object)),
+                Ok(outcome) => {
+                    deleted.push(Arc::clone(object));
+                    warnings.extend(outcome.warnings);
+                }
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),
             }
         }
         let listed = read::Listed { objects: deleted, ..listed };
         let body = read::list_body(&view, listed, self.server.clock().now())?;
-        Ok(respond(StatusCode::OK, format.encoding, body, self.deprecation()))
+        Ok(respond(StatusCode::OK, format.encoding, body, &warnings))
     }
 
     fn operation(&self, action: Action) -> Operation {

@@ -79,12 +79,16 @@ fn check_patched_type(request: &Request<'_>, object: &Value) -> Result<(), Strin
 }
 
 /// Reads the object that an apply made. Fields that the kind does not have were refused before.
-pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
+pub(crate) fn read_applied(
+    request: &Request<'_>,
+    applied: &Value,
+    object: &mut Value,
+) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
     let read = match &version.rules {
         Rules::BuiltIn(resource) => {
-            let name = text(&object["metadata"], "name").to_owned();
-            let namespace = text(&object["metadata"], "namespace").to_owned();
+            let name = text(&applied["metadata"], "name");
+            let namespace = text(&applied["metadata"], "namespace");
             return decode(request, object).map(|_| settle(request, object)).map_err(|fault| {
                 let slash = if resource.group.is_empty() { "/" } else { "" };
                 let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
@@ -99,6 +103,10 @@ pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<
             });
         }
         Rules::Custom(custom) => normalize_metadata(object).map(|_| {
+            if let Some(fields) = object.as_object_mut() {
+                // A status that is taken away is not looked at.
+                fields.retain(|name, value| name != "status" || !value.is_null());
+            }
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
         }),

@@ -35,12 +35,12 @@ impl State {
         request: &Request<'_>,
         options: &DeleteOptions,
     ) -> Result<Outcome, Status> {
+        warn_of_orphans(request, options);
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut object = request_value(request, &live);
         if request.kind.is("", "Namespace") {
             return self.delete_namespace(request, options, &live, object);
         }
-        warn_of_orphans(request, options);
         check_preconditions(request, &object, options)?;
         let grace = give_time(request, &mut object, options);
         if grace == Grace::Pending {

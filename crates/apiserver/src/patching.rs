@@ -87,7 +87,7 @@ impl State {
                 .map_err(refused)?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
-        decode::read_applied(request, &mut new)?;
+        decode::read_applied(request, applied, &mut new)?;
         if let Some(managed) = managed {
             metadata_of(&mut new).insert("managedFields".into(), managed);
         }

@@ -132,12 +132,12 @@ impl State {
                 _ => None,
             },
         };
-        crate::delete::check_preconditions(&request, &pod, &delete)?;
         let ignores_budgets = live.deleting
             || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
         if !ignores_budgets {
             self.take_from_budget(&request, &pod)?;
         }
+        crate::delete::check_preconditions(&request, &pod, &delete)?;
         if !request.dry_run {
             mark_disrupted(&mut pod, &request.time());
             self.put(&request, pod)?;
@@ -477,11 +477,16 @@ fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
         );
     }
     if allowed == 0 {
-        let cause = format!(
-            "The disruption budget {name} needs {} healthy pods and has {} currently",
-            number(budget, "/status/desiredHealthy"),
-            number(budget, "/status/currentHealthy"),
-        );
+        let desired = number(budget, "/status/desiredHealthy");
+        let healthy = number(budget, "/status/currentHealthy");
+        let cause = if healthy <= desired {
+            format!(
+                "The disruption budget {name} needs {desired} healthy pods and has {healthy} \
+                 currently"
+            )
+        } else {
+            format!("The disruption budget {name} does not allow evicting pods currently")
+        };
         return refuse(cause, EVICTION_RETRY_SECONDS);
     }
     budget["status"]["disruptionsAllowed"] = (allowed - 1).into();

@@ -53,7 +53,12 @@ impl Request<'_> {
             "" => &*self.kind.kind,
             kind => kind,
         };
-        Status::invalid(self.kind_group(), kind, name, errors)
+        let group = match text(object, "/apiVersion").split_once('/') {
+            Some((group, _)) if self.custom() => group,
+            None if self.custom() => "",
+            _ => self.kind_group(),
+        };
+        Status::invalid(group, kind, name, errors)
     }
 
     /// The group of the kind that the server has inside, where all events are of one.
