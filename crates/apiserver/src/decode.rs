@@ -142,15 +142,18 @@ impl Fault {
         let given_kind = self.kind.as_deref().unwrap_or(&kind.kind);
         let given_version = self.version.as_deref().unwrap_or(&version.name);
         let Kind { kind, .. } = kind;
-        format!("{given_kind} in version {given_version:?} cannot be handled as a {kind}: {}", self.why)
+        format!(
+            "{given_kind} in version {given_version:?} cannot be handled as a {kind}: {}",
+            self.why
+        )
     }
 }
 
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
 fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
     let (kind, version) = (request.kind, request.version);
-    let cleared = !request.custom()
-        && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
+    let cleared =
+        !request.custom() && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
     let unknown = decode_by_rules(request, kind, version, object)?;
     if cleared {
         // Unlike all others, this empty list means something: nobody owns anything any more.

@@ -136,12 +136,10 @@ fn answered(request: &Request<'_>, object: Arc<Object>, deleted: bool) -> Outcom
 /// Jobs leave their pods behind unless they are told not to.
 fn warn_of_orphans(request: &Request<'_>, options: &DeleteOptions) {
     if request.kind.is("batch", "Job") && options.propagation.is_none() {
-        request.warn([
-            "child pods are preserved by default when jobs are deleted; set \
+        request.warn(["child pods are preserved by default when jobs are deleted; set \
              propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
              suppress this warning"
-                .to_owned(),
-        ]);
+            .to_owned()]);
     }
 }
 
@@ -209,9 +207,8 @@ fn give_time(request: &Request<'_>, object: &mut Value, options: &DeleteOptions)
         let Some(mut period) = asked.filter(|asked| *asked < given) else {
             return if given == 0 { Grace::None } else { Grace::Pending };
         };
-        let mut sooner = ends
-            .saturating_add(SignedDuration::from_secs(period - given))
-            .unwrap_or(now);
+        let mut sooner =
+            ends.saturating_add(SignedDuration::from_secs(period - given)).unwrap_or(now);
         if sooner < now {
             sooner = now;
             period = period.min(1);
@@ -274,9 +271,11 @@ fn set_finalizers(request: &Request<'_>, object: &mut Value, options: &DeleteOpt
         Some(Propagation::Foreground) => Some(FOREGROUND),
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Background) => None,
-        None => before.iter().copied().find(|name| [FOREGROUND, ORPHAN].contains(name)).or(
-            (orphans_by_default && !request.kind.is("", "Namespace")).then_some(ORPHAN),
-        ),
+        None => before
+            .iter()
+            .copied()
+            .find(|name| [FOREGROUND, ORPHAN].contains(name))
+            .or((orphans_by_default && !request.kind.is("", "Namespace")).then_some(ORPHAN)),
     };
     let mut after: Vec<&str> =
         before.iter().copied().filter(|name| ![FOREGROUND, ORPHAN].contains(name)).collect();

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Status,
-    respond::{refusal, respond},
     body::Body,
     negotiate::{self, Encoding, Shape},
     registry::{Kind, Registry, Rules, Subresource, Version},
+    respond::{refusal, respond},
     route::Route,
 };
 

@@ -26,7 +26,7 @@ use tokio_rustls::{
 };
 use tower_service::Service as _;
 
-use crate::{Server, Status, respond::refusal, body::Body, service::Service};
+use crate::{Server, Status, body::Body, respond::refusal, service::Service};
 
 /// How connections are protected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -20,11 +20,8 @@ use crate::{
 const BODY_MAX: usize = 3 * 1024 * 1024;
 
 /// The patches that custom resources know; built-in kinds know a further one.
-const CUSTOM_PATCHES: [&str; 3] = [
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/apply-patch+yaml",
-];
+const CUSTOM_PATCHES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 /// An object or a patch that was sent.
@@ -265,8 +262,7 @@ impl Exchange<'_> {
         if !errors.is_empty() {
             return Err(options::invalid_options("DeleteOptions", &errors));
         }
-        let precondition =
-            |field: &str| value["preconditions"][field].as_str().map(Into::into);
+        let precondition = |field: &str| value["preconditions"][field].as_str().map(Into::into);
         let options = DeleteOptions {
             grace_period_seconds: value["gracePeriodSeconds"].as_i64(),
             uid: precondition("uid"),

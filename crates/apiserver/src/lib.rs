@@ -43,7 +43,6 @@ mod watch;
 mod write;
 
 pub use crate::http::{Protection, ServeError, Serving, kubeconfig};
-pub use respond::refusal;
 pub use body::Body;
 pub use caller::Caller;
 pub use object::{Change, ChangeKind, Key, Object, Resource};
@@ -51,6 +50,7 @@ pub use operation::{
     Action, DeleteOptions, FieldValidation, Operation, Outcome, PatchKind, Propagation,
 };
 pub use record::{Call, Recorder};
+pub use respond::refusal;
 pub use server::Server;
 pub use service::Service;
 pub use status::{Cause, Details, Status};

@@ -16,12 +16,12 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Status,
-    respond::{refusal, respond},
     body::Body,
     discovery::{hash, tagged},
     negotiate::Encoding,
     options::Query,
     registry::{Registry, Rules},
+    respond::{refusal, respond},
 };
 
 /// A document as it is sent.

@@ -4,8 +4,7 @@ use joiner_patch::{Endpoint, FieldSet};
 use serde_json::Value;
 
 use crate::{
-    Status,
-    decode,
+    Status, decode,
     input::Text,
     operation::{FieldValidation, Outcome, PatchKind},
     rules,
@@ -32,7 +31,9 @@ impl State {
             _ => text.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect(),
         };
         let mut new = match kind {
-            PatchKind::Json if request.validation == FieldValidation::Ignore && !patch.is_array() => {
+            PatchKind::Json
+                if request.validation == FieldValidation::Ignore && !patch.is_array() =>
+            {
                 return Err(Status::bad_request(format!(
                     "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
                     crate::input::go_word(patch)
@@ -43,13 +44,16 @@ impl State {
                 noticed.extend(patched.unknown_fields);
                 patched.document
             }
-            PatchKind::Merge if request.validation == FieldValidation::Ignore && is_plain(patch) => {
+            PatchKind::Merge
+                if request.validation == FieldValidation::Ignore && is_plain(patch) =>
+            {
                 patch.clone()
             }
             PatchKind::Merge => joiner_patch::merge_patch(&old, patch).map_err(refused)?,
             PatchKind::Strategic | PatchKind::Apply { .. } => {
-                let mut merged = joiner_patch::strategic_merge(&old, patch, &request.version.schema)
-                    .map_err(refused)?;
+                let mut merged =
+                    joiner_patch::strategic_merge(&old, patch, &request.version.schema)
+                        .map_err(refused)?;
                 // Nobody looks at the type that such a patch may bring along.
                 merged["apiVersion"] = Value::from(&*request.version.api_version);
                 merged["kind"] = Value::from(&*request.kind.kind);
@@ -82,9 +86,8 @@ impl State {
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         let (manager, time) = (request.manager, request.time());
-        let result =
-            joiner_patch::apply(&endpoint, old.as_ref(), applied, manager, force, &time)
-                .map_err(refused)?;
+        let result = joiner_patch::apply(&endpoint, old.as_ref(), applied, manager, force, &time)
+            .map_err(refused)?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
         decode::read_applied(request, applied, &mut new)?;
@@ -115,7 +118,8 @@ impl State {
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         // The real server loses the time of what a scale changed.
-        let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
+        let time =
+            if request.subresource == Some("scale") { String::new() } else { request.time() };
         joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
         decode::settle(request, new);
     }

@@ -41,8 +41,7 @@ impl Filter {
         name: Option<&str>,
         options: &ListOptions,
     ) -> Result<Self, Status> {
-        let labels = LabelSelector::parse(&options.label_selector)
-            .map_err(Status::bad_request)?;
+        let labels = LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?;
         let mut fields =
             FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?;
         for term in &mut fields.terms {
@@ -232,11 +231,7 @@ fn too_old(continued: bool, after: Option<&Key>) -> Status {
 }
 
 /// The body of a list.
-pub(crate) fn list_body(
-    view: &View,
-    listed: Listed,
-    now: jiff::Timestamp,
-) -> Result<Body, Status> {
+pub(crate) fn list_body(view: &View, listed: Listed, now: jiff::Timestamp) -> Result<Body, Status> {
     let mut metadata = Map::new();
     metadata.insert("resourceVersion".into(), listed.version.to_string().into());
     if matches!(view.version().rules, Rules::Custom(_)) && view.shape == Shape::Object {

@@ -112,7 +112,11 @@ fn updates_unconditionally(request: &Request<'_>) -> bool {
 }
 
 /// A replacement that names a uid means the object with that uid.
-pub(crate) fn check_identity(request: &Request<'_>, live: &Object, new: &Value) -> Result<(), Status> {
+pub(crate) fn check_identity(
+    request: &Request<'_>,
+    live: &Object,
+    new: &Value,
+) -> Result<(), Status> {
     let uid = text(new, "/metadata/uid");
     if uid.is_empty() || uid == &*live.uid {
         return Ok(());
@@ -279,7 +283,11 @@ fn validate_custom_update(
     if !errors.is_empty() {
         return errors;
     }
-    errors.extend(meta::validate_object_meta_update(&new["metadata"], &old["metadata"], "metadata"));
+    errors.extend(meta::validate_object_meta_update(
+        &new["metadata"],
+        &old["metadata"],
+        "metadata",
+    ));
     let found = custom.validator.validate(new, Some(old));
     if request.subresource == Some("status") {
         // The status is checked by itself here, so errors speak of its fields only.
@@ -305,7 +313,8 @@ fn without_status(mut error: FieldError) -> FieldError {
 /// A custom resource must say what it is.
 fn check_type(request: &Request<'_>, object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    for (field, must) in [("kind", &request.kind.kind), ("apiVersion", &request.version.api_version)]
+    for (field, must) in
+        [("kind", &request.kind.kind), ("apiVersion", &request.version.api_version)]
     {
         let given = object.get(field).and_then(Value::as_str).unwrap_or_default();
         if given != &**must {

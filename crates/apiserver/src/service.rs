@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
-use crate::{Server, Status, respond::refusal, body::Body};
+use crate::{Server, Status, body::Body, respond::refusal};
 
 /// The largest body that the real server reads.
 const BODY_MAX: usize = 3 * 1024 * 1024;

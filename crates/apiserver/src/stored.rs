@@ -79,10 +79,12 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
     let stored = request.kind.stored();
     let mut written = None;
     let fields = match &stored.rules {
-        Rules::BuiltIn(resource) => kinds::selectable_fields(stored_kind(request, resource), &object)
-            .into_iter()
-            .map(|(path, value)| (Arc::from(path), value.into()))
-            .collect(),
+        Rules::BuiltIn(resource) => {
+            kinds::selectable_fields(stored_kind(request, resource), &object)
+                .into_iter()
+                .map(|(path, value)| (Arc::from(path), value.into()))
+                .collect()
+        }
         Rules::Custom(custom) => {
             if !request.version.stored {
                 let before = object.clone();

@@ -216,11 +216,8 @@ impl State {
         }
         let (target, kind) = (text(binding, "/target/name"), text(binding, "/target/kind"));
         if !matches!(kind, "" | "Node") {
-            let error = joiner_schema::FieldError::not_supported(
-                "target.kind",
-                kind,
-                &["Node", "<empty>"],
-            );
+            let error =
+                joiner_schema::FieldError::not_supported("target.kind", kind, &["Node", "<empty>"]);
             return Err(Status::plain(500, "", error.to_string()));
         }
         if target.is_empty() {

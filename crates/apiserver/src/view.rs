@@ -91,7 +91,9 @@ impl View {
             Shape::Object | Shape::Discovery => {
                 out.put_slice(self.value(object).to_string().as_bytes());
             }
-            Shape::Metadata | Shape::MetadataList => out.put_slice(partial(&self.value(object)).to_string().as_bytes()),
+            Shape::Metadata | Shape::MetadataList => {
+                out.put_slice(partial(&self.value(object)).to_string().as_bytes())
+            }
             Shape::Table => {
                 let row = table::row(self, object, now);
                 let columns = if columns { table::columns(self) } else { Value::Null };

@@ -95,9 +95,13 @@ impl State {
         decode::read(request, &mut object, text)?;
         let metadata = metadata_of(&mut object);
         // The server writes these, and nobody gets to own them.
-        for field in
-            ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]
-        {
+        for field in [
+            "creationTimestamp",
+            "uid",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
             metadata.remove(field);
         }
         rules::match_namespace(request, &mut object)?;
@@ -138,10 +142,7 @@ impl State {
         let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
         let version = text(&object, "/metadata/resourceVersion");
-        if posted
-            && !request.dry_run
-            && version.parse::<u64>().is_ok_and(|version| version != 0)
-        {
+        if posted && !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, "", message));
         }

@@ -474,8 +474,24 @@ pub(super) fn create_cron_job(errors: &mut Errors, job: &Value) {
 
 /// The first parts of the names of time zones.
 const AREAS: [&str; 18] = [
-    "Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Brazil",
-    "Canada", "Chile", "Etc", "Europe", "Indian", "Mexico", "Pacific", "US", "posix", "right",
+    "Africa",
+    "America",
+    "Antarctica",
+    "Arctic",
+    "Asia",
+    "Atlantic",
+    "Australia",
+    "Brazil",
+    "Canada",
+    "Chile",
+    "Etc",
+    "Europe",
+    "Indian",
+    "Mexico",
+    "Pacific",
+    "US",
+    "posix",
+    "right",
 ];
 
 pub(super) fn update_cron_job(errors: &mut Errors, new: &Value, old: &Value) {

@@ -146,7 +146,11 @@ pub(super) fn update_event(errors: &mut Errors, new: &Value, old: &Value) {
                     let shown = internal::compact("ObjectReference", now);
                     errors.invalid_shown(&path, &shown, IMMUTABLE);
                 }
-                "reason" | "message" | "type" | "action" | "reportingController"
+                "reason"
+                | "message"
+                | "type"
+                | "action"
+                | "reportingController"
                 | "reportingInstance" => {
                     errors.invalid(&path, now.as_str().unwrap_or_default(), IMMUTABLE);
                 }
