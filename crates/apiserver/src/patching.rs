@@ -64,6 +64,10 @@ impl State {
             PatchKind::Strategic => go_text(patch),
             _ => new.to_string(),
         };
+        if !request.custom() && new.get("apiVersion").is_some_and(|version| version == "") {
+            // What is of no version is read as nothing, which has no name either.
+            return rules::match_name(request, &Value::Null).map(|()| Outcome::default());
+        }
         decode::read_patched(request, &mut new, &shown, noticed)?;
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;

@@ -35,6 +35,8 @@ pub(crate) struct Table {
     changes: VecDeque<Change>,
     /// Changes up to this version are no longer kept.
     compacted: u64,
+    /// Before this version the resource was not served, and there was nothing.
+    born: u64,
     /// Tells watches that there is something new; carries the version.
     news: watch::Sender<u64>,
 }
@@ -48,8 +50,8 @@ impl Table {
         Self {
             objects: BTreeMap::new(),
             changes: VecDeque::new(),
-            // Before this version there was nothing that could have changed.
-            compacted: 0,
+            compacted: version,
+            born: version,
             news: watch::Sender::new(version),
         }
     }
@@ -98,7 +100,7 @@ impl Table {
         version: u64,
     ) -> Result<BTreeMap<Key, Option<Arc<Object>>>, Compacted> {
         let mut then = BTreeMap::new();
-        for change in self.changes_after(version)? {
+        for change in self.changes_after(version.max(self.born))? {
             then.entry(change.object.key.clone()).or_insert_with(|| change.previous.clone());
         }
         Ok(then)

@@ -39,7 +39,7 @@ impl State {
         let scale = read_scale(request, scale)?;
         rules::match_name(request, &scale)?;
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        rules::check_identity(request, &live, &scale)?;
+        rules::check_identity(request, &live.uid, &scale)?;
         self.rescale(request, &live, &scale)
     }
 
@@ -138,8 +138,7 @@ impl State {
             self.take_from_budget(&request, &pod)?;
         }
         crate::delete::check_preconditions(&request, &pod, &delete)?;
-        if !request.dry_run {
-            mark_disrupted(&mut pod, &request.time());
+        if !request.dry_run && mark_disrupted(&mut pod, &request.time()) {
             self.put(&request, pod)?;
         }
         let delete = DeleteOptions { resource_version: None, ..delete };
@@ -225,7 +224,7 @@ impl State {
         }
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
-        rules::check_identity(request, &live, binding)?;
+        rules::check_identity(request, &live.uid, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
         let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
         let world = self.world(request.now);
@@ -516,8 +515,8 @@ fn tell_exhausted(budget: &mut Value, moment: &str) {
     }
 }
 
-/// Tells in the pod's status that it was evicted.
-fn mark_disrupted(pod: &mut Value, moment: &str) {
+/// Tells in the pod's status that it was evicted. Returns whether that is news.
+fn mark_disrupted(pod: &mut Value, moment: &str) -> bool {
     let condition = json!({
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
         "lastTransitionTime": moment,
@@ -526,8 +525,12 @@ fn mark_disrupted(pod: &mut Value, moment: &str) {
     if !pod["status"]["conditions"].is_array() {
         pod["status"]["conditions"] = json!([]);
     }
-    if let Some(conditions) = pod["status"]["conditions"].as_array_mut() {
-        conditions.retain(|known| known["type"] != "DisruptionTarget");
-        conditions.push(condition);
+    let Some(conditions) = pod["status"]["conditions"].as_array_mut() else { return false };
+    let told = |known: &Value| known["type"] == "DisruptionTarget" && known["status"] == "True";
+    if conditions.iter().any(told) {
+        return false;
     }
+    conditions.retain(|known| known["type"] != "DisruptionTarget");
+    conditions.push(condition);
+    true
 }

@@ -248,12 +248,13 @@ impl State {
         owners::deduplicate(request, &mut object, false);
         let Some(live) = self.live(request)? else {
             if request.subresource.is_none() && rules::creates_on_update(request) {
+                rules::check_identity(request, "", &object)?;
                 self.track(request, None, &mut object);
                 return self.finish_create(request, object, false);
             }
             return Err(request.not_found());
         };
-        rules::check_identity(request, &live, &object)?;
+        rules::check_identity(request, &live.uid, &object)?;
         let old = request_value(request, &live);
         self.track(request, Some(&old), &mut object);
         self.replace(request, &live, &old, object)

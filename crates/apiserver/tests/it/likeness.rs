@@ -80,7 +80,7 @@ async fn bodies_are_refused_for_the_first_thing_that_is_wrong() {
             r#"{"apiVersion":1,"kind":"ConfigMap","data":5}"#,
             "400 BadRequest the object provided is unrecognized (must be of type ConfigMap): \
              couldn't get version/kind; json parse error: json: cannot unmarshal number into Go \
-             struct field .apiVersion of type string ({\"apiVersion\":1,\"kind\":\"Confi ...)",
+             struct field .apiVersion of type string ({\"apiVersion\":1,\"kind\":\"Config ...)",
         ),
         (
             "POST /api/v1/namespaces/default/configmaps",
