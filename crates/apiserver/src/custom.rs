@@ -1,6 +1,6 @@
 //! Kinds that CustomResourceDefinitions add.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use joiner_schema::{FieldError, Schema, Validator};
 use serde_json::{Value, json};
@@ -50,14 +50,15 @@ impl CustomVersion {
     }
 
     /// The values that field selectors may ask for.
-    pub(crate) fn selectable_values(&self, object: &Value) -> Box<[(Arc<str>, Box<str>)]> {
+    pub(crate) fn selectable_values(&self, object: &Value) -> Box<[(Cow<'static, str>, Box<str>)]> {
         let value_of = |path: &Arc<str>| {
             let value = at(object, path)?;
             let shown = match value {
                 Value::String(text) => text.clone(),
                 other => other.to_string(),
             };
-            Some((Arc::from(path.trim_start_matches('.')), shown.into_boxed_str()))
+            let path = path.trim_start_matches('.').to_owned();
+            Some((Cow::Owned(path), shown.into_boxed_str()))
         };
         self.selectable.iter().filter_map(value_of).collect()
     }

@@ -38,11 +38,11 @@ pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Re
 pub(crate) fn read_patched(
     request: &Request<'_>,
     object: &mut Value,
-    shown: &str,
+    shown: impl Fn() -> String,
     noticed: Vec<String>,
 ) -> Result<(), Status> {
-    check_patched_type(request, object).map_err(|why| unfit_patch(shown, why))?;
-    let unknown = decode(request, object).map_err(|fault| unfit_patch(shown, fault.why))?;
+    check_patched_type(request, object).map_err(|why| unfit_patch(&shown(), why))?;
+    let unknown = decode(request, object).map_err(|fault| unfit_patch(&shown(), fault.why))?;
     let mut findings = noticed;
     findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     match request.validation {
@@ -51,7 +51,7 @@ pub(crate) fn read_patched(
         FieldValidation::Strict if findings.is_empty() => {}
         FieldValidation::Strict => {
             let why = format!("strict decoding error: {}", findings.join(", "));
-            return Err(unfit_patch(shown, why));
+            return Err(unfit_patch(&shown(), why));
         }
     }
     Ok(())

@@ -87,7 +87,7 @@ impl State {
         object: Value,
     ) -> Result<Arc<Object>, Status> {
         if request.dry_run || object == request_value(request, live) {
-            return Ok(build(request, object, Some(live.version)).into());
+            return Ok(build(request, object, Some(live.version)).0.into());
         }
         let stored = self.put(request, object)?;
         Ok(self.after_write(request, stored))

@@ -1,9 +1,10 @@
 //! What the server says about itself: groups, versions and resources of its API, in the old form
 //! (a request for each) and in one document, and beside them its version and its health.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use ring::digest::{SHA512, digest};
+use ring::digest::{SHA256, SHA512, digest};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -163,7 +164,7 @@ fn root_paths(registry: &Registry) -> Value {
 
 fn core_versions(request: &Request<Bytes>) -> Value {
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
-    let address = host.or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    let address = host.or_else(|| request.uri().authority().map(http::uri::Authority::as_str));
     json!({
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -259,10 +260,22 @@ fn resource(kind: &Kind, version: &Version) -> Value {
         "verbs": words(&version.verbs),
     });
     name_sets(kind, &mut document);
-    if let Some(hash) = &version.storage_version_hash {
-        document["storageVersionHash"] = (**hash).into();
+    let hash = match (&version.storage_version_hash, &version.rules) {
+        (Some(hash), _) => Some(hash.to_string()),
+        (None, Rules::Custom(_)) => Some(storage_version_hash(kind)),
+        (None, Rules::BuiltIn(_)) => None,
+    };
+    if let Some(hash) = hash {
+        document["storageVersionHash"] = hash.into();
     }
     document
+}
+
+/// Tells clients whether the stored form of a kind has changed.
+fn storage_version_hash(kind: &Kind) -> String {
+    const BYTES_SHOWN: usize = 8;
+    let stored = format!("{}/{}", kind.stored().api_version, kind.kind);
+    STANDARD.encode(&digest(&SHA256, stored.as_bytes()).as_ref()[..BYTES_SHOWN])
 }
 
 fn name_sets(kind: &Kind, document: &mut Value) {

@@ -1,4 +1,4 @@
-//! The JSONPath dialect of printer columns, as kubectl and the API server understand it.
+//! The `JSONPath` dialect of printer columns, as kubectl and the API server understand it.
 //!
 //! It is not quite RFC 9535: a dot inside a quoted key separates fields unless it is escaped, and
 //! a key that is missing is no error but simply gives nothing.
@@ -83,13 +83,11 @@ impl JsonPath {
 impl Step {
     fn follow<'a>(&self, value: &'a Value, out: &mut Vec<&'a Value>) -> Result<(), Unanswerable> {
         match (self, value) {
-            (_, Value::Null) => {}
             (Self::Field(name), Value::Object(fields)) => out.extend(fields.get(name)),
-            // A field of a scalar or a list is as missing as one that an object lacks.
-            (Self::Field(_), _) => {}
             (Self::All, Value::Object(fields)) => out.extend(fields.values()),
             (Self::All, Value::Array(entries)) => out.extend(entries),
-            (Self::All, _) => {}
+            // A field of a scalar or a list is as missing as one that an object lacks.
+            (Self::Field(_) | Self::All, _) | (_, Value::Null) => {}
             (Self::Slice(slice), Value::Array(entries)) => slice.follow(entries, out)?,
             (Self::Filter(filter), Value::Array(entries)) => {
                 for entry in entries {
@@ -253,7 +251,6 @@ impl<'a> Reader<'a> {
         for (at, next) in rest.char_indices() {
             match (quote, next) {
                 (Some(open), _) if open == next => quote = None,
-                (Some(_), _) => {}
                 (None, '\'' | '"') => quote = Some(next),
                 (None, '[') => depth += 1,
                 (None, ']') if depth == 0 => {
@@ -261,7 +258,7 @@ impl<'a> Reader<'a> {
                     return Some(&rest[..at]);
                 }
                 (None, ']') => depth -= 1,
-                (None, _) => {}
+                _ => {}
             }
         }
         None
@@ -337,7 +334,7 @@ mod tests {
         });
         let Some(path) = JsonPath::parse(path) else { return "not a path".to_owned() };
         match path.find(&object) {
-            Ok(values) => Value::from_iter(values.into_iter().cloned()).to_string(),
+            Ok(values) => values.into_iter().cloned().collect::<Value>().to_string(),
             Err(Unanswerable) => "unanswerable".to_owned(),
         }
     }

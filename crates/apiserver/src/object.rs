@@ -1,6 +1,10 @@
 //! Objects as they are stored.
 
-use std::{fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{Arc, OnceLock, Weak},
+};
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -85,7 +89,7 @@ pub struct Object {
     /// Its labels, sorted by key.
     pub labels: Box<[(Box<str>, Box<str>)]>,
     /// The fields that field selectors may ask for, beyond name and namespace.
-    pub fields: Box<[(Arc<str>, Box<str>)]>,
+    pub fields: Box<[(Cow<'static, str>, Box<str>)]>,
     /// The uids of its owners.
     pub owners: Box<[Box<str>]>,
     /// Whether it has a deletionTimestamp.
@@ -95,12 +99,27 @@ pub struct Object {
     pub written: Option<Bytes>,
     /// The object in its storage version.
     pub json: Bytes,
+    /// The object as a value, as long as somebody holds it.
+    pub(crate) shared: OnceLock<Weak<Value>>,
 }
 
 impl Object {
     /// The object as a value. Parses it: keep the result rather than asking twice.
     pub fn value(&self) -> Value {
         serde_json::from_slice(&self.json).expect("only JSON that was serialised here is stored")
+    }
+
+    /// The object as a value, without parsing it if whoever wrote it or somebody else still holds
+    /// the value.
+    pub fn shared(&self) -> Arc<Value> {
+        let held = self.shared.get().and_then(Weak::upgrade);
+        held.unwrap_or_else(|| Arc::new(self.value()))
+    }
+
+    /// Lets others use a value as long as it is held.
+    pub(crate) fn share(&self, value: &Arc<Value>) {
+        // The first value is as good as any other: they are equal.
+        let _ = self.shared.set(Arc::downgrade(value));
     }
 
     /// The value of a label.
@@ -114,11 +133,7 @@ impl Object {
         match path {
             "metadata.name" => &self.key.name,
             "metadata.namespace" => &self.key.namespace,
-            _ => self
-                .fields
-                .iter()
-                .find(|(field, _)| &**field == path)
-                .map_or("", |(_, value)| value),
+            _ => self.fields.iter().find(|(field, _)| field == path).map_or("", |(_, value)| value),
         }
     }
 }
@@ -142,6 +157,21 @@ pub struct Change {
     pub previous: Option<Arc<Object>>,
     /// When, for the age of what watches may resume from.
     pub at: jiff::Timestamp,
+    /// Holds the object's value for those who are told of the change first.
+    pub(crate) value: Option<Arc<Value>>,
+}
+
+impl Change {
+    /// A change as the store tells it.
+    pub fn new(
+        resource: Resource,
+        kind: ChangeKind,
+        object: Arc<Object>,
+        previous: Option<Arc<Object>>,
+        at: jiff::Timestamp,
+    ) -> Self {
+        Self { resource, kind, object, previous, at, value: None }
+    }
 }
 
 /// What happened to an object.

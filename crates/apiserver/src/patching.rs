@@ -30,45 +30,20 @@ impl State {
             PatchKind::Json => Vec::new(),
             _ => text.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect(),
         };
-        let mut new = match kind {
-            PatchKind::Json
-                if request.validation == FieldValidation::Ignore && !patch.is_array() =>
-            {
-                return Err(Status::bad_request(format!(
-                    "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                    crate::input::go_word(patch)
-                )));
-            }
-            PatchKind::Json => {
-                let patched = joiner_patch::json_patch(&old, patch).map_err(refused)?;
-                noticed.extend(patched.unknown_fields);
-                patched.document
-            }
-            PatchKind::Merge
-                if request.validation == FieldValidation::Ignore && is_plain(patch) =>
-            {
-                patch.clone()
-            }
-            PatchKind::Merge => joiner_patch::merge_patch(&old, patch).map_err(refused)?,
-            PatchKind::Strategic | PatchKind::Apply { .. } => {
-                let mut merged =
-                    joiner_patch::strategic_merge(&old, patch, &request.version.schema)
-                        .map_err(refused)?;
-                // Nobody looks at the type that such a patch may bring along.
-                merged["apiVersion"] = Value::from(&*request.version.api_version);
-                merged["kind"] = Value::from(&*request.kind.kind);
-                merged
-            }
-        };
-        let shown = match kind {
+        let (mut new, unknown) = patched(request, &old, kind, patch)?;
+        noticed.extend(unknown);
+        // Only a refusal shows what the patch made, so it is made again rather than kept.
+        let shown = || match kind {
             PatchKind::Strategic => go_text(patch),
-            _ => new.to_string(),
+            _ => patched(request, &old, kind, patch)
+                .map(|(made, _)| made.to_string())
+                .unwrap_or_default(),
         };
         if !request.custom() && new.get("apiVersion").is_some_and(|version| version == "") {
             // What is of no version is read as nothing, which has no name either.
             return rules::match_name(request, &Value::Null).map(|()| Outcome::default());
         }
-        decode::read_patched(request, &mut new, &shown, noticed)?;
+        decode::read_patched(request, &mut new, shown, noticed)?;
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
         self.track(request, Some(&old), &mut new);
@@ -221,4 +196,38 @@ pub(crate) fn refused(error: joiner_patch::PatchError) -> Status {
         status.details = Some(details);
     }
     status
+}
+
+/// What a patch makes of an object, and the fields of the patch that nobody knows.
+fn patched(
+    request: &Request<'_>,
+    old: &Value,
+    kind: PatchKind,
+    patch: &Value,
+) -> Result<(Value, Vec<String>), Status> {
+    let made = match kind {
+        PatchKind::Json if request.validation == FieldValidation::Ignore && !patch.is_array() => {
+            return Err(Status::bad_request(format!(
+                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                crate::input::go_word(patch)
+            )));
+        }
+        PatchKind::Json => {
+            let patched = joiner_patch::json_patch(old, patch).map_err(refused)?;
+            return Ok((patched.document, patched.unknown_fields));
+        }
+        PatchKind::Merge if request.validation == FieldValidation::Ignore && is_plain(patch) => {
+            patch.clone()
+        }
+        PatchKind::Merge => joiner_patch::merge_patch(old, patch).map_err(refused)?,
+        PatchKind::Strategic | PatchKind::Apply { .. } => {
+            let mut merged = joiner_patch::strategic_merge(old, patch, &request.version.schema)
+                .map_err(refused)?;
+            // Nobody looks at the type that such a patch may bring along.
+            merged["apiVersion"] = Value::from(&*request.version.api_version);
+            merged["kind"] = Value::from(&*request.kind.kind);
+            merged
+        }
+    };
+    Ok((made, Vec::new()))
 }

@@ -4,14 +4,18 @@ use jiff::Timestamp;
 
 use crate::{
     Status,
-    object::{Key, Resource},
+    object::{Change, Key, Resource},
     operation::{Action, Operation, Outcome, PatchKind},
 };
 
-/// Somebody who keeps a record of every call, in the order in which they took effect.
+/// Somebody who keeps a record of everything, in the order in which it took effect: the changes
+/// that a call made come before the call itself. It must not call the server.
 pub trait Recorder: Send + Sync {
-    /// Takes note of a call. It must not call the server.
-    fn record(&self, call: &Call);
+    /// Takes note of a call.
+    fn call(&self, call: &Call);
+
+    /// Takes note of a new version of an object.
+    fn change(&self, change: &Change);
 }
 
 /// A call and what became of it.

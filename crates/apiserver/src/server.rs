@@ -51,7 +51,7 @@ impl Server {
     /// A server that tells somebody about every call.
     pub fn recorded(clock: Clock, seed: u64, recorder: Option<Arc<dyn Recorder>>) -> Self {
         let mut state = State {
-            store: Store::default(),
+            store: Store::new(recorder.clone()),
             registry: Arc::new(Registry::built_in()),
             ids: Ids::new(seed),
         };
@@ -89,6 +89,17 @@ impl Server {
         self.state().store.version()
     }
 
+    /// The resource of the objects that say they are of this kind, and whether they live in
+    /// namespaces; none when no such kind is served.
+    pub fn resource_of(&self, api_version: &str, kind: &str) -> Option<(Resource, bool)> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let registry = Arc::clone(&self.state().registry);
+        let found = registry
+            .kinds_of(group)
+            .find(|known| &*known.kind == kind && known.served(version).is_some())?;
+        Some((found.resource.clone(), found.namespaced))
+    }
+
     /// Every object that is there, as added, and every change from now on.
     pub fn feed_with_past(&self) -> Feed {
         let now = self.0.clock.now();
@@ -120,7 +131,7 @@ impl Server {
     /// in which they took effect.
     pub(crate) fn record(&self, call: &Call) {
         if let Some(recorder) = &self.0.recorder {
-            recorder.record(call);
+            recorder.call(call);
         }
     }
 

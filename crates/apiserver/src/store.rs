@@ -5,13 +5,18 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    fmt,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-use crate::object::{Change, ChangeKind, Key, Object, Resource};
+use crate::{
+    object::{Change, ChangeKind, Key, Object, Resource},
+    record::Recorder,
+};
 
 /// How long changes are kept: the API server compacts etcd every five minutes.
 const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
@@ -21,11 +26,17 @@ const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 const CHANGES_KEPT_MAX: usize = 50_000;
 
 /// All objects of all resources.
-#[derive(Debug, Default)]
 pub(crate) struct Store {
     version: u64,
     tables: BTreeMap<Resource, Table>,
     feeds: Vec<Weak<FeedQueue>>,
+    recorder: Option<Arc<dyn Recorder>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store at version {}", self.version)
+    }
 }
 
 /// The objects of one resource.
@@ -123,6 +134,10 @@ impl Table {
 }
 
 impl Store {
+    pub(crate) fn new(recorder: Option<Arc<dyn Recorder>>) -> Self {
+        Self { version: 0, tables: BTreeMap::new(), feeds: Vec::new(), recorder }
+    }
+
     /// The version of the last change.
     pub(crate) fn version(&self) -> u64 {
         self.version
@@ -147,40 +162,39 @@ impl Store {
         self.table(resource)?.get(key)
     }
 
-    pub(crate) fn tables(&self) -> impl Iterator<Item = (&Resource, &Table)> {
-        self.tables.iter()
-    }
-
-    /// Writes a new version of an object. `make` is given the version the object will have.
+    /// Writes a new version of an object, which must carry the store's next version.
     pub(crate) fn put(
         &mut self,
         resource: &Resource,
         at: Timestamp,
-        make: impl FnOnce(u64) -> Object,
+        object: Object,
+        value: Arc<Value>,
     ) -> Arc<Object> {
-        let object = Arc::new(make(self.version + 1));
+        let object = Arc::new(object);
         let table = self.advance(resource);
         let previous = table.objects.insert(object.key.clone(), Arc::clone(&object));
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         let resource = resource.clone();
-        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at });
+        let value = Some(value);
+        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at, value });
         object
     }
 
-    /// Removes an object. `make` is given the version of the deletion and makes its last state.
+    /// Removes an object, whose last state must carry the store's next version.
     pub(crate) fn remove(
         &mut self,
         resource: &Resource,
-        key: &Key,
         at: Timestamp,
-        make: impl FnOnce(u64) -> Object,
+        last: Object,
+        value: Arc<Value>,
     ) -> Arc<Object> {
-        let object = Arc::new(make(self.version + 1));
+        let object = Arc::new(last);
         let table = self.advance(resource);
-        let previous = table.objects.remove(key);
+        let previous = table.objects.remove(&object.key);
         let kind = ChangeKind::Deleted;
         let resource = resource.clone();
-        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at });
+        let value = Some(value);
+        self.publish(Change { resource, kind, object: Arc::clone(&object), previous, at, value });
         object
     }
 
@@ -191,7 +205,7 @@ impl Store {
             for object in table.objects.values() {
                 let (resource, object) = (resource.clone(), Arc::clone(object));
                 let kind = ChangeKind::Added;
-                queue.push(Change { resource, kind, object, previous: None, at });
+                queue.push(Change::new(resource, kind, object, None, at));
             }
         }
         self.feeds.push(Arc::downgrade(&queue));
@@ -204,8 +218,13 @@ impl Store {
         self.tables.entry(resource.clone()).or_insert_with(|| Table::new(before))
     }
 
-    fn publish(&mut self, change: Change) {
+    fn publish(&mut self, mut change: Change) {
         self.feeds.retain(|feed| feed.upgrade().map(|feed| feed.push(change.clone())).is_some());
+        // Parsed values are large: only those who look at once get to see them.
+        change.value = None;
+        if let Some(recorder) = &self.recorder {
+            recorder.change(&change);
+        }
         let version = self.version;
         if let Some(table) = self.tables.get_mut(&change.resource) {
             let now = change.at;

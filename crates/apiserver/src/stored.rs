@@ -1,6 +1,9 @@
 //! Objects between the store and those who write them.
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    sync::{Arc, OnceLock},
+};
 
 use joiner_kinds as kinds;
 use joiner_schema::{apply_defaults, prune};
@@ -30,19 +33,18 @@ impl State {
         request: &Request<'_>,
         object: Value,
     ) -> Result<Arc<Object>, Status> {
-        let built = build(request, object, Some(self.store.version() + 1));
+        let (built, value) = build(request, object, Some(self.store.version() + 1));
         if built.json.len() > OBJECT_MAX {
             return Err(Status::plain(500, "", "etcdserver: request is too large"));
         }
-        Ok(self.store.put(&request.kind.storage, request.now, |_| built))
+        Ok(self.store.put(&request.kind.storage, request.now, built, value))
     }
 
     /// Takes an object out of the store.
     pub(crate) fn remove(&mut self, request: &Request<'_>, last: Value) -> Arc<Object> {
         let version = self.store.version() + 1;
-        let built = build(request, last, Some(version));
-        let key = built.key.clone();
-        let gone = self.store.remove(&request.kind.storage, &key, request.now, |_| built);
+        let (built, value) = build(request, last, Some(version));
+        let gone = self.store.remove(&request.kind.storage, request.now, built, value);
         self.after_removal(request, &gone);
         gone
     }
@@ -68,8 +70,13 @@ pub(crate) fn request_value(request: &Request<'_>, object: &Object) -> Value {
     in_version(request.kind, request.version, object)
 }
 
-/// Makes the stored form of an object.
-pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u64>) -> Object {
+/// Makes the stored form of an object. Its value is given back with it, for those who would read
+/// it again at once.
+pub(crate) fn build(
+    request: &Request<'_>,
+    mut object: Value,
+    version: Option<u64>,
+) -> (Object, Arc<Value>) {
     if request.kind.storage != request.kind.resource {
         object = kinds::event_to_core(&object);
     }
@@ -82,7 +89,9 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         Rules::BuiltIn(resource) => {
             kinds::selectable_fields(stored_kind(request, resource), &object)
                 .into_iter()
-                .map(|(path, value)| (Arc::from(path), value.into()))
+                // The key has name and namespace, and what is not there is empty anyway.
+                .filter(|(path, value)| !path.starts_with("metadata.") && !value.is_empty())
+                .map(|(path, value)| (Cow::Borrowed(path), value.into()))
                 .collect()
         }
         Rules::Custom(custom) => {
@@ -104,7 +113,7 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
     let metadata = &object["metadata"];
     let labels = metadata["labels"].as_object().into_iter().flatten();
     let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
-    Object {
+    let built = Object {
         key: Key::new(text(&object, "/metadata/namespace"), text(&object, "/metadata/name")),
         uid: text(&object, "/metadata/uid").into(),
         version: version.unwrap_or_default(),
@@ -115,8 +124,12 @@ pub(crate) fn build(request: &Request<'_>, mut object: Value, version: Option<u6
         owners: owners.filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect(),
         deleting: metadata.get("deletionTimestamp").is_some(),
         written,
-        json: object.to_string().into(),
-    }
+        json: serde_json::to_vec(&object).expect("a JSON value can be written").into(),
+        shared: OnceLock::new(),
+    };
+    let value = Arc::new(object);
+    built.share(&value);
+    (built, value)
 }
 
 /// The kind whose form objects have in the store.
@@ -127,9 +140,12 @@ fn stored_kind<'a>(request: &Request<'_>, resource: &'a kinds::Resource) -> &'a 
     kinds::find_kind(&request.kind.storage.group, "v1", resource.kind).unwrap_or(resource)
 }
 
-/// Whether writing would change nothing.
-pub(crate) fn same_json(request: &Request<'_>, live: &Object, new: &Value) -> bool {
-    let built = build(request, new.clone(), Some(live.version));
+/// Whether writing `new` over what `old` shows of the live object would change nothing.
+pub(crate) fn is_same(request: &Request<'_>, live: &Object, old: &Value, new: &Value) -> bool {
+    if request.version.stored && live.written.is_none() {
+        return old == new;
+    }
+    let (built, _) = build(request, new.clone(), Some(live.version));
     let text_of = |object: &Object| match &object.written {
         Some(written) => written.clone(),
         None => without_version(object.value()).into(),
@@ -151,8 +167,14 @@ fn without_version(mut object: Value) -> String {
     object.to_string()
 }
 
+/// The text at a pointer such as `/metadata/name`; empty when there is none. Unlike
+/// [`Value::pointer`] it knows no escapes and allocates nothing.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
-    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    let mut steps = pointer.split('/').skip(1);
+    steps
+        .try_fold(object, |value, step| value.get(step))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// The metadata of an object, which is made if there is none.

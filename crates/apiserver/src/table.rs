@@ -142,8 +142,9 @@ impl CellKind {
                 Some(whole) => whole.into(),
                 None => number.as_f64().map_or(Value::Null, |number| (number as i64).into()),
             },
-            (Self::Number, Value::Number(_)) | (Self::Boolean, Value::Bool(_)) => value.clone(),
-            (Self::Text, Value::String(_)) => value.clone(),
+            (Self::Number, Value::Number(_))
+            | (Self::Boolean, Value::Bool(_))
+            | (Self::Text, Value::String(_)) => value.clone(),
             (Self::Text, other) => other.to_string().into(),
             (Self::Date, Value::String(moment)) => age(moment, now).into(),
             _ => Value::Null,
@@ -212,13 +213,11 @@ pub(crate) fn row(view: &View, object: &Object, now: Timestamp) -> Value {
 
 /// A table of rows.
 pub(crate) fn table(metadata: Value, columns: Value, rows: Vec<Value>) -> Value {
-    json!({
-        "kind": "Table",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": metadata,
-        "columnDefinitions": columns,
-        "rows": rows,
-    })
+    let mut table = json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1"});
+    table["metadata"] = metadata;
+    table["columnDefinitions"] = columns;
+    table["rows"] = Value::Array(rows);
+    table
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
 //! Watching objects.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -274,7 +279,8 @@ impl Object {
             owners: self.owners.clone(),
             deleting: self.deleting,
             written: self.written.clone(),
-            json: value.to_string().into(),
+            json: serde_json::to_vec(&value).expect("a JSON value can be written").into(),
+            shared: OnceLock::new(),
         }
     }
 }

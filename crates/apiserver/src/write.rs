@@ -22,7 +22,7 @@ use crate::{
     status::Cause,
 };
 
-pub(crate) use crate::stored::{build, metadata_of, request_value, same_json, text};
+pub(crate) use crate::stored::{build, is_same, metadata_of, request_value, text};
 
 /// What all writes of one request have in common.
 #[derive(Clone, Copy)]
@@ -157,7 +157,7 @@ impl State {
         let outcome =
             |object| Outcome { object: Some(object), created: true, ..Outcome::default() };
         if request.dry_run {
-            return Ok(outcome(Arc::new(build(request, object, None))));
+            return Ok(outcome(Arc::new(build(request, object, None).0)));
         }
         let stored = self.put(request, object)?;
         let stored = self.after_write(request, stored);
@@ -282,8 +282,8 @@ impl State {
             metadata_of(&mut new).remove("selfLink");
         }
         let outcome = |object| Outcome { object: Some(object), ..Outcome::default() };
-        if request.dry_run || same_json(request, live, &new) {
-            return Ok(outcome(Arc::new(build(request, new, Some(live.version)))));
+        if request.dry_run || is_same(request, live, old, &new) {
+            return Ok(outcome(Arc::new(build(request, new, Some(live.version)).0)));
         }
         if is_finally_gone(request.kind, &new) {
             let gone = self.remove(request, new);

@@ -2,7 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "backticks would show in the help")]
 
-use std::path::PathBuf;
+use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -26,8 +26,11 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Print the CRDs as YAML
     Crds,
-    /// Measure the planner on known workloads
+    /// Measure the planner on known workloads, or the laboratory
     Bench(BenchArgs),
+    /// A Kubernetes cluster that lives in this process, with nothing installed
+    #[command(subcommand)]
+    Lab(Lab),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -40,6 +43,62 @@ pub(crate) enum Command {
 pub(crate) enum Explain {
     /// Say where a pod would be placed, or what every NodePool has against it
     Pod(Box<ExplainPodArgs>),
+}
+
+/// What to do in the laboratory.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Lab {
+    /// Serve the laboratory's API to kubectl and everybody else on this computer, until Ctrl-C
+    Serve(LabServeArgs),
+    /// Tell the story of a seed: hours of a small cluster on a bad day, checked from end to end
+    ///
+    /// The same seed and faults give the same story. Exits with 1 when something happened in it
+    /// that must not.
+    Replay(LabReplayArgs),
+}
+
+/// `joiner lab replay`.
+#[derive(Debug, Args)]
+pub(crate) struct LabReplayArgs {
+    /// Everything that looks like chance comes from it; drawn and printed if not given
+    pub(crate) seed: Option<u64>,
+    /// Print who did what when, and what it changed
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) timeline: bool,
+    /// Print everything that happened, one JSON value per line
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// More that goes wrong: a fault script, whose client is called administrator
+    #[arg(long, value_name = "FILE")]
+    pub(crate) faults: Option<PathBuf>,
+}
+
+/// `joiner lab serve`.
+#[derive(Debug, Args)]
+pub(crate) struct LabServeArgs {
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Serve without encryption and without asking for a token
+    #[arg(long)]
+    pub(crate) http: bool,
+    /// Write the kubeconfig to this file instead of printing it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// How many times as fast as usual time passes in the laboratory
+    #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = speed)]
+    pub(crate) speed: f64,
+    /// Objects that are there from the beginning: files, folders, or - for stdin
+    #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only the API server: no scheduler, no controllers, no kubelets
+    #[arg(long)]
+    pub(crate) bare: bool,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "is not a number".to_owned())?;
+    if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("must be more than 0".to_owned()) }
 }
 
 /// `joiner plan`.

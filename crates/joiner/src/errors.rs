@@ -11,6 +11,8 @@ pub(crate) enum Exit {
     WouldChange,
     /// The checker refuses the plan: a bug of ours, and never a plan to act on.
     Refused,
+    /// Done, and what was looked at is not as it must be.
+    Violated,
 }
 
 impl From<Exit> for ExitCode {
@@ -19,6 +21,7 @@ impl From<Exit> for ExitCode {
             Exit::Success => 0,
             Exit::WouldChange => 3,
             Exit::Refused => EXIT_BUG,
+            Exit::Violated => EXIT_VIOLATED,
         })
     }
 }
@@ -27,6 +30,8 @@ impl From<Exit> for ExitCode {
 const EXIT_BUG: u8 = 70;
 /// Bad input or a bad command line; clap uses the same number.
 const EXIT_BAD_INPUT: u8 = 2;
+/// Rules were broken in what was looked at.
+const EXIT_VIOLATED: u8 = 1;
 /// The work was right but its result could not be written.
 const EXIT_OUTPUT: u8 = 1;
 

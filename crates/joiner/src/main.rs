@@ -9,6 +9,7 @@ mod cli;
 mod errors;
 mod explain;
 mod input;
+mod lab;
 mod output;
 mod plan;
 mod settings;
@@ -21,7 +22,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    cli::{Cli, Command, Explain},
+    cli::{Cli, Command, Explain, Lab},
     errors::{Exit, Failure},
 };
 
@@ -38,6 +39,8 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(Explain::Pod(args)) => explain::run(&args),
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
+        Command::Lab(Lab::Serve(args)) => lab::serve(&args),
+        Command::Lab(Lab::Replay(args)) => lab::replay(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "joiner", &mut script);

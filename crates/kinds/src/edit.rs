@@ -62,5 +62,7 @@ pub(crate) fn pod_spec(object: &mut Value) -> Option<&mut Map<String, Value>> {
 
 /// The text at a JSON pointer; empty if there is none.
 pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+    // Like `Value::pointer`, but without escapes, for which that one allocates.
+    let mut steps = pointer.split('/').skip(1);
+    steps.try_fold(value, |value, step| value.get(step)).and_then(Value::as_str).unwrap_or_default()
 }

@@ -10,13 +10,13 @@ pub mod kubelet;
 pub mod machines;
 mod requests;
 pub mod scheduler;
-mod selection;
+pub(crate) mod selection;
 mod storage;
 mod times;
 pub mod volumes;
 pub mod workloads;
 
-use std::{fmt, sync::Arc};
+use std::{convert::Infallible, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use joiner_apiserver::{Change, Feed, Server};
@@ -86,7 +86,7 @@ impl Cluster {
     }
 
     /// Runs the cluster until the task is dropped.
-    pub async fn run(mut self) {
+    pub async fn run(&mut self) -> Infallible {
         loop {
             let due = self.settle();
             let clock = self.server.clock().clone();

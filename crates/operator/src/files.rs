@@ -106,23 +106,20 @@ impl Display for Place {
 
 /// Reads every object below `paths`: a file, a folder of `*.yaml`, `*.yml` and `*.json`, or `-` for
 /// `stdin`.
-pub fn read(paths: &[PathBuf], mut stdin: impl Read) -> Result<Objects, ReadError> {
+pub fn read(paths: &[PathBuf], stdin: impl Read) -> Result<Objects, ReadError> {
     let mut reader = Reader::default();
-    for path in paths {
-        if path.as_os_str() == STANDARD_INPUT {
-            let mut bytes = Vec::new();
-            let outcome = stdin.read_to_end(&mut bytes);
-            outcome
-                .map_err(|source| ReadError::Io { path: "standard input".to_owned(), source })?;
-            reader.read_bytes("standard input", bytes)?;
-            continue;
-        }
-        for file in files_below(path)? {
-            let bytes = fs::read(&file).map_err(|source| unreadable(&file, source))?;
-            reader.read_bytes(&file.display().to_string(), bytes)?;
-        }
-    }
+    reader.read_paths(paths, stdin)?;
     Ok(reader.objects)
+}
+
+/// Reads every object below `paths` as [`read`] does, but as it is written, whatever its kind.
+pub fn read_as_written(
+    paths: &[PathBuf],
+    stdin: impl Read,
+) -> Result<Vec<(Place, Value)>, ReadError> {
+    let mut reader = Reader { as_written: Some(Vec::new()), ..Reader::default() };
+    reader.read_paths(paths, stdin)?;
+    Ok(reader.as_written.unwrap_or_default())
 }
 
 fn unreadable(path: &Path, source: io::Error) -> ReadError {
@@ -164,11 +161,31 @@ fn is_snapshot_file(path: &Path) -> bool {
 #[derive(Default)]
 struct Reader {
     objects: Objects,
+    /// Where objects go instead that are wanted as they are written.
+    as_written: Option<Vec<(Place, Value)>>,
     files: Vec<String>,
     document: u32,
 }
 
 impl Reader {
+    fn read_paths(&mut self, paths: &[PathBuf], mut stdin: impl Read) -> Result<(), ReadError> {
+        for path in paths {
+            if path.as_os_str() == STANDARD_INPUT {
+                let mut bytes = Vec::new();
+                let outcome = stdin.read_to_end(&mut bytes);
+                outcome
+                    .map_err(|source| ReadError::Io { path: "standard input".to_owned(), source })?;
+                self.read_bytes("standard input", bytes)?;
+                continue;
+            }
+            for file in files_below(path)? {
+                let bytes = fs::read(&file).map_err(|source| unreadable(&file, source))?;
+                self.read_bytes(&file.display().to_string(), bytes)?;
+            }
+        }
+        Ok(())
+    }
+
     fn read_bytes(&mut self, file: &str, bytes: Vec<u8>) -> Result<(), ReadError> {
         let text = String::from_utf8(bytes).map_err(|error| ReadError::NotText {
             path: file.to_owned(),
@@ -232,6 +249,9 @@ impl Reader {
         body: &(impl Body + ?Sized),
         item: u32,
     ) -> Result<(), ReadError> {
+        if self.as_written.is_some() {
+            return self.add_as_written(&head, body, item);
+        }
         let file = (self.files.len() - 1) as u32;
         let origin = Origin { file, document: self.document, item };
         match self.objects.add(&mut head, body, origin) {
@@ -243,6 +263,23 @@ impl Reader {
                 object: head.to_string(),
             }),
         }
+    }
+
+    fn add_as_written(
+        &mut self,
+        head: &Head,
+        body: &(impl Body + ?Sized),
+        item: u32,
+    ) -> Result<(), ReadError> {
+        let decoded = body.decode::<Value>();
+        let mut value =
+            decoded.map_err(|invalid| self.refused(item, &head.to_string(), invalid))?;
+        // Items of typed lists leave out what they are.
+        value["apiVersion"] = Value::from(head.api_version.as_str());
+        value["kind"] = Value::from(head.kind.as_str());
+        let place = self.place(item);
+        self.as_written.get_or_insert_default().push((place, value));
+        Ok(())
     }
 }
 

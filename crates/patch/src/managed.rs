@@ -270,6 +270,9 @@ const MOST_UPDATERS: usize = 10;
 
 /// Puts the oldest updaters' fields together under one name where there are too many of them.
 pub(crate) fn cap(entries: &mut Vec<Entry>) {
+    if entries.len() <= MOST_UPDATERS {
+        return;
+    }
     let mut updaters: Vec<(String, String)> = entries
         .iter()
         .filter(|entry| entry.operation == Operation::Update)

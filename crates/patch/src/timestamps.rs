@@ -10,6 +10,9 @@ use crate::managed;
 /// For a built-in kind, what is `null` or empty is the same as what is not there.
 pub fn keep_timestamps(old: &Value, new: &mut Value, custom: bool) {
     let (old_entries, new_entries) = (managed::entries_of(old), managed::entries_of(new));
+    if old_entries == new_entries {
+        return;
+    }
     let alike = !new_entries.is_empty()
         && old_entries.len() == new_entries.len()
         && old_entries
@@ -17,7 +20,7 @@ pub fn keep_timestamps(old: &Value, new: &mut Value, custom: bool) {
             .zip(new_entries)
             .all(|(old, new)| same_but(old, new, &["time"], false))
         && same_but(old, new, &["metadata", "managedFields"], !custom);
-    if !alike || old_entries == new_entries {
+    if !alike {
         return;
     }
     let old_entries = old_entries.to_vec();

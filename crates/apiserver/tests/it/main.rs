@@ -1,5 +1,6 @@
 //! What the API server answers.
 
+mod face;
 mod fuzz;
 mod likeness;
 mod objects;

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command, time::Instant};
 
 use joiner_core::{plan::Plan, settings::PreferencePolicy};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::folder::Folder;
 use crate::{
@@ -46,14 +46,23 @@ pub(super) fn in_child(
     runs: usize,
     preferences: PreferencePolicy,
 ) -> Result<Measurement, Failure> {
+    run_child(|command| {
+        command
+            .arg("--measure")
+            .arg(folder.path())
+            .args(["--runs", &runs.to_string()])
+            .args((preferences == PreferencePolicy::Ignore).then_some("--ignore-preferences"))
+    })
+}
+
+/// Runs `joiner bench` with some arguments in a process of its own, and reads what it measured.
+pub(super) fn run_child<T: DeserializeOwned>(
+    arguments: impl FnOnce(&mut Command) -> &mut Command,
+) -> Result<T, Failure> {
     let failed = |problem: String| Failure::bad_input(format!("the measuring process {problem}"));
     let program = std::env::current_exe()
         .map_err(|error| Failure::bad_input(format!("cannot find this program: {error}")))?;
-    let output = Command::new(program)
-        .args(["bench", "--measure"])
-        .arg(folder.path())
-        .args(["--runs", &runs.to_string()])
-        .args((preferences == PreferencePolicy::Ignore).then_some("--ignore-preferences"))
+    let output = arguments(Command::new(program).arg("bench"))
         .output()
         .map_err(|error| failed(format!("did not start: {error}")))?;
     if !output.status.success() {
@@ -111,7 +120,7 @@ pub(super) fn run(
 }
 
 /// The most memory this process has had, in bytes; 0 where the system does not tell.
-fn peak_memory() -> u64 {
+pub(super) fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());

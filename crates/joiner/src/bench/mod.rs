@@ -1,4 +1,5 @@
-//! `joiner bench`: how fast the planner is, and how good its plans are, on known workloads.
+//! `joiner bench`: how fast the planner is, and how good its plans are, on known workloads; and how
+//! much the laboratory can take ([`lab`]).
 //!
 //! Every workload is written to files first ([`folder`]), and both planners read those: ours in a
 //! process of its own ([`measure`]), Karpenter's through its oracle ([`karpenter`]). A speed is only
@@ -6,6 +7,7 @@
 
 mod folder;
 mod karpenter;
+mod lab;
 mod measure;
 mod objects;
 mod random;
@@ -14,7 +16,7 @@ mod workloads;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, builder::PossibleValuesParser};
+use clap::{Args, Subcommand, builder::PossibleValuesParser};
 use joiner_core::settings::PreferencePolicy;
 
 use self::{
@@ -29,8 +31,10 @@ use crate::{
 
 /// `joiner bench`.
 #[derive(Debug, Args)]
-#[command(after_help = workload_help())]
+#[command(after_help = workload_help(), args_conflicts_with_subcommands = true)]
 pub(crate) struct BenchArgs {
+    #[command(subcommand)]
+    suite: Option<Suite>,
     /// Which workloads to run; all without
     #[arg(value_name = "WORKLOAD", value_parser = workload_names())]
     workloads: Vec<String>,
@@ -64,6 +68,13 @@ pub(crate) struct BenchArgs {
     ignore_preferences: bool,
 }
 
+/// What else than the planner can be measured.
+#[derive(Debug, Subcommand)]
+enum Suite {
+    /// Measure the laboratory: a full one, writes under watch, a day in virtual time
+    Lab(lab::LabArgs),
+}
+
 fn workload_names() -> PossibleValuesParser {
     PossibleValuesParser::new(ALL.iter().map(|workload| workload.name))
 }
@@ -79,6 +90,9 @@ fn workload_help() -> String {
 
 /// Runs `joiner bench`.
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    if let Some(Suite::Lab(args)) = &args.suite {
+        return lab::run(args);
+    }
     if let Some(folder) = &args.measure {
         let preferences = if args.ignore_preferences {
             PreferencePolicy::Ignore

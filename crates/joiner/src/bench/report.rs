@@ -227,6 +227,6 @@ fn range(range: [f64; 2], print: fn(f64) -> String) -> String {
     if low == high { low } else { format!("{low}–{high}") }
 }
 
-fn duration(seconds: f64) -> String {
+pub(super) fn duration(seconds: f64) -> String {
     if seconds < 1.0 { format!("{:.1} ms", seconds * 1e3) } else { format!("{seconds:.2} s") }
 }

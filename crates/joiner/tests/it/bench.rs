@@ -90,3 +90,27 @@ fn a_comparison_needs_the_oracle() {
         "#]],
     );
 }
+
+#[test]
+fn the_laboratory_is_measured_in_all_its_parts() {
+    let output = run(&["bench", "lab", "--share", "0.001", "-o", "json"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    let results: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
+    let parts: Vec<&str> = results.iter().filter_map(|result| result["what"].as_str()).collect();
+    expect![[r"
+        create 5 nodes and 100 pods
+        list all pods
+        write with 10 watchers
+        a day of 1 nodes and 2 pods"]]
+    .assert_eq(&parts.join("\n"));
+    assert!(results.iter().all(|result| result["count"].as_u64() > Some(0)), "{output}");
+    assert!(results[1]["bytes"].as_u64() > Some(100_000), "{output}");
+}
+
+#[test]
+fn the_share_of_the_laboratory_is_a_share() {
+    for wrong in ["0", "1.5", "much"] {
+        let output = run(&["bench", "lab", "--share", wrong]);
+        assert_eq!(output.code, Some(2), "{wrong}");
+    }
+}

@@ -5,6 +5,7 @@ mod bench;
 mod commands;
 mod explain;
 mod house;
+mod lab;
 mod plan;
 mod vsphere;
 

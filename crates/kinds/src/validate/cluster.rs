@@ -299,12 +299,40 @@ fn limit_amounts(errors: &mut Errors, path: &Path<'_>, limit: &Value) {
                 errors.invalid(&path.child(at).key(name), shown, detail);
             }
         }
-        if let Some(ratio) = amount("maxLimitRequestRatio")
-            && quantity(ratio) < Quantity::whole(1)
+        ratio(errors, path, name, &amount);
+        let (given, requested) = (amount("default"), amount("defaultRequest"));
+        if let (Some(given), Some(requested)) = (given, requested)
+            && !resources::may_be_overcommitted(name)
+            && quantity(given) != quantity(requested)
         {
-            let text = quantity_text(ratio);
-            let detail = format!("ratio {text} is less than 1");
-            errors.invalid(&path.child("maxLimitRequestRatio").key(name), text, detail);
+            let (given, requested) = (quantity_text(given), quantity_text(requested));
+            let detail = format!(
+                "default value {given} must equal to defaultRequest value {requested} in {name}"
+            );
+            errors.invalid(&path.child("defaultRequest").key(name), requested, detail);
+        }
+    }
+}
+
+/// How many times the request the limit may be: at least once, and no more than the largest and
+/// the smallest amount allow.
+fn ratio<'a>(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    name: &str,
+    amount: &dyn Fn(&str) -> Option<&'a Value>,
+) {
+    let Some(ratio) = amount("maxLimitRequestRatio") else { return };
+    let at = path.child("maxLimitRequestRatio");
+    let (at, text) = (at.key(name), quantity_text(ratio));
+    if quantity(ratio) < Quantity::whole(1) {
+        errors.invalid(&at, text.clone(), format!("ratio {text} is less than 1"));
+    }
+    if let (Some(least), Some(most)) = (amount("min"), amount("max")) {
+        let limit = quantity(most).as_f64() / quantity(least).as_f64();
+        if quantity(ratio).as_f64() > limit {
+            let detail = format!("ratio {text} is greater than max/min = {limit:.6}");
+            errors.invalid(&at, text, detail);
         }
     }
 }

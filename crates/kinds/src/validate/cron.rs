@@ -39,10 +39,37 @@ pub(super) fn problem(schedule: &str) -> Option<String> {
 fn descriptor_problem(name: &str) -> Option<String> {
     const KNOWN: [&str; 7] =
         ["yearly", "annually", "monthly", "weekly", "daily", "midnight", "hourly"];
-    if KNOWN.contains(&name) || name.starts_with("every ") {
+    if let Some(duration) = name.strip_prefix("every ") {
+        return (!is_duration(duration)).then(|| {
+            format!("failed to parse duration @{name}: time: invalid duration {duration:?}")
+        });
+    }
+    if KNOWN.contains(&name) {
         return None;
     }
     Some(format!("unrecognized descriptor: @{name}"))
+}
+
+/// Numbers with units, such as `1h30m`.
+fn is_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    let mut parts = 0;
+    while !rest.is_empty() {
+        let unit = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let number = &rest[..rest.len() - unit.len()];
+        let end = unit.find(|letter: char| letter.is_ascii_digit() || letter == '.');
+        let (unit, after) = unit.split_at(end.unwrap_or(unit.len()));
+        let known = ["ns", "us", "µs", "ms", "s", "m", "h"].contains(&unit);
+        if !known || number.parse::<f64>().is_err() {
+            return false;
+        }
+        parts += 1;
+        rest = after;
+    }
+    parts > 0
 }
 
 /// `*`, `5`, `1-5`, each with an optional `/2`.

@@ -90,6 +90,11 @@ fn definition_spec(errors: &mut Errors, spec: &Value, old: Option<&Value>) {
             || webhook.texts("conversionReviewVersions").any(known)
     });
     if let Some(conversion) = spec.field("conversion") {
+        let strategy = conversion.text("strategy");
+        if strategy != "None" && spec.flag("preserveUnknownFields") {
+            let detail = "must be None if spec.preserveUnknownFields is true";
+            errors.invalid(&path.child("conversion.strategy"), strategy, detail);
+        }
         self::conversion(errors, &path.child("conversion"), conversion, recognised);
     }
 }

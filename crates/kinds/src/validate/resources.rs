@@ -82,7 +82,7 @@ fn is_extended(name: &str) -> bool {
 }
 
 /// Whether a container may be limited to more than it requests.
-fn may_be_overcommitted(name: &str) -> bool {
+pub(crate) fn may_be_overcommitted(name: &str) -> bool {
     is_native(name) && !is_huge_pages(name)
 }
 

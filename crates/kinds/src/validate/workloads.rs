@@ -1,5 +1,5 @@
-//! Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, `ReplicationControllers` and what belongs to
-//! them.
+//! Deployments, `ReplicaSets`, `StatefulSets`, `DaemonSets`, `ReplicationControllers` and what
+//! belongs to them.
 
 use serde_json::{Value, json};
 

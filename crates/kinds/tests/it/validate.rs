@@ -105,6 +105,7 @@ fn changes() {
         let mut old = case["old"].clone();
         for object in [&mut new, &mut old] {
             object["metadata"]["resourceVersion"] = json!("1");
+            object["metadata"]["uid"] = json!("u1");
         }
         let (new, old) = (decoded(resource, &new), decoded(resource, &old));
         let subresource = case["subresource"].as_str();

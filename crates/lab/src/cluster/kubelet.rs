@@ -3,14 +3,26 @@
 //! What happens to a pod is a function of time, see [`run`]; this file takes note of changes, keeps
 //! the one queue of what is due, and writes. A kubelet that does not reach the server writes
 //! nothing and catches up later.
+//!
+//! Annotations of a pod choose how its containers behave. Durations are written as `500ms`, `90s`,
+//! `5m` or `1h`.
+//!
+//! | Annotation | What it chooses |
+//! |---|---|
+//! | `lab.joiner.dev/start-delay` | how long the pod takes from being admitted to running |
+//! | `lab.joiner.dev/ready-delay` | how long it takes from running to being ready |
+//! | `lab.joiner.dev/never-ready` | `true`: it runs but never gets ready |
+//! | `lab.joiner.dev/run-time` | after how long its containers end by themselves |
+//! | `lab.joiner.dev/exit-code` | what they end with then; with a restart policy of `Always` this makes a crash loop |
+//! | `lab.joiner.dev/pre-stop-time` | how long preStop hooks take |
+//! | `lab.joiner.dev/stop-time` | how long containers take to end after SIGTERM; they are killed when the grace period is over |
+//! | `lab.joiner.dev/hang` | `true`: it never ends, not even when it is killed |
 
 mod behaviour;
 mod node;
 mod node_status;
 mod pod_status;
 mod run;
-#[cfg(test)]
-mod tests;
 mod token;
 
 use std::{
@@ -45,7 +57,7 @@ pub struct Kubelets {
     api: Api,
     recorder: Recorder,
     chance: Chance,
-    kubelets: BTreeMap<Arc<str>, Kubelet>,
+    hosts: BTreeMap<Arc<str>, Kubelet>,
     /// Every pod that has a node, whether or not the node has a kubelet yet.
     runs: BTreeMap<Key, Run>,
     by_node: BTreeMap<Arc<str>, BTreeSet<Key>>,
@@ -98,7 +110,7 @@ impl Kubelets {
             api,
             recorder,
             chance,
-            kubelets: BTreeMap::new(),
+            hosts: BTreeMap::new(),
             runs: BTreeMap::new(),
             by_node: BTreeMap::new(),
             timers: Timers::default(),
@@ -124,15 +136,14 @@ impl Kubelets {
         if !self.runs.contains_key(&object.key) {
             self.take_on(object, now);
         }
-        let stopping = self.runs.get(&object.key).is_some_and(Run::is_stopping);
-        if object.deleting && !stopping {
+        if object.deleting {
             self.wait(&object.key, now);
         }
     }
 
     fn take_on(&mut self, object: &Object, now: Timestamp) {
         let chance = self.chance.fork(&object.uid);
-        let (mut run, wrong) = Run::new(object, &object.value(), chance, now);
+        let (mut run, wrong) = Run::new(object, &object.shared(), chance, now);
         run.draw_accident(self.restarts_per_hour, now);
         let about = About::pod(&run.key, &run.uid);
         for message in wrong {
@@ -168,8 +179,8 @@ impl Kubelets {
 
     /// Lets time pass for one pod, and writes what that changes.
     fn look_at_pod(&mut self, key: &Key, now: Timestamp) {
-        let Some(run) = self.runs.get(key) else { return };
-        let Some(kubelet) = self.kubelets.get(&run.node) else { return };
+        let Some(run) = self.runs.get(key).filter(|run| !run.removed) else { return };
+        let Some(kubelet) = self.hosts.get(&run.node) else { return };
         if !kubelet.reaches_server() {
             return;
         }
@@ -185,51 +196,51 @@ impl Kubelets {
             news.told.extend(run.stop(grace, hangs, now).told);
         }
         let passed = run.advance(self.restarts_per_hour, now);
-        news.changed |= passed.changed;
+        news.changed |= passed.changed || std::mem::take(&mut run.stale);
         news.gone |= passed.gone;
         news.told.extend(passed.told);
         if run.address.is_empty() && matches!(run.stage, Stage::Running { .. }) {
             self.pod_addresses += 1;
-            let host = self.kubelets.get(&run.node).map(|own| own.address.clone());
+            let host = self.hosts.get(&run.node).map(|own| own.address.clone());
             run.address = match host {
                 Some(host) if run.host_network => host,
                 _ => address(128, self.pod_addresses),
             };
         }
-        self.report(key, news, now);
+        self.report(key, &news, now);
     }
 
     /// Writes what happened to a pod.
-    fn report(&mut self, key: &Key, news: News, now: Timestamp) {
-        let Some(run) = self.runs.get(key) else { return };
+    fn report(&mut self, key: &Key, news: &News, now: Timestamp) {
+        let Some(run) = self.runs.get_mut(key) else { return };
         let about = About::pod(&run.key, &run.uid);
         for (tone, reason, message) in &news.told {
             self.recorder.tell(now, &about, *tone, reason, message, &run.node);
         }
-        let host = self.kubelets.get(&run.node).map_or("", |own| own.address.as_str());
+        let host = self.hosts.get(&run.node).map_or("", |own| own.address.as_str());
         let mut next = run.due();
         if news.changed && !self.api.write_pod(run, host, now) {
             next = Some(later(now, RETRY_AFTER));
         }
-        if news.gone && !self.api.remove_pod(run) {
-            next = Some(later(now, RETRY_AFTER));
-        } else if news.gone {
-            next = None;
+        if news.gone {
+            run.removed = self.api.remove_pod(run);
+            next = (!run.removed).then(|| later(now, RETRY_AFTER));
         }
         if let Some(at) = next {
-            self.wait(&key.clone(), at);
+            self.wait(key, at);
         }
     }
 
     /// Takes a pod on, or refuses it when it should never have come here.
     fn admit(&mut self, key: &Key, now: Timestamp) {
         let Some(run) = self.runs.get(key) else { return };
-        let Some(kubelet) = self.kubelets.get(&run.node) else { return };
+        let Some(kubelet) = self.hosts.get(&run.node) else { return };
         let neighbours = self.by_node.get(&run.node).into_iter().flatten();
-        let used = neighbours
-            .filter_map(|other| self.runs.get(other))
-            .filter(|other| other.is_admitted())
-            .fold(Resources::new(), |sum, other| sum.plus(&other.requests));
+        let admitted = neighbours.filter_map(|other| self.runs.get(other));
+        let mut used = Resources::new();
+        for other in admitted.filter(|other| other.is_admitted()) {
+            used.add(&other.requests);
+        }
         let refusal = kubelet.refusal(run, &used);
         let Some(run) = self.runs.get_mut(key) else { return };
         match refusal {
@@ -248,13 +259,17 @@ impl Kubelets {
         let message = format!("The node was low on resource: {resource}.");
         run.fail(End { reason: "Evicted", message: message.clone(), ..End::default() }, now);
         let told = vec![(Tone::Warning, "Evicted", message)];
-        self.report(key, News { changed: true, gone: false, told }, now);
+        self.report(key, &News { changed: true, gone: false, told }, now);
     }
 
-    /// Looks at all pods of a node again.
+    /// Looks at all pods of a node again, and writes what they are: whoever watches nodes may have
+    /// said meanwhile that they are not ready.
     fn look_at_pods_of(&mut self, node: &str, now: Timestamp) {
         let pods = self.by_node.get(node).cloned().unwrap_or_default();
         for key in pods {
+            if let Some(run) = self.runs.get_mut(&key) {
+                run.stale = run.is_admitted();
+            }
             self.wait(&key, now);
         }
     }
@@ -275,8 +290,11 @@ impl Kubelets {
         match order {
             Order::Boot(spec) => self.boot(*spec, now),
             Order::PowerOn(name) => self.power_on(&name, now),
-            Order::PowerOff(name) => self.power_off(&name),
-            Order::Destroy(name) => drop(self.kubelets.remove(&*name)),
+            Order::PowerOff(name) => self.power_off(&name, now),
+            Order::Destroy(name) => {
+                self.power_off(&name, now);
+                self.hosts.remove(&*name);
+            }
             Order::Fault(name, fault) => self.fault(&name, fault, now),
             Order::Heal(name) => self.heal(&name, now),
             Order::Condition(name, condition) => self.report_condition(&name, condition, now),
@@ -287,10 +305,10 @@ impl Kubelets {
 
     fn meet(&mut self, due: Due, now: Timestamp) {
         match due {
-            Due::Pod(key, ticket) => {
-                if self.runs.get(&key).is_some_and(|run| run.ticket == ticket) {
-                    self.look_at_pod(&key, now);
-                }
+            Due::Pod(key, ticket)
+                if self.runs.get(&key).is_some_and(|run| run.ticket == ticket) =>
+            {
+                self.look_at_pod(&key, now);
             }
             Due::Join(name, life) if self.is_alive(&name, life) => self.join(&name, now),
             Due::Ready(name, life) if self.is_alive(&name, life) => {
@@ -309,7 +327,7 @@ impl Kubelets {
     }
 
     fn is_alive(&self, name: &str, life: u64) -> bool {
-        self.kubelets.get(name).is_some_and(|kubelet| kubelet.life == life)
+        self.hosts.get(name).is_some_and(|kubelet| kubelet.life == life)
     }
 }
 
@@ -317,7 +335,7 @@ impl Api {
     /// How long a pod that is being deleted may take to stop; none if it is not being deleted.
     fn grace_of_deleted(&self, key: &Key) -> Option<SignedDuration> {
         let object = self.caller.get(&self.pods, key).ok().filter(|object| object.deleting)?;
-        let seconds = object.value()["metadata"]["deletionGracePeriodSeconds"].as_i64();
+        let seconds = object.shared()["metadata"]["deletionGracePeriodSeconds"].as_i64();
         Some(SignedDuration::from_secs(seconds.unwrap_or_default()))
     }
 
@@ -327,7 +345,7 @@ impl Api {
         if object.uid != run.uid {
             return true;
         }
-        let value = object.value();
+        let value = object.shared();
         let status = pod_status::status(run, host, &value["status"]["conditions"], now);
         let version = &value["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version}, "status": status});

@@ -17,8 +17,6 @@ mod refusal;
 mod score;
 mod state;
 mod storage;
-#[cfg(test)]
-mod tests;
 mod topology;
 mod write;
 
@@ -31,7 +29,7 @@ use jiff::Timestamp;
 use joiner_apiserver::{Change, ChangeKind, Key, Object, Server};
 
 use self::{
-    decide::{Decision, Memory},
+    decide::{Decision, Failure, Memory},
     fit::could_fit,
     pod::Pod,
     preempt::Budget,
@@ -104,7 +102,7 @@ impl Scheduler {
         } else if object.field("spec.schedulerName") == DEFAULT_SCHEDULER {
             let pod = Arc::new(Pod::read(object, &mut self.state.names));
             self.state.nominate(&pod, pod.nominated.as_deref());
-            self.queue.put(pod, now);
+            self.queue.put(&pod, now);
         }
     }
 
@@ -204,7 +202,7 @@ impl Scheduler {
     fn observe_namespace(&mut self, change: &Change) {
         let own = (change.kind != ChangeKind::Deleted)
             .then(|| labels(&change.object.value()["metadata"]["labels"]));
-        if self.state.counts.put_namespace(&change.object.key.name, own) {
+        if self.state.counts.put_namespace(&change.object.key.name, own.as_ref()) {
             self.state.touch();
             self.news.namespaces = true;
         }
@@ -241,26 +239,24 @@ impl Scheduler {
                 self.binding.insert(pod.key.clone(), name);
                 self.queue.bind_later(&pod.key, now);
             }
-            Decision::Refuse(failure) => {
-                let nominated = failure.room.as_ref().map(|room| {
-                    self.writer.push_out(
-                        pod,
-                        &room.victims,
-                        &self.state.nodes[room.node].name,
-                        now,
-                    );
-                    Arc::clone(&self.state.nodes[room.node].name)
-                });
-                let nominated = match (&failure.keeps_nomination, nominated) {
-                    (_, Some(name)) => Some(name.to_string()),
-                    (true, None) => pod.nominated.clone(),
-                    (false, None) => None,
-                };
-                self.state.nominate(pod, nominated.as_deref());
-                self.writer.refuse(pod, &failure.message, nominated.as_deref(), now);
-                self.queue.stick(&pod.key, failure.rules, now);
-            }
+            Decision::Refuse(failure) => self.refuse(pod, failure, now),
         }
+    }
+
+    /// Says why a pod goes nowhere, and lets others make room for it where that helps.
+    fn refuse(&mut self, pod: &Arc<Pod>, failure: Failure, now: Timestamp) {
+        let nominated = match &failure.room {
+            Some(room) => {
+                let name = &self.state.nodes[room.node].name;
+                self.writer.push_out(pod, &room.victims, name, now);
+                Some(name.to_string())
+            }
+            None if failure.keeps_nomination => pod.nominated.clone(),
+            None => None,
+        };
+        self.state.nominate(pod, nominated.as_deref());
+        self.writer.refuse(pod, &failure.message, nominated.as_deref(), now);
+        self.queue.stick(&pod.key, failure.rules, now);
     }
 
     fn bind(&mut self, pod: &Arc<Pod>, node: &Arc<str>, now: Timestamp) {
@@ -280,8 +276,11 @@ impl Scheduler {
         }
     }
 
-    /// Binds pods whose volumes are there, and starts over with those that waited too long.
-    fn finish_bindings(&mut self, late: Vec<Key>, now: Timestamp) {
+    /// Binds pods whose volumes are there, and starts over with those that waited too long or whose
+    /// node is gone.
+    fn finish_bindings(&mut self, mut late: Vec<Key>, now: Timestamp) {
+        let homeless = self.binding.iter().filter(|(_, node)| self.state.find(node).is_none());
+        late.extend(homeless.map(|(key, _)| key.clone()));
         for key in late {
             if self.binding.remove(&key).is_some() {
                 self.state.unassign(&key);

@@ -101,11 +101,6 @@ impl NodeSelection {
         }
     }
 
-    /// Whether every node will do.
-    pub(crate) fn is_open(&self) -> bool {
-        self.labels.is_empty() && self.required.is_none()
-    }
-
     /// Whether a pod may be on a node.
     pub(crate) fn allows(&self, name: &str, labels: &Labels) -> bool {
         self.labels.iter().all(|(key, value)| labels.get(key) == Some(value))
@@ -224,7 +219,7 @@ mod tests {
         assert!(!selection(json!([{}])).allows("a", &Labels::new()));
         assert!(!selection(json!([])).allows("a", &Labels::new()));
         assert_eq!(selection(json!([on("a"), {}])).names(), None);
-        assert!(NodeSelection::read(&json!({})).is_open());
+        assert!(NodeSelection::read(&json!({})).allows("a", &Labels::new()));
     }
 
     #[test]

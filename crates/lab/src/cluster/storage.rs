@@ -35,7 +35,7 @@ pub(crate) struct Claim {
     /// None when it does not say; an empty text asks for volumes without a class.
     pub(crate) class: Option<String>,
     pub(crate) modes: Vec<String>,
-    pub(crate) volume_mode: String,
+    pub(crate) mode: String,
     pub(crate) size: Quantity,
     pub(crate) selector: Option<LabelSelector>,
     /// The volume it has or asks for.
@@ -59,7 +59,7 @@ impl Claim {
             finalizers: texts(&meta["finalizers"]),
             class: spec["storageClassName"].as_str().map(ToOwned::to_owned),
             modes: texts(&spec["accessModes"]),
-            volume_mode: volume_mode(spec),
+            mode: volume_mode(spec),
             size: resources(&spec["resources"]["requests"]).get("storage"),
             selector: spec["selector"].is_object().then(|| selector(&spec["selector"])),
             volume: some(spec["volumeName"].as_str()),
@@ -94,7 +94,7 @@ pub(crate) struct Volume {
     pub(crate) labels: Labels,
     pub(crate) class: String,
     pub(crate) modes: Vec<String>,
-    pub(crate) volume_mode: String,
+    pub(crate) mode: String,
     pub(crate) capacity: Resources,
     /// Where it can be reached from; none for everywhere.
     pub(crate) nodes: Option<Vec<NodeTerm>>,
@@ -121,7 +121,7 @@ impl Volume {
             labels: labels(&value["metadata"]["labels"]),
             class: text(&spec["storageClassName"]),
             modes: texts(&spec["accessModes"]),
-            volume_mode: volume_mode(spec),
+            mode: volume_mode(spec),
             capacity: resources(&spec["capacity"]),
             nodes: required
                 .is_object()
@@ -154,7 +154,7 @@ impl Volume {
         (free || self.is_for(claim))
             && !self.deleting
             && self.class == claim.class.as_deref().unwrap_or_default()
-            && self.volume_mode == claim.volume_mode
+            && self.mode == claim.mode
             && claim.modes.iter().all(|mode| self.modes.contains(mode))
             && self.capacity.get("storage") >= claim.size
             && claim.selector.as_ref().is_none_or(|selector| selector.matches(&self.labels))
@@ -173,6 +173,9 @@ pub(crate) fn best<'v>(
     })
 }
 
+/// Labels that nodes must have to reach something, each with the values that will do.
+pub(crate) type Place = Vec<(String, Vec<String>)>;
+
 /// A `StorageClass`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Class {
@@ -182,8 +185,8 @@ pub(crate) struct Class {
     pub(crate) waits: bool,
     pub(crate) reclaim: String,
     pub(crate) default: bool,
-    /// Where volumes may be made, as pairs of a key and its values; none for everywhere.
-    pub(crate) topologies: Option<Vec<Vec<(String, Vec<String>)>>>,
+    /// Where volumes may be made; none for everywhere.
+    pub(crate) topologies: Option<Vec<Place>>,
 }
 
 impl Class {

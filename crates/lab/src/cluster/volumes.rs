@@ -41,7 +41,7 @@ pub struct Volumes {
     pvcs: Resource,
     pvs: Resource,
     claims: BTreeMap<Key, Claim>,
-    volumes: BTreeMap<Arc<str>, Volume>,
+    known: BTreeMap<Arc<str>, Volume>,
     classes: BTreeMap<Arc<str>, Class>,
     nodes: BTreeMap<Arc<str>, Labels>,
     /// The claims of pods that have a node, and the pods by claim.
@@ -53,6 +53,9 @@ pub struct Volumes {
     /// When the volume of a claim will be made.
     making: BTreeMap<Key, Timestamp>,
 }
+
+/// Why the server refused a call.
+type Refused = Box<Status>;
 
 /// Something to look at.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +93,7 @@ impl Volumes {
             pvcs: Resource::new("", "persistentvolumeclaims"),
             pvs: Resource::new("", "persistentvolumes"),
             claims: BTreeMap::new(),
-            volumes: BTreeMap::new(),
+            known: BTreeMap::new(),
             classes: BTreeMap::new(),
             nodes: BTreeMap::new(),
             used_by_pod: BTreeMap::new(),
@@ -118,11 +121,11 @@ impl Volumes {
     fn observe_volume(&mut self, change: &Change) {
         let name = Arc::clone(&change.object.key.name);
         let known = if change.kind == ChangeKind::Deleted {
-            self.volumes.remove(&name)
+            self.known.remove(&name)
         } else {
-            self.volumes.insert(Arc::clone(&name), Volume::read(&change.object))
+            self.known.insert(Arc::clone(&name), Volume::read(&change.object))
         };
-        let now = self.volumes.get(&name);
+        let now = self.known.get(&name);
         let claims = [known.as_ref(), now].into_iter().flatten().filter_map(|v| v.claim.clone());
         self.open.extend(claims.map(|(key, _)| Item::Claim(key)));
         if now.is_some_and(|volume| volume.claim.is_none()) {
@@ -177,7 +180,7 @@ impl Volumes {
             return Step::Finalizers(with(&claim.finalizers, CLAIM_IN_USE));
         }
         if claim.is_bound() {
-            let volume = claim.volume.as_deref().and_then(|name| self.volumes.get(name));
+            let volume = claim.volume.as_deref().and_then(|name| self.known.get(name));
             return match volume {
                 None if claim.phase != "Lost" => Step::Lose,
                 Some(volume) if claim.phase != "Bound" => Step::Bind(Arc::clone(&volume.name)),
@@ -185,7 +188,7 @@ impl Volumes {
             };
         }
         if let Some(name) = &claim.volume {
-            let volume = self.volumes.get(name.as_str());
+            let volume = self.known.get(name.as_str());
             return match volume {
                 Some(own) if own.claim.is_none() || own.is_for(claim) => {
                     Step::Bind(Arc::clone(&own.name))
@@ -197,7 +200,7 @@ impl Volumes {
     }
 
     fn step_of_unbound(&self, claim: &Claim) -> Step {
-        let reserved = self.volumes.values().find(|volume| volume.is_for(claim));
+        let reserved = self.known.values().find(|volume| volume.is_for(claim));
         if let Some(volume) = reserved {
             return Step::Bind(Arc::clone(&volume.name));
         }
@@ -218,7 +221,7 @@ impl Volumes {
     }
 
     fn step_at_once(&self, claim: &Claim, class: Option<&Class>) -> Step {
-        if let Some(volume) = best(claim, self.volumes.values()) {
+        if let Some(volume) = best(claim, self.known.values()) {
             return Step::Bind(Arc::clone(&volume.name));
         }
         if class.is_some_and(Class::makes_volumes) {
@@ -235,7 +238,7 @@ impl Volumes {
         Step::Wait("FailedBinding", why.to_owned())
     }
 
-    fn look_at_claim(&mut self, key: &Key, now: Timestamp) -> Result<(), Status> {
+    fn look_at_claim(&mut self, key: &Key, now: Timestamp) -> Result<(), Refused> {
         let Some(claim) = self.claims.get(key).cloned() else { return Ok(()) };
         match self.step(&claim) {
             Step::Rest => Ok(()),
@@ -263,7 +266,7 @@ impl Volumes {
     }
 
     /// Makes sure that a claim says that it is pending.
-    fn pend(&self, claim: &Claim) -> Result<(), Status> {
+    fn pend(&self, claim: &Claim) -> Result<(), Refused> {
         if claim.phase == "Pending" {
             return Ok(());
         }
@@ -277,8 +280,8 @@ impl Volumes {
     }
 
     /// Writes both sides of a binding, as far as they are not written yet.
-    fn bind(&self, claim: &Claim, volume: &Arc<str>) -> Result<(), Status> {
-        let Some(volume) = self.volumes.get(volume) else { return Ok(()) };
+    fn bind(&self, claim: &Claim, volume: &Arc<str>) -> Result<(), Refused> {
+        let Some(volume) = self.known.get(volume) else { return Ok(()) };
         let of_claim = Some((claim.key.clone(), Some(claim.uid.to_string())));
         if volume.claim != of_claim {
             let mut patch = json!({"spec": {"claimRef": reference(claim)}});
@@ -305,8 +308,8 @@ impl Volumes {
         self.patch_claim(&claim.key, Some("status"), json!({"status": status}))
     }
 
-    fn look_at_volume(&mut self, name: &Arc<str>) -> Result<(), Status> {
-        let Some(volume) = self.volumes.get(name) else { return Ok(()) };
+    fn look_at_volume(&mut self, name: &Arc<str>) -> Result<(), Refused> {
+        let Some(volume) = self.known.get(name) else { return Ok(()) };
         let protected = volume.finalizers.iter().any(|own| own == VOLUME_IN_USE);
         let claimed = volume.claim.as_ref().is_some_and(|(key, uid)| {
             let claim = self.claims.get(key);
@@ -327,7 +330,8 @@ impl Volumes {
             Some((_, Some(_))) if !claimed => {
                 if volume.reclaim == "Delete" && volume.driver.is_some() {
                     let key = Key::new("", name);
-                    return self.caller.delete(&self.pvs, &key, DeleteOptions::default());
+                    self.caller.delete(&self.pvs, &key, DeleteOptions::default())?;
+                    return Ok(());
                 }
                 self.set_phase(volume, "Released")
             }
@@ -336,7 +340,7 @@ impl Volumes {
         }
     }
 
-    fn set_phase(&self, volume: &Volume, phase: &str) -> Result<(), Status> {
+    fn set_phase(&self, volume: &Volume, phase: &str) -> Result<(), Refused> {
         if volume.phase == phase {
             return Ok(());
         }
@@ -348,8 +352,9 @@ impl Volumes {
         key: &Key,
         subresource: Option<&'static str>,
         patch: Value,
-    ) -> Result<(), Status> {
-        self.caller.merge(&self.pvcs, key, subresource, patch).map(drop)
+    ) -> Result<(), Refused> {
+        self.caller.merge(&self.pvcs, key, subresource, patch)?;
+        Ok(())
     }
 
     fn patch_volume(
@@ -357,8 +362,9 @@ impl Volumes {
         name: &str,
         subresource: Option<&'static str>,
         patch: Value,
-    ) -> Result<(), Status> {
-        self.caller.merge(&self.pvs, &Key::new("", name), subresource, patch).map(drop)
+    ) -> Result<(), Refused> {
+        self.caller.merge(&self.pvs, &Key::new("", name), subresource, patch)?;
+        Ok(())
     }
 }
 

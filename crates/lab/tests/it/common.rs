@@ -37,6 +37,13 @@ impl Lab {
         Self { server, machines, user, cluster }
     }
 
+    /// Lets the cluster run by itself from now on.
+    pub(crate) fn run(self) -> (Server, Machines) {
+        let mut cluster = self.cluster;
+        tokio::spawn(async move { cluster.run().await });
+        (self.server, self.machines)
+    }
+
     /// Lets seconds pass.
     pub(crate) async fn pass(&mut self, seconds: i64) {
         let clock = self.server.clock().clone();
@@ -52,9 +59,7 @@ impl Lab {
     }
 
     pub(crate) fn create(&self, plural: &str, object: Value) {
-        if let Err(status) = self.user.create(&resource(plural), object.clone()) {
-            panic!("{status}\n{object:#}");
-        }
+        self.user.create(&resource(plural), object).unwrap();
     }
 
     pub(crate) fn get(&self, plural: &str, name: &str) -> Option<Value> {
@@ -100,8 +105,7 @@ impl Lab {
     }
 
     /// A pod with some fields of its metadata and spec. It asks for one CPU unless it says.
-    pub(crate) fn pod_with(&self, metadata: Value, spec: Value) {
-        let mut metadata = metadata;
+    pub(crate) fn pod_with(&self, mut metadata: Value, spec: Value) {
         metadata["namespace"] = json!("default");
         let mut all = json!({"containers": [
             {"name": "app", "image": "app", "resources": {"requests": {"cpu": "1"}}},

@@ -202,3 +202,119 @@ async fn a_stuck_pod_is_tried_again_every_five_minutes_and_counts_its_events() {
     assert_eq!(lab.why("early"), "no nodes available to schedule pods");
     assert_eq!(lab.events("early"), ["FailedScheduling: no nodes available to schedule pods x3"]);
 }
+
+/// A spread over zones of pods with a label.
+fn over_zones(more: &Value) -> Value {
+    let mut spread = json!({
+        "maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}},
+    });
+    for (key, value) in more.as_object().unwrap() {
+        spread[key] = value.clone();
+    }
+    json!({"topologySpreadConstraints": [spread]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_fine_print_of_spread() {
+    // Zone `c` has one node, which is tainted: it is a domain unless taints are honoured.
+    for (more, placed) in [
+        (json!({}), 2),
+        (json!({"nodeTaintsPolicy": "Honor"}), 4),
+        (json!({"nodeTaintsPolicy": "Honor", "minDomains": 3}), 2),
+        (json!({"maxSkew": 2}), 4),
+        (json!({"matchLabelKeys": ["version"]}), 4),
+        (json!({"whenUnsatisfiable": "ScheduleAnyway"}), 4),
+    ] {
+        let mut lab = Lab::new();
+        for zone in ["a", "b", "c"] {
+            lab.node(zone, "8", json!({"topology.kubernetes.io/zone": zone}));
+        }
+        let taint = json!({"key": "gpu", "effect": "NoSchedule"});
+        lab.patch("nodes", "c", json!({"spec": {"taints": [taint]}}));
+        for n in 0..4 {
+            let labels = json!({"app": "web", "version": format!("v{}", n % 2)});
+            lab.pod_with(json!({"name": format!("w{n}"), "labels": labels}), over_zones(&more));
+        }
+        lab.pass(1).await;
+        assert_eq!(4 - lab.places().matches(" -\n").count(), placed, "{more}\n{}", lab.places());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn affinity_reaches_into_namespaces_by_name_and_by_label() {
+    let mut lab = Lab::new();
+    lab.node("a", "8", json!({}));
+    lab.node("b", "8", json!({}));
+    lab.create("namespaces", json!({"metadata": {"name": "far", "labels": {"team": "x"}}}));
+    let container = json!([{"name": "app", "image": "app"}]);
+    lab.create(
+        "pods",
+        json!({
+            "metadata": {"namespace": "far", "name": "db", "labels": {"app": "db"}},
+            "spec": {"containers": container, "nodeSelector": {"kubernetes.io/hostname": "b"}},
+        }),
+    );
+    lab.pass(1).await;
+    let near_db = |more: Value| {
+        let mut term = json!({
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": "db"}},
+        });
+        for (key, value) in more.as_object().unwrap() {
+            term[key] = value.clone();
+        }
+        let terms = json!([term]);
+        let strength = "requiredDuringSchedulingIgnoredDuringExecution";
+        json!({"affinity": {"podAffinity": {strength: terms}}})
+    };
+    lab.pod("own", near_db(json!({})));
+    lab.pod("named", near_db(json!({"namespaces": ["far"]})));
+    lab.pod("labelled", near_db(json!({"namespaceSelector": {"matchLabels": {"team": "x"}}})));
+    lab.pod("everywhere", near_db(json!({"namespaceSelector": {}})));
+    lab.pod("unlike", near_db(json!({"namespaceSelector": {"matchLabels": {"team": "y"}}})));
+    lab.pass(1).await;
+    expect![[r#"
+        everywhere b
+        labelled b
+        named b
+        own -
+        unlike -
+    "#]]
+    .assert_eq(&lab.places());
+}
+
+#[tokio::test(start_paused = true)]
+async fn preferences_are_followed_where_nothing_forbids_it() {
+    let mut lab = Lab::new();
+    lab.node("a", "8", json!({}));
+    lab.node("b", "8", json!({"disk": "ssd"}));
+    let ssd = json!({"matchExpressions": [{"key": "disk", "operator": "Exists"}]});
+    let likes = json!({"affinity": {"nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 10, "preference": ssd}],
+    }}});
+    lab.pod("likes", likes);
+    lab.pass(1).await;
+    let away = json!({"affinity": {"podAntiAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": {
+            "topologyKey": "kubernetes.io/hostname",
+            "labelSelector": {"matchLabels": {"app": "x"}},
+        }}],
+    }}});
+    for n in 0..4 {
+        lab.pod_with(json!({"name": format!("x{n}"), "labels": {"app": "x"}}), away.clone());
+    }
+    lab.pass(1).await;
+    assert_eq!(lab.places(), "likes b\nx0 a\nx1 b\nx2 a\nx3 b\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_most_important_pod_comes_first() {
+    let mut lab = Lab::new();
+    lab.create("priorityclasses", json!({"metadata": {"name": "high"}, "value": 1000}));
+    lab.pod("early", json!({}));
+    lab.pod("important", json!({"priorityClassName": "high"}));
+    lab.node("a", "1", json!({}));
+    lab.pass(30).await;
+    assert_eq!(lab.places(), "early -\nimportant a\n");
+}

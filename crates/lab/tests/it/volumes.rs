@@ -164,6 +164,7 @@ async fn limits_of_drivers_and_claims_for_one_pod_are_kept() {
     let mut lab = Lab::new();
     class(&lab, "fast", "Immediate", "csi.example.com");
     lab.node("a", "16", json!({}));
+    lab.node("b", "16", json!({"disk": "none"}));
     lab.create(
         "csinodes",
         json!({"metadata": {"name": "a"}, "spec": {"drivers": [
@@ -173,18 +174,28 @@ async fn limits_of_drivers_and_claims_for_one_pod_are_kept() {
     claim(&lab, "one", "fast", "ReadWriteOncePod");
     claim(&lab, "two", "fast", "ReadWriteOnce");
     claim(&lab, "three", "fast", "ReadWriteOnce");
-    lab.pod("impatient", with_claims(&["one"]));
+    let on_a = |claim: &str| {
+        let mut spec = with_claims(&[claim]);
+        spec["nodeSelector"] = json!({"kubernetes.io/hostname": "a"});
+        spec
+    };
+    lab.pod("impatient", on_a("one"));
     lab.pass(1).await;
     assert!(lab.why("impatient").contains("pod has unbound immediate PersistentVolumeClaims"));
     lab.pass(10).await;
-    lab.pod("second", with_claims(&["two"]));
+    lab.pod("second", on_a("two"));
     lab.pass(1).await;
-    lab.pod("third", with_claims(&["three"]));
+    lab.pod("third", on_a("three"));
     lab.pod("shared", with_claims(&["one"]));
     lab.pass(5).await;
     assert_eq!(lab.places(), "impatient a\nsecond a\nshared -\nthird -\n");
     assert!(lab.why("third").contains("1 node(s) exceed max volume count"), "{}", lab.why("third"));
-    assert!(lab.why("shared").contains("ReadWriteOncePod access mode already in-use"));
+    assert_eq!(
+        lab.why("shared"),
+        "0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with \
+         ReadWriteOncePod access mode already in-use by another pod. preemption: 0/2 nodes are \
+         available: 2 No preemption victims found for incoming pod."
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,9 +26,12 @@ const FAKE: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
 /// Where the leases of nodes are.
 const LEASES: &str = "kube-node-lease";
 
-/// How often a kubelet renews its lease, and for how long.
-const LEASE_EVERY: SignedDuration = SignedDuration::from_secs(10);
+/// For how long a kubelet renews its lease.
 const LEASE_SECONDS: i64 = 40;
+/// How often a renewal is written. Kubelets renew every 10 seconds; here every fourth renewal is
+/// written, and the last one before a kubelet falls silent. Whoever waits for silence, which takes
+/// 50 seconds, notices it at the same time, and a quiet day has a quarter of the writes.
+const LEASE_WRITTEN_EVERY: SignedDuration = SignedDuration::from_secs(40);
 /// How often a kubelet writes a status in which nothing changed.
 const STATUS_EVERY: SignedDuration = SignedDuration::from_mins(5);
 
@@ -101,19 +104,19 @@ impl Kubelets {
         let object = &change.object;
         let name = &object.key.name;
         if change.kind == ChangeKind::Deleted {
-            if self.kubelets.get(name).is_some_and(|kubelet| kubelet.fake) {
-                self.kubelets.remove(name);
-            } else if let Some(kubelet) = self.kubelets.get_mut(name) {
+            if self.hosts.get(name).is_some_and(|kubelet| kubelet.fake) {
+                self.hosts.remove(name);
+            } else if let Some(kubelet) = self.hosts.get_mut(name) {
                 kubelet.seen = None;
             }
             return;
         }
-        let value = object.value();
+        let value = object.shared();
         let is_fake = value["metadata"]["annotations"][FAKE.0] == FAKE.1;
-        if is_fake && !self.kubelets.contains_key(name) {
+        if is_fake && !self.hosts.contains_key(name) {
             self.simulate(name, &value, now);
         }
-        if let Some(kubelet) = self.kubelets.get_mut(name) {
+        if let Some(kubelet) = self.hosts.get_mut(name) {
             let status = &value["status"];
             let own = if status["allocatable"].is_object() { "allocatable" } else { "capacity" };
             kubelet.seen = Some(Seen {
@@ -129,7 +132,7 @@ impl Kubelets {
         kubelet.joined = true;
         kubelet.ready = true;
         let life = kubelet.life;
-        self.kubelets.insert(Arc::clone(name), kubelet);
+        self.hosts.insert(Arc::clone(name), kubelet);
         self.timers.add(now, Due::Status(Arc::clone(name), life));
         self.timers.add(now, Due::Lease(Arc::clone(name), life));
         self.look_at_pods_of(name, now);
@@ -160,23 +163,24 @@ impl Kubelets {
     pub(super) fn boot(&mut self, spec: MachineSpec, now: Timestamp) {
         let name: Arc<str> = spec.name.as_str().into();
         let kubelet = self.kubelet(spec);
-        self.kubelets.insert(Arc::clone(&name), kubelet);
+        self.hosts.insert(Arc::clone(&name), kubelet);
         self.start(&name, now);
     }
 
     /// A machine that is there is switched on, or starts anew.
     pub(super) fn power_on(&mut self, name: &str, now: Timestamp) {
-        self.power_off(name);
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        self.power_off(name, now);
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.boots += 1;
         kubelet.stopped = false;
         self.start(&Arc::from(name), now);
     }
 
     /// A machine is switched off.
-    pub(super) fn power_off(&mut self, name: &str) {
+    pub(super) fn power_off(&mut self, name: &str, now: Timestamp) {
+        self.fall_silent(name, now);
         self.tickets += 1;
-        if let Some(kubelet) = self.kubelets.get_mut(name) {
+        if let Some(kubelet) = self.hosts.get_mut(name) {
             kubelet.life = self.tickets;
             kubelet.joined = false;
             kubelet.ready = false;
@@ -184,7 +188,7 @@ impl Kubelets {
     }
 
     fn start(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let spec = &kubelet.spec;
         if spec.fate != Fate::NeverJoins {
             let at = later(now, spec.boot_delay.saturating_add(spec.join_delay));
@@ -194,7 +198,7 @@ impl Kubelets {
 
     /// Registers a node, if its machine is let in.
     pub(super) fn join(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let life = kubelet.life;
         let reached = !kubelet.stopped && !kubelet.partitioned && self.is_let_in(kubelet, now);
         let registered = reached
@@ -211,7 +215,7 @@ impl Kubelets {
         let about = Key::new("", name);
         let message = "Starting kubelet.";
         self.recorder.tell(now, &About::node(&about), Tone::Normal, "Starting", message, name);
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.joined = true;
         let ready = later(now, kubelet.spec.ready_delay);
         if kubelet.spec.fate != Fate::NeverReady {
@@ -245,7 +249,7 @@ impl Kubelets {
     }
 
     fn write_csi_node(&self, name: &Arc<str>) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let drivers: Vec<_> = kubelet
             .spec
             .volume_drivers
@@ -275,16 +279,14 @@ impl Kubelets {
 
     /// Renews the lease, or makes it when there is a Node to own it.
     pub(super) fn renew(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let first = Due::Lease(Arc::clone(name), kubelet.life);
         if !kubelet.reaches_server() {
-            self.timers.add(later(now, LEASE_EVERY), first);
+            self.timers.add(later(now, LEASE_WRITTEN_EVERY), first);
             return;
         }
-        let key = Key::new(LEASES, name);
-        let patch = json!({"spec": {"renewTime": micros(now)}});
-        let renewed = self.api.caller.merge(&self.api.leases, &key, None, patch);
-        let mut next = LEASE_EVERY;
+        let renewed = self.write_renewal(name, now);
+        let mut next = LEASE_WRITTEN_EVERY;
         if renewed.is_err_and(|status| status.code == 404)
             && let Ok(node) = self.api.caller.get(&self.api.nodes, &Key::new("", name))
         {
@@ -303,14 +305,14 @@ impl Kubelets {
             });
             drop(self.api.caller.create(&self.api.leases, lease));
             // From here on the kubelets of nodes that came together renew at different seconds.
-            next = SignedDuration::from_secs(1 + self.chance.below(10) as i64);
+            next = SignedDuration::from_secs(1 + self.chance.below(40) as i64);
         }
         self.timers.add(later(now, next), first);
     }
 
     /// The regular status.
     pub(super) fn beat(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let (life, fake) = (kubelet.life, kubelet.fake);
         self.write_status(name, fake, now);
         self.timers.add(later(now, STATUS_EVERY), Due::Status(Arc::clone(name), life));
@@ -318,13 +320,13 @@ impl Kubelets {
 
     /// Writes the status of a node: its conditions, and all the rest when it is new.
     fn write_status(&mut self, name: &Arc<str>, whole: bool, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         let key = Key::new("", name);
         if !kubelet.reaches_server() {
             return;
         }
         let Ok(object) = self.api.caller.get(&self.api.nodes, &key) else { return };
-        let value = object.value();
+        let value = object.shared();
         let current = &value["status"];
         let healed = std::mem::take(&mut kubelet.healed);
         let ready = kubelet.ready;
@@ -334,7 +336,12 @@ impl Kubelets {
             let machine = machine_status(&kubelet.spec, &kubelet.address, kubelet.boots);
             for (field, own) in machine.as_object().into_iter().flatten() {
                 // What somebody wrote for a simulated node stays.
-                let missing = current[field].is_null() || field == "nodeInfo";
+                let missing = match field.as_str() {
+                    "nodeInfo" => {
+                        current[field]["kubeletVersion"].as_str().is_none_or(str::is_empty)
+                    }
+                    _ => current[field].is_null(),
+                };
                 if !kubelet.fake || missing {
                     status[field] = own.clone();
                 }
@@ -348,7 +355,7 @@ impl Kubelets {
     }
 
     pub(super) fn write_provider_id(&self, name: &Arc<str>) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         if kubelet.reaches_server() {
             let patch = json!({"spec": {"providerID": kubelet.spec.provider_id}});
             // A Node that is gone needs none.
@@ -358,7 +365,7 @@ impl Kubelets {
 
     /// Lets a node be ready, or no longer.
     pub(super) fn set_ready(&mut self, name: &Arc<str>, ready: bool, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         if kubelet.ready == ready {
             return;
         }
@@ -370,11 +377,31 @@ impl Kubelets {
             self.recorder.tell(now, &About::node(&key), Tone::Normal, reason, &message, name);
         }
         self.write_status(name, false, now);
+        if ready {
+            self.look_at_pods_of(name, now);
+        }
+    }
+
+    /// Writes the renewals that a kubelet kept to itself, before nothing gets through any more.
+    fn fall_silent(&self, name: &str, now: Timestamp) {
+        if self.hosts.get(name).is_some_and(Kubelet::reaches_server) {
+            // A lease that is gone needs no renewal.
+            drop(self.write_renewal(name, now));
+        }
+    }
+
+    fn write_renewal(&self, name: &str, now: Timestamp) -> Result<(), joiner_apiserver::Status> {
+        let patch = json!({"spec": {"renewTime": micros(now)}});
+        let key = Key::new(LEASES, name);
+        self.api.caller.merge(&self.api.leases, &key, None, patch).map(drop)
     }
 
     /// Something goes wrong on a node.
     pub(super) fn fault(&mut self, name: &str, fault: Fault, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        if matches!(fault, Fault::KubeletStopped | Fault::Partitioned) {
+            self.fall_silent(name, now);
+        }
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         match fault {
             Fault::KubeletStopped => kubelet.stopped = true,
             Fault::Partitioned => kubelet.partitioned = true,
@@ -387,7 +414,7 @@ impl Kubelets {
     }
 
     pub(super) fn flap(&mut self, name: &Arc<str>, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get(name) else { return };
+        let Some(kubelet) = self.hosts.get(name) else { return };
         let Some(period) = kubelet.flapping else { return };
         let (life, ready) = (kubelet.life, kubelet.ready);
         self.set_ready(name, !ready, now);
@@ -396,7 +423,7 @@ impl Kubelets {
 
     /// Everything that goes wrong on a node ends.
     pub(super) fn heal(&mut self, name: &str, now: Timestamp) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.stopped = false;
         kubelet.partitioned = false;
         kubelet.pods_hang = false;
@@ -422,7 +449,7 @@ impl Kubelets {
         condition: NodeCondition,
         now: Timestamp,
     ) {
-        let Some(kubelet) = self.kubelets.get_mut(name) else { return };
+        let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.reported.insert(condition.kind.clone(), condition);
         self.write_status(&name.into(), false, now);
     }

@@ -103,6 +103,10 @@ pub(super) struct Run {
     crashes: u32,
     /// When its containers will have stopped after it was deleted, and with what.
     stopping: Option<(Timestamp, i64)>,
+    /// Its object was asked to go; finalizers may keep it a while longer.
+    pub(super) removed: bool,
+    /// Its status is to be written even if nothing happened: others may have changed it.
+    pub(super) stale: bool,
     /// When its containers end by chance.
     accident: Option<Timestamp>,
     chance: Chance,
@@ -155,6 +159,8 @@ impl Run {
             address: text(&status["podIP"]),
             crashes: 0,
             stopping: None,
+            removed: false,
+            stale: false,
             accident: None,
             chance,
             ticket: 0,
@@ -187,15 +193,23 @@ impl Run {
         self.stage = Stage::Ended(End { failed: true, ..end });
     }
 
-    /// Its deletion was seen: containers are told to end, and are killed when the grace is over.
+    /// Its deletion was seen: containers are told to end, and are killed when the grace is over. A
+    /// second deletion may shorten the grace.
     pub(super) fn stop(&mut self, grace: SignedDuration, hangs: bool, now: Timestamp) -> News {
         let mut news = News::default();
-        if self.stopping.is_some() || self.behaviour.hangs || hangs {
+        if self.behaviour.hangs || hangs {
+            return news;
+        }
+        if let Some((at, _)) = self.stopping {
+            let killed = later(now, grace);
+            if killed < at {
+                self.stopping = Some((killed, KILLED));
+            }
             return news;
         }
         let running = matches!(self.stage, Stage::Running { .. });
         let (wait, code) = match running {
-            false => (SignedDuration::ZERO, 0),
+            false => (SignedDuration::ZERO, KILLED),
             true if self.behaviour.stop_time > grace => (grace, KILLED),
             true => (self.behaviour.stop_time, 0),
         };
@@ -207,11 +221,6 @@ impl Run {
             }
         }
         news
-    }
-
-    /// Whether its deletion is being carried out.
-    pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.is_some()
     }
 
     /// The machine was started anew, and with it all containers.
@@ -349,6 +358,112 @@ impl Run {
         }
         if self.is_active() {
             self.stage = Stage::Ended(End { failed: code != 0, ..End::default() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use joiner_apiserver::Server;
+    use joiner_clock::Clock;
+    use serde_json::json;
+
+    use super::*;
+
+    const START: &str = "2026-01-01T00:00:00Z";
+
+    /// A pod with some annotations of the laboratory, taken on at midnight.
+    fn run(restart_policy: &str, annotations: &[(&str, &str)]) -> Run {
+        let now = START.parse().unwrap();
+        let mut pairs = json!({});
+        for (name, value) in annotations {
+            pairs[format!("lab.joiner.dev/{name}")] = json!(value);
+        }
+        let pods = joiner_apiserver::Resource::new("", "pods");
+        let pod = json!({
+            "metadata": {"namespace": "default", "name": "p", "annotations": pairs},
+            "spec": {
+                "nodeName": "n", "restartPolicy": restart_policy,
+                "containers": [{"name": "c", "image": "i"}],
+            },
+        });
+        let server = Server::new(Clock::wall(), 1);
+        let object = server.caller("test").create(&pods, pod).unwrap();
+        let (mut run, wrong) = Run::new(&object, &object.value(), Chance::new(1), now);
+        assert_eq!(wrong, Vec::<String>::new());
+        run.admit(now);
+        run
+    }
+
+    /// The life of a pod as seconds and stages, until nothing is due or an hour has passed.
+    fn life(mut run: Run) -> String {
+        let start: Timestamp = START.parse().unwrap();
+        let mut text = String::new();
+        while let Some(at) = run.due() {
+            let second = at.duration_since(start).as_secs();
+            if second > 3600 {
+                break;
+            }
+            run.advance(0.0, at);
+            let stage = match &run.stage {
+                Stage::Seen | Stage::Starting { .. } => "starting",
+                Stage::Running { ready: true, .. } => "ready",
+                Stage::Running { .. } => "running",
+                Stage::BackOff { .. } => "back-off",
+                Stage::Ended(End { failed: true, .. }) => "failed",
+                Stage::Ended(_) => "succeeded",
+            };
+            write!(text, "{second} {stage} {}, ", run.restarts).unwrap();
+        }
+        text
+    }
+
+    #[test]
+    fn lives() {
+        for (policy, annotations, expected) in [
+            ("Always", &[][..], "2 ready 0, "),
+            ("Always", &[("ready-delay", "3s")], "2 running 0, 5 ready 0, "),
+            ("Always", &[("never-ready", "true")], "2 running 0, "),
+            ("Never", &[("run-time", "9s")], "2 ready 0, 11 succeeded 0, "),
+            ("Never", &[("run-time", "9s"), ("exit-code", "1")], "2 ready 0, 11 failed 0, "),
+            ("OnFailure", &[("run-time", "9s")], "2 ready 0, 11 succeeded 0, "),
+        ] {
+            assert_eq!(life(run(policy, annotations)), expected, "{policy} {annotations:?}");
+        }
+    }
+
+    #[test]
+    fn crashes_are_answered_with_ever_longer_waits_up_to_five_minutes() {
+        let life = life(run("Always", &[("run-time", "1s"), ("exit-code", "1")]));
+        let starts: Vec<i64> = life
+            .split(", ")
+            .filter(|stage| stage.contains("ready"))
+            .map(|stage| stage.split(' ').next().unwrap().parse().unwrap())
+            .collect();
+        let waits: Vec<_> = starts.windows(2).map(|pair| pair[1] - pair[0] - 1).collect();
+        // The first restart happens within the same look at the pod as the crash.
+        assert_eq!(&waits[..7], [0, 10, 20, 40, 80, 160, 300], "{life}");
+        assert!(waits[7..].iter().all(|wait| *wait == 300), "{life}");
+    }
+
+    #[test]
+    fn a_deleted_pod_ends_when_it_wants_to_or_when_its_grace_is_over() {
+        let now: Timestamp = START.parse().unwrap();
+        for (stop_time, graces, seconds) in
+            [("5s", &[30][..], 5), ("5s", &[3], 3), ("60s", &[30, 2], 2), ("5s", &[30, 60], 5)]
+        {
+            let mut run = run("Always", &[("stop-time", stop_time), ("start-delay", "0s")]);
+            run.advance(0.0, now);
+            for grace in graces {
+                run.stop(SignedDuration::from_secs(*grace), false, now);
+            }
+            let end = run.due().unwrap();
+            assert_eq!(end.duration_since(now).as_secs(), seconds, "{stop_time} {graces:?}");
+            assert!(run.advance(0.0, end).gone);
+            let killed = matches!(&run.stage, Stage::Ended(end) if end.failed);
+            assert_eq!(killed, seconds != 5, "{stop_time} {graces:?}");
         }
     }
 }

@@ -114,13 +114,13 @@ impl Counts {
     }
 
     /// Takes note of a namespace, or that it is gone. Says whether anything changed.
-    pub(super) fn put_namespace(&mut self, name: &str, labels: Option<Labels>) -> bool {
-        let before = match labels.clone() {
-            Some(labels) => self.namespaces.insert(name.to_owned(), labels),
+    pub(super) fn put_namespace(&mut self, name: &str, labels: Option<&Labels>) -> bool {
+        let before = match labels {
+            Some(labels) => self.namespaces.insert(name.to_owned(), labels.clone()),
             None => self.namespaces.remove(name),
         };
         let by_label = |sort: &Sort| sort.scopes.iter().any(|s| s.namespace_selector.is_some());
-        let changed = before != labels;
+        let changed = before.as_ref() != labels;
         if changed && self.sorts.iter().any(by_label) {
             self.forget_sorts();
         }

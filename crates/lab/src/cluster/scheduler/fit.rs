@@ -50,10 +50,7 @@ impl<'s> Fit<'s> {
         self.node_refusal(node)
             .or_else(|| self.ports_refusal(id, node))
             .or_else(|| self.resources_refusal(id, node))
-            .or_else(|| {
-                let storage = &self.state.storage;
-                storage.refusal(self.pod, &self.needs, node, &self.state.nodes)
-            })
+            .or_else(|| self.state.storage.refusal(self.pod, &self.needs, node))
             .or_else(|| self.topology.refusal(id))
     }
 

@@ -100,7 +100,7 @@ pub(super) struct Spread {
 impl Pod {
     /// Reads a pod.
     pub(super) fn read(object: &Object, names: &mut Names) -> Self {
-        let value = object.value();
+        let value = object.shared();
         let spec = &value["spec"];
         let pod_labels = labels(&value["metadata"]["labels"]);
         let namespace = &*object.key.namespace;

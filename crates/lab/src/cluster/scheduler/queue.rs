@@ -65,17 +65,17 @@ impl Queue {
 
     /// Takes note of a pod that wants a node. One that changed is tried at once; one that differs
     /// only in the node it waits for keeps its place.
-    pub(super) fn put(&mut self, pod: Arc<Pod>, now: Timestamp) {
+    pub(super) fn put(&mut self, pod: &Arc<Pod>, now: Timestamp) {
         if let Some(known) = self.pods.get_mut(&pod.key) {
-            let same = Pod { nominated: pod.nominated.clone(), ..(*known.pod).clone() } == *pod;
+            let same = Pod { nominated: pod.nominated.clone(), ..(*known.pod).clone() } == **pod;
             let keeps_place = same || matches!(known.place, Place::Binding);
-            known.pod = Arc::clone(&pod);
+            known.pod = Arc::clone(pod);
             if keeps_place {
                 return;
             }
         } else {
             let waiting = Waiting {
-                pod: Arc::clone(&pod),
+                pod: Arc::clone(pod),
                 attempts: 0,
                 last_attempt: now,
                 place: Place::Gated,
@@ -215,4 +215,15 @@ impl Queue {
 fn back_off(attempts: u32) -> SignedDuration {
     let doubled = FIRST_BACK_OFF.saturating_mul(1 << attempts.saturating_sub(1).min(10));
     doubled.min(LAST_BACK_OFF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_ten_seconds() {
+        let waits = [1, 2, 3, 4, 5, 100].map(|attempts| back_off(attempts).as_secs());
+        assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
+    }
 }

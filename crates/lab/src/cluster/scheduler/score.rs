@@ -20,8 +20,8 @@ pub(super) fn best(state: &State, pod: &Pod, nodes: &[NodeId]) -> Option<NodeId>
     let mut totals = vec![0; nodes.len()];
     // The weights are those that Kubernetes gives by default.
     for (weight, scores) in [
-        (1, least_allocated(state, pod, nodes)),
-        (1, balanced(state, pod, nodes)),
+        (1, Some(least_allocated(state, pod, nodes))),
+        (1, Some(balanced(state, pod, nodes))),
         (3, taints(state, pod, nodes)),
         (2, node_affinity(state, pod, nodes)),
         (2, spread(state, pod, nodes)),
@@ -45,7 +45,7 @@ fn share(node: &Node, pod: &Pod, which: usize) -> Option<f64> {
     (has > 0).then(|| (node.weight[which] + pod.weight[which]) as f64 / has as f64)
 }
 
-fn least_allocated(state: &State, pod: &Pod, nodes: &[NodeId]) -> Scores {
+fn least_allocated(state: &State, pod: &Pod, nodes: &[NodeId]) -> Vec<i64> {
     let free = |node: &Node, which: usize| {
         let has = i128::from(amount(&node.allocatable, [CPU_ID, MEMORY_ID][which]));
         let used = i128::from(node.weight[which] + pod.weight[which]);
@@ -55,11 +55,11 @@ fn least_allocated(state: &State, pod: &Pod, nodes: &[NodeId]) -> Scores {
         let node = &state.nodes[*id];
         i64::midpoint(free(node, 0), free(node, 1))
     };
-    Some(nodes.iter().map(score).collect())
+    nodes.iter().map(score).collect()
 }
 
 /// Better the closer the shares of CPU and memory are to each other.
-fn balanced(state: &State, pod: &Pod, nodes: &[NodeId]) -> Scores {
+fn balanced(state: &State, pod: &Pod, nodes: &[NodeId]) -> Vec<i64> {
     let score = |id: &NodeId| {
         let node = &state.nodes[*id];
         let shares = [0, 1].map(|which| share(node, pod, which).map(|share| share.min(1.0)));
@@ -69,7 +69,7 @@ fn balanced(state: &State, pod: &Pod, nodes: &[NodeId]) -> Scores {
         };
         ((1.0 - apart) * BEST as f64) as i64
     };
-    Some(nodes.iter().map(score).collect())
+    nodes.iter().map(score).collect()
 }
 
 /// Better the fewer taints that would rather keep the pod away.

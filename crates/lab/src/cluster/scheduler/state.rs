@@ -120,7 +120,7 @@ impl State {
 
     /// Takes note of a node. Says whether anything changed that matters here.
     pub(super) fn put_node(&mut self, object: &Object) -> bool {
-        let facts = NodeFacts::read(&object.value());
+        let facts = NodeFacts::read(&object.shared());
         let id = self.id(&object.key.name);
         let node = &mut self.nodes[id];
         if node.present && node.facts == facts {
@@ -154,7 +154,7 @@ impl State {
         let id = self.id(node);
         self.assigned.insert(pod.key.clone(), id);
         self.version += 1;
-        self.storage.uses(&pod, id);
+        self.storage.uses(&pod);
         self.counts.add(&pod, id, 1);
         let node = &mut self.nodes[id];
         for (resource, amount) in &pod.requests {

@@ -8,11 +8,7 @@ use std::{
 use joiner_apiserver::{Key, Object};
 use joiner_core::label::{REGION, ZONE};
 
-use super::{
-    pod::Pod,
-    refusal::Refusal,
-    state::{Node, NodeId},
-};
+use super::{pod::Pod, refusal::Refusal, state::Node};
 use crate::cluster::{
     selection::{integer, list, text},
     storage::{Claim, Class, Volume, best},
@@ -27,15 +23,16 @@ pub(super) struct Storage {
     /// How many volumes of a driver a node can attach, by node.
     limits: BTreeMap<Arc<str>, BTreeMap<String, usize>>,
     /// The pods on nodes that use a claim.
-    users: BTreeMap<Key, BTreeMap<Key, NodeId>>,
+    users: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 /// What a pod needs of storage.
 #[derive(Debug, Default)]
 pub(super) struct Needs<'s> {
     bound: Vec<&'s Claim>,
-    /// Claims whose volumes are chosen together with the node.
-    waiting: Vec<&'s Claim>,
+    /// Claims whose volumes are chosen together with the node, the smallest first, each with the
+    /// volumes that would suit it somewhere.
+    waiting: Vec<(&'s Claim, Vec<&'s Volume>)>,
 }
 
 /// How the waiting claims of a pod are met on a node.
@@ -63,9 +60,9 @@ impl Storage {
     }
 
     /// Takes note that a pod on a node uses its claims.
-    pub(super) fn uses(&mut self, pod: &Pod, node: NodeId) {
+    pub(super) fn uses(&mut self, pod: &Pod) {
         for claim in keys(pod) {
-            self.users.entry(claim).or_default().insert(pod.key.clone(), node);
+            self.users.entry(claim).or_default().insert(pod.key.clone());
         }
     }
 
@@ -103,26 +100,22 @@ impl Storage {
             } else if self.class_of(claim).is_some_and(|class| class.waits)
                 && claim.volume.is_none()
             {
-                needs.waiting.push(claim);
+                let suitable = self.volumes.values().filter(|volume| volume.suits(claim));
+                needs.waiting.push((claim, suitable.collect()));
             } else {
                 return Err("pod has unbound immediate PersistentVolumeClaims".to_owned());
             }
         }
+        needs.waiting.sort_by_key(|(claim, _)| (claim.size, claim.key.clone()));
         Ok(needs)
     }
 
     /// Why a node's storage is not for a pod.
-    pub(super) fn refusal(
-        &self,
-        pod: &Pod,
-        needs: &Needs<'_>,
-        node: &Node,
-        nodes: &[Node],
-    ) -> Option<Refusal> {
+    pub(super) fn refusal(&self, pod: &Pod, needs: &Needs<'_>, node: &Node) -> Option<Refusal> {
         if needs.bound.is_empty() && needs.waiting.is_empty() {
             return None;
         }
-        if self.is_in_use(pod, needs, node, nodes) {
+        if self.is_in_use(pod, needs) {
             return Some(Refusal::ClaimInUse);
         }
         if self.is_over_limit(pod, node) {
@@ -147,15 +140,13 @@ impl Storage {
     /// How the waiting claims would be met on a node, if they can be: larger claims choose last, as
     /// a small volume is of no use to them.
     pub(super) fn supplies(&self, needs: &Needs<'_>, node: &Node) -> Option<Vec<Supply>> {
-        let mut waiting = needs.waiting.clone();
-        waiting.sort_by_key(|claim| (claim.size, claim.key.clone()));
         let mut taken: BTreeSet<&str> = BTreeSet::new();
         let mut supplies = Vec::new();
-        for claim in waiting {
+        for (claim, suitable) in &needs.waiting {
             if claim.selected_node.as_deref().is_some_and(|name| *name != *node.name) {
                 return None;
             }
-            let near = self.volumes.values().filter(|volume| {
+            let near = suitable.iter().copied().filter(|volume| {
                 !taken.contains(&*volume.name) && volume.reaches(&node.name, &node.facts.labels)
             });
             if claim.selected_node.is_none()
@@ -185,13 +176,13 @@ impl Storage {
         self.volumes.get(claim.volume.as_deref()?)
     }
 
-    /// Whether a claim for one pod only is used by another one. That other pod can be pushed out
-    /// only from the node it is on; every other node is out of the question as well.
-    fn is_in_use(&self, pod: &Pod, needs: &Needs<'_>, node: &Node, nodes: &[Node]) -> bool {
-        let single = needs.bound.iter().chain(&needs.waiting).filter(|own| own.is_for_one_pod());
-        single.filter_map(|claim| self.users.get(&claim.key)).any(|users| {
-            users.iter().any(|(user, at)| *user != pod.key && nodes[*at].name == node.name)
-        })
+    /// Whether a claim for one pod only is used by another one, on whatever node.
+    fn is_in_use(&self, pod: &Pod, needs: &Needs<'_>) -> bool {
+        let single = needs.bound.iter().chain(needs.waiting.iter().map(|(claim, _)| claim));
+        let single = single.filter(|claim| claim.is_for_one_pod());
+        single
+            .filter_map(|claim| self.users.get(&claim.key))
+            .any(|users| users.iter().any(|user| *user != pod.key))
     }
 
     fn is_over_limit(&self, pod: &Pod, node: &Node) -> bool {

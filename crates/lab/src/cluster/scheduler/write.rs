@@ -31,7 +31,12 @@ impl Writer {
     }
 
     /// Binds a pod to a node.
-    pub(super) fn bind(&mut self, pod: &Pod, node: &str, now: Timestamp) -> Result<(), Status> {
+    pub(super) fn bind(
+        &mut self,
+        pod: &Pod,
+        node: &str,
+        now: Timestamp,
+    ) -> Result<(), Box<Status>> {
         self.caller.bind(&pod.key, node)?;
         let message = format!("Successfully assigned {} to {node}", pod.key);
         let about = About::pod(&pod.key, &pod.uid);
@@ -84,7 +89,7 @@ impl Writer {
         storage: &mut Storage,
         supplies: &[Supply],
         node: &str,
-    ) -> Result<(), Status> {
+    ) -> Result<(), Box<Status>> {
         let volumes = Resource::new("", "persistentvolumes");
         let claims = Resource::new("", "persistentvolumeclaims");
         for supply in supplies {

@@ -1,18 +1,17 @@
 //! Making volumes, as the provisioner of a class would.
 
 use jiff::Timestamp;
-use joiner_apiserver::Status;
 use joiner_core::label::{Labels, ZONE};
 use serde_json::{Value, json};
 
 use super::{
-    BOUND_BY_CONTROLLER, Claim, Class, Item, MAKING_TAKES, SELECTED_NODE, Tone, VOLUME_IN_USE,
-    Volumes, later, reference,
+    BOUND_BY_CONTROLLER, Claim, Class, Item, MAKING_TAKES, Refused, SELECTED_NODE, Tone,
+    VOLUME_IN_USE, Volumes, later, reference,
 };
 
 impl Volumes {
     /// Starts making the volume of a claim, or finishes it when its time has come.
-    pub(super) fn make(&mut self, claim: &Claim, now: Timestamp) -> Result<(), Status> {
+    pub(super) fn make(&mut self, claim: &Claim, now: Timestamp) -> Result<(), Refused> {
         let name = claim.class.as_deref().unwrap_or_default();
         let Some(class) = self.classes.get(name).cloned() else { return Ok(()) };
         self.pend(claim)?;
@@ -70,7 +69,7 @@ fn volume(claim: &Claim, class: &Class, node: Option<&Labels>) -> Value {
         "spec": {
             "capacity": {"storage": claim.size.to_string()},
             "accessModes": claim.modes,
-            "volumeMode": claim.volume_mode,
+            "volumeMode": claim.mode,
             "storageClassName": &*class.name,
             "persistentVolumeReclaimPolicy": class.reclaim,
             "claimRef": reference(claim),

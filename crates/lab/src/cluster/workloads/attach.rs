@@ -1,5 +1,5 @@
-//! VolumeAttachments: a volume is attached to the node of a pod that uses it, and detached when no
-//! pod there does any more.
+//! Attachments of volumes: a volume is attached to the node of a pod that uses it, and detached
+//! when no pod there does any more.
 //!
 //! This is the attach-detach controller together with the sidecar of a CSI driver that carries
 //! out what it asks for: an attachment is attached as soon as it is there.
@@ -371,7 +371,7 @@ impl Part for Attachments {
         for node in self.queue.take(now) {
             let result = self.sync(world, &node, now);
             let result = result.map(|next| next.filter(|next| *next < Timestamp::MAX));
-            self.queue.settle(node, now, result);
+            self.queue.settle(node, now, &result);
         }
         self.queue.next()
     }

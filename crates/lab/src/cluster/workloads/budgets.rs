@@ -7,7 +7,6 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, Key, Object, Resource, Server, Status};
-use joiner_core::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -330,7 +329,7 @@ impl Part for Budgets {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

@@ -413,7 +413,7 @@ impl DaemonSets {
         for key in std::mem::take(&mut self.claims) {
             let Some(set) = self.owners.get(&key) else { continue };
             if let Err(status) = self.maker.claim(world, &*set) {
-                self.queue.settle(key.clone(), now, Err(status));
+                self.queue.settle(key.clone(), now, &Err(status));
                 self.claims.insert(key);
             }
         }
@@ -447,12 +447,12 @@ impl Part for DaemonSets {
                 revisions.insert(key.clone(), revision.clone());
                 self.sync_place(world, &set, &revision, &node, now)
             });
-            self.places.settle((key.clone(), node), now, result);
+            self.places.settle((key.clone(), node), now, &result);
             self.queue.add(key);
         }
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result.map(|()| None));
+            self.queue.settle(key, now, &result.map(|()| None));
         }
         [self.queue.next(), self.places.next()].into_iter().flatten().min()
     }

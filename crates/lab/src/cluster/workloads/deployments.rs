@@ -1,5 +1,6 @@
 //! Deployments: they roll from one ReplicaSet to the next.
 
+mod read;
 mod rollout;
 mod status;
 
@@ -10,16 +11,17 @@ use std::{
 
 use jiff::Timestamp;
 use joiner_apiserver::{Caller, DeleteOptions, Key, Object, Propagation, Resource, Server, Status};
-use joiner_core::{label::Labels, selector::LabelSelector};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::rollout::{Limits, Size};
+use self::{
+    read::{Deployment, Set, Wanted, without_hash},
+    rollout::Size,
+};
 use super::{
     Part,
     events::{About, Recorder},
-    facts::{Meta, merge_between, read, selector, share},
-    owned::{Owner, Owners, unless_gone},
+    facts::merge_between,
+    owned::{Owners, unless_gone},
     pods::Pod,
     queue::Queue,
     revisions::{fingerprint, template_hash},
@@ -47,7 +49,7 @@ const NOT_COPIED: [&str; 5] = [
 pub(super) struct Deployments {
     caller: Caller,
     recorder: Recorder,
-    deployments: Resource,
+    resource: Resource,
     replicasets: Resource,
     owners: Owners<Deployment>,
     sets: BTreeMap<Key, Arc<Set>>,
@@ -55,184 +57,6 @@ pub(super) struct Deployments {
     sets_of: BTreeMap<Arc<str>, BTreeSet<Key>>,
     orphans: BTreeSet<Key>,
     queue: Queue<Key>,
-}
-
-/// Which ReplicaSets a Deployment has.
-struct Deployment {
-    about: About,
-    selector: LabelSelector,
-    deleting: bool,
-    recreates: bool,
-}
-
-/// What a Deployment asks for.
-struct Wanted {
-    limits: Limits,
-    paused: bool,
-    recreates: bool,
-    progress_deadline: Option<i64>,
-    history: usize,
-    generation: i64,
-    collisions: i64,
-}
-
-/// One of a Deployment's ReplicaSets.
-#[derive(Debug)]
-struct Set {
-    key: Key,
-    uid: Arc<str>,
-    owner: Option<Arc<str>>,
-    labels: Labels,
-    annotations: Labels,
-    created: Timestamp,
-    deleting: bool,
-    /// What its template is, apart from the hash.
-    template: u64,
-    size: Size,
-    pods: i64,
-    ready: i64,
-}
-
-#[derive(Deserialize)]
-struct DeploymentJson {
-    metadata: Meta,
-    spec: DeploymentSpecJson,
-}
-
-#[derive(Deserialize)]
-struct DeploymentSpecJson {
-    selector: Option<Value>,
-    strategy: Option<StrategyJson>,
-}
-
-#[derive(Deserialize)]
-struct StrategyJson {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct SetJson {
-    metadata: Meta,
-    spec: SetSpecJson,
-    status: Option<SetStatusJson>,
-}
-
-#[derive(Deserialize)]
-struct SetSpecJson {
-    replicas: Option<i64>,
-    template: Option<Value>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SetStatusJson {
-    replicas: Option<i64>,
-    ready_replicas: Option<i64>,
-    available_replicas: Option<i64>,
-}
-
-impl Owner for Deployment {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn selector(&self) -> &LabelSelector {
-        &self.selector
-    }
-
-    fn deleting(&self) -> bool {
-        self.deleting
-    }
-}
-
-impl Deployment {
-    fn of(object: &Object) -> Self {
-        let DeploymentJson { metadata, spec } = read(object);
-        let strategy = spec.strategy.and_then(|strategy| strategy.kind);
-        Self {
-            about: About {
-                api_version: "apps/v1",
-                kind: "Deployment",
-                key: object.key.clone(),
-                uid: Arc::clone(&object.uid),
-            },
-            selector: selector(&spec.selector.unwrap_or_default()),
-            deleting: metadata.deleted().is_some(),
-            recreates: strategy.as_deref() == Some("Recreate"),
-        }
-    }
-}
-
-impl Wanted {
-    fn of(object: &Value) -> Self {
-        let spec = &object["spec"];
-        let replicas = spec["replicas"].as_i64().unwrap_or(1);
-        let recreates = spec["strategy"]["type"] == "Recreate";
-        let rolling = &spec["strategy"]["rollingUpdate"];
-        let quarter = json!("25%");
-        let part = |field: &str, round_up: bool| {
-            let part = share(rolling.get(field), replicas, round_up);
-            part.or_else(|| share(Some(&quarter), replicas, round_up)).unwrap_or(0).max(0)
-        };
-        let (max_surge, mut max_unavailable) = if recreates {
-            (0, replicas)
-        } else {
-            (part("maxSurge", true), part("maxUnavailable", false))
-        };
-        // Both may round down to nothing, and then a rollout could never move.
-        if max_surge == 0 && max_unavailable == 0 {
-            max_unavailable = 1;
-        }
-        let limits = Limits { replicas, max_surge, max_unavailable: max_unavailable.min(replicas) };
-        Self {
-            limits,
-            paused: spec["paused"] == true,
-            recreates,
-            progress_deadline: spec["progressDeadlineSeconds"]
-                .as_i64()
-                .or(Some(600))
-                .filter(|seconds| *seconds != i64::from(i32::MAX)),
-            history: spec["revisionHistoryLimit"].as_u64().unwrap_or(10) as usize,
-            generation: object["metadata"]["generation"].as_i64().unwrap_or(0),
-            collisions: object["status"]["collisionCount"].as_i64().unwrap_or(0),
-        }
-    }
-}
-
-impl Set {
-    fn of(object: &Object) -> Self {
-        let SetJson { metadata, spec, status } = read(object);
-        let status = status.unwrap_or_default();
-        Self {
-            key: object.key.clone(),
-            uid: Arc::clone(&object.uid),
-            owner: metadata.controller().map(|owner| owner.uid.as_str().into()),
-            created: metadata.created(),
-            deleting: metadata.deleted().is_some(),
-            labels: metadata.labels.unwrap_or_default(),
-            annotations: metadata.annotations.unwrap_or_default(),
-            template: fingerprint(&without_hash(spec.template.unwrap_or_default())),
-            size: Size {
-                wanted: spec.replicas.unwrap_or(1),
-                available: status.available_replicas.unwrap_or(0),
-            },
-            pods: status.replicas.unwrap_or(0),
-            ready: status.ready_replicas.unwrap_or(0),
-        }
-    }
-
-    fn number(&self, annotation: &str) -> Option<i64> {
-        self.annotations.get(annotation)?.parse().ok()
-    }
-}
-
-/// A template without the label that tells its version.
-fn without_hash(mut template: Value) -> Value {
-    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
-        labels.remove(HASH);
-    }
-    template
 }
 
 /// A Deployment while it is looked at.
@@ -257,7 +81,7 @@ impl Deployments {
         Self {
             caller: server.caller("deployment-controller"),
             recorder: Recorder::new(server, "deployment-controller"),
-            deployments: Resource::new("apps", "deployments"),
+            resource: Resource::new("apps", "deployments"),
             replicasets: Resource::new("apps", "replicasets"),
             owners: Owners::default(),
             sets: BTreeMap::new(),
@@ -275,7 +99,7 @@ impl Deployments {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
         let Some(deployment) = self.owners.get(key) else { return Ok(None) };
-        let object = self.caller.get(&self.deployments, key)?.value();
+        let object = self.caller.get(&self.resource, key)?.value();
         let wanted = Wanted::of(&object);
         let sets = self.claim(&deployment)?;
         let template = fingerprint(&without_hash(object["spec"]["template"].clone()));
@@ -436,7 +260,7 @@ impl Deployments {
                 // Another template has this hash: the next one is counted in.
                 let collisions = rollout.wanted.collisions + 1;
                 let patch = json!({"status": {"collisionCount": collisions}});
-                self.caller.merge(&self.deployments, &about.key, Some("status"), patch)?;
+                self.caller.merge(&self.resource, &about.key, Some("status"), patch)?;
                 return Err(status);
             }
             Err(status) => {
@@ -478,7 +302,7 @@ impl Deployments {
     fn set_revision(&self, rollout: &Rollout, revision: &str) -> Result<(), Status> {
         if rollout.object["metadata"]["annotations"][REVISION] != revision {
             let patch = json!({"metadata": {"annotations": {REVISION: revision}}});
-            self.caller.merge(&self.deployments, &rollout.about.key, None, patch)?;
+            self.caller.merge(&self.resource, &rollout.about.key, None, patch)?;
         }
         Ok(())
     }
@@ -521,10 +345,10 @@ impl Deployments {
         let old: Vec<&Set> = old.iter().map(|set| &**set).collect();
         let outcome = status::status(wanted, &object["status"], new.as_deref(), &old, now);
         // The object in hand may carry a condition that was only noted in it.
-        let stored = self.caller.get(&self.deployments, &about.key)?.value();
+        let stored = self.caller.get(&self.resource, &about.key)?.value();
         if let Some(patch) = merge_between(&stored["status"], &outcome.status) {
             let patch = json!({"status": patch});
-            self.caller.merge(&self.deployments, &about.key, Some("status"), patch)?;
+            self.caller.merge(&self.resource, &about.key, Some("status"), patch)?;
         }
         Ok(outcome.deadline)
     }
@@ -662,7 +486,7 @@ impl Part for Deployments {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

@@ -64,11 +64,15 @@ impl About {
     }
 }
 
+/// Messages and when they were told, the oldest first.
+type Recent = VecDeque<(Timestamp, String)>;
+
 /// Somebody who tells events.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    recorder: events::Recorder,
-    recent: BTreeMap<(Arc<str>, &'static str), VecDeque<(Timestamp, String)>>,
+    inner: events::Recorder,
+    /// What was told lately, by object and reason.
+    recent: BTreeMap<(Arc<str>, &'static str), Recent>,
     allowances: BTreeMap<Arc<str>, (f64, Timestamp)>,
 }
 
@@ -76,7 +80,7 @@ impl Recorder {
     /// One who tells under this component's name.
     pub(super) fn new(server: &Server, component: &'static str) -> Self {
         Self {
-            recorder: events::Recorder::new(server.caller(component), component),
+            inner: events::Recorder::new(server.caller(component), component),
             recent: BTreeMap::new(),
             allowances: BTreeMap::new(),
         }
@@ -117,7 +121,7 @@ impl Recorder {
         if self.allowed(&about.uid, now) {
             let kind = (about.api_version, about.kind);
             let about = events::About { kind, key: &about.key, uid: &about.uid };
-            self.recorder.tell(now, &about, tone, reason, &message, "");
+            self.inner.tell(now, &about, tone, reason, &message, "");
         }
     }
 

@@ -23,8 +23,6 @@ pub(super) fn read<T: DeserializeOwned>(object: &Object) -> T {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta {
     pub(super) name: String,
-    #[serde(default)]
-    pub(super) uid: String,
     pub(super) generation: Option<i64>,
     pub(super) labels: Option<Labels>,
     pub(super) annotations: Option<Labels>,
@@ -53,11 +51,6 @@ impl Meta {
     /// The value of an annotation.
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(key).map(String::as_str)
-    }
-
-    /// The value of a label.
-    pub(super) fn label(&self, key: &str) -> Option<&str> {
-        self.labels.as_ref()?.get(key).map(String::as_str)
     }
 }
 

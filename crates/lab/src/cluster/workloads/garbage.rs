@@ -305,11 +305,11 @@ impl Part for Garbage {
     fn act(&mut self, _: &World, now: Timestamp) -> Option<Timestamp> {
         for uid in self.items.take(now) {
             let result = self.sync_item(&uid);
-            self.items.settle(uid, now, result.map(|()| None));
+            self.items.settle(uid, now, &result.map(|()| None));
         }
         for uid in self.leaving.take(now) {
             let result = self.sync_leaving(&uid);
-            self.leaving.settle(uid, now, result.map(|()| None));
+            self.leaving.settle(uid, now, &result.map(|()| None));
         }
         [self.items.next(), self.leaving.next()].into_iter().flatten().min()
     }

@@ -12,10 +12,10 @@ use jiff::Timestamp;
 use joiner_apiserver::{DeleteOptions, Key, Object, Propagation, Resource, Server, Status};
 use joiner_core::{label::Labels, selector::LabelSelector};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use self::{
-    decide::{Counts, End, Wanted},
+    decide::{Counts, End, FAILURES, Wanted},
     failures::Verdict,
 };
 use super::{
@@ -37,7 +37,7 @@ const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 
 /// The controller of Jobs.
 pub(super) struct Jobs {
-    jobs: Resource,
+    resource: Resource,
     owners: Owners<Job>,
     backoffs: BTreeMap<Arc<str>, Backoff>,
     queue: Queue<Key>,
@@ -141,6 +141,17 @@ impl Run {
         moment(self.status["startTime"].as_str())
     }
 
+    /// How it was decided to end, if it was. That stands, whatever its pods do on their way out.
+    fn decided(&self) -> Option<End> {
+        if is_true(&self.status, "SuccessCriteriaMet") {
+            return Some(End::Success);
+        }
+        let target = find_condition(&self.status["conditions"], "FailureTarget")?;
+        let reason = FAILURES.into_iter().find(|reason| target["reason"] == *reason)?;
+        let message = target["message"].as_str().unwrap_or_default().to_owned();
+        Some(End::Failure { reason, message })
+    }
+
     fn active(&self) -> Vec<Arc<Pod>> {
         self.pods.iter().filter(|pod| pod.is_active()).cloned().collect()
     }
@@ -155,6 +166,49 @@ impl Run {
         }
     }
 
+    /// Puts the books into the status.
+    fn note(&mut self, noted: &[BTreeSet<String>; 2], totals: [i64; 2]) {
+        let ready = self.pods.iter().filter(|pod| pod.is_active() && pod.ready).count();
+        let (active, terminating) = (self.counts.active, self.counts.terminating);
+        let completed = decide::format_indexes(&self.completed);
+        let Some(status) = self.status.as_object_mut() else { return };
+        let count = |count: i64| usize::try_from(count).unwrap_or(0);
+        put_count(status, "succeeded", count(totals[0]));
+        put_count(status, "failed", count(totals[1]));
+        put_count(status, "active", count(active));
+        status.insert("terminating".into(), terminating.into());
+        status.insert("ready".into(), ready.into());
+        let mut uncounted = Map::new();
+        for (field, uids) in ["succeeded", "failed"].into_iter().zip(noted) {
+            if !uids.is_empty() {
+                uncounted.insert(field.into(), uids.iter().cloned().collect());
+            }
+        }
+        status.insert("uncountedTerminatedPods".into(), uncounted.into());
+        if self.wanted.indexed {
+            status.insert("completedIndexes".into(), completed.into());
+        }
+    }
+
+    /// The first indexes that are neither completed nor taken.
+    fn free_indexes(&self, count: usize) -> Vec<u32> {
+        if !self.wanted.indexed {
+            return Vec::new();
+        }
+        let taken: BTreeSet<u32> = self
+            .pods
+            .iter()
+            .filter(|pod| {
+                let leaving = pod.deleted.is_some() && self.wanted.replaces_failed_only;
+                pod.is_active() || (leaving && !pod.phase.is_final())
+            })
+            .filter_map(|pod| pod.index)
+            .collect();
+        let all = 0..u32::try_from(self.wanted.completions.unwrap_or(0)).unwrap_or(0);
+        let free = |index: &u32| !self.completed.contains(index) && !taken.contains(index);
+        all.filter(free).take(count).collect()
+    }
+
     fn condition(&mut self, kind: &str, reason: &str, message: &str, now: Timestamp) -> bool {
         let condition = Condition { kind, status: "True", reason, message };
         set_condition(&mut self.status["conditions"], condition, now)
@@ -165,7 +219,7 @@ impl Jobs {
     /// The controller of Jobs.
     pub(super) fn new(server: &Server) -> Self {
         Self {
-            jobs: Resource::new("batch", "jobs"),
+            resource: Resource::new("batch", "jobs"),
             owners: Owners::default(),
             backoffs: BTreeMap::new(),
             queue: Queue::default(),
@@ -180,7 +234,7 @@ impl Jobs {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
         let Some(job) = self.owners.get(key) else { return Ok(None) };
-        let object = self.maker.caller.get(&self.jobs, key)?.value();
+        let object = self.maker.caller.get(&self.resource, key)?.value();
         let pods = self.maker.claim(world, &*job)?;
         if is_true(&object["status"], "Complete") || is_true(&object["status"], "Failed") {
             self.untrack(&pods)?;
@@ -188,9 +242,10 @@ impl Jobs {
         }
         let mut run = Run::new(job.about.clone(), object, pods);
         self.count(&mut run, now);
-        if run.ended.is_none() {
-            run.ended = decide::end(&run.wanted, run.counts, run.started(), now);
-        }
+        let decided = run.decided();
+        run.ended = decided
+            .or_else(|| run.ended.take())
+            .or_else(|| decide::end(&run.wanted, run.counts, run.started(), now));
         let mut next = None;
         if job.deleting {
             // Whoever deletes the Job deletes its pods.
@@ -277,31 +332,7 @@ impl Jobs {
             failed: totals[1] + noted[1].len() as i64,
             restarts: active.iter().map(|pod| pod.restarts).sum(),
         };
-        self.note(run, &noted, totals);
-    }
-
-    /// Puts the books into the status.
-    fn note(&self, run: &mut Run, noted: &[BTreeSet<String>; 2], totals: [i64; 2]) {
-        let ready = run.pods.iter().filter(|pod| pod.is_active() && pod.ready).count();
-        let (active, terminating) = (run.counts.active, run.counts.terminating);
-        let completed = decide::format_indexes(&run.completed);
-        let Some(status) = run.status.as_object_mut() else { return };
-        let count = |count: i64| usize::try_from(count).unwrap_or(0);
-        put_count(status, "succeeded", count(totals[0]));
-        put_count(status, "failed", count(totals[1]));
-        put_count(status, "active", count(active));
-        status.insert("terminating".into(), terminating.into());
-        status.insert("ready".into(), ready.into());
-        let mut uncounted = serde_json::Map::new();
-        for (field, uids) in ["succeeded", "failed"].into_iter().zip(noted) {
-            if !uids.is_empty() {
-                uncounted.insert(field.into(), uids.iter().cloned().collect());
-            }
-        }
-        status.insert("uncountedTerminatedPods".into(), uncounted.into());
-        if run.wanted.indexed {
-            status.insert("completedIndexes".into(), completed.into());
-        }
+        run.note(&noted, totals);
     }
 
     /// Ends a Job: its pods are stopped, and when the last one has gone it says so.
@@ -315,15 +346,8 @@ impl Jobs {
             }
             End::Failure { reason, message } => ("FailureTarget", "Failed", *reason, &**message),
         };
-        // What ended it stands, even if its pods do something else on their way out.
-        let decided = ["SuccessCriteriaMet", "FailureTarget"]
-            .into_iter()
-            .any(|kind| is_true(&run.status, kind));
-        if !decided {
-            run.condition(target, reason, message, now);
-        }
-        let settled =
-            run.status["uncountedTerminatedPods"].as_object().is_none_or(|map| map.is_empty());
+        run.condition(target, reason, message, now);
+        let settled = run.status["uncountedTerminatedPods"].as_object().is_none_or(Map::is_empty);
         if !active.is_empty() || run.counts.terminating > 0 || !settled {
             return Ok(());
         }
@@ -387,36 +411,17 @@ impl Jobs {
             return Ok(Some(deadline.map_or(resumes, |deadline| deadline.min(resumes))));
         }
         let missing = usize::try_from(missing).unwrap_or(0);
-        let indexes = self.free_indexes(run, missing);
+        let indexes = run.free_indexes(missing);
         let count = if run.wanted.indexed { indexes.len() } else { missing };
         let (about, object) = (&run.about, &run.object);
         self.maker.create(about, count, now, |number| pod(about, object, indexes.get(number)))?;
         Ok(deadline)
     }
 
-    /// The first indexes that are neither completed nor taken.
-    fn free_indexes(&self, run: &Run, count: usize) -> Vec<u32> {
-        if !run.wanted.indexed {
-            return Vec::new();
-        }
-        let taken: BTreeSet<u32> = run
-            .pods
-            .iter()
-            .filter(|pod| {
-                let leaving = pod.deleted.is_some() && run.wanted.replaces_failed_only;
-                pod.is_active() || (leaving && !pod.phase.is_final())
-            })
-            .filter_map(|pod| pod.index)
-            .collect();
-        let all = 0..u32::try_from(run.wanted.completions.unwrap_or(0)).unwrap_or(0);
-        let free = |index: &u32| !run.completed.contains(index) && !taken.contains(index);
-        all.filter(free).take(count).collect()
-    }
-
     fn write(&self, run: &mut Run) -> Result<(), Status> {
         let Some(patch) = merge_between(&run.object["status"], &run.status) else { return Ok(()) };
         let patch = json!({"status": patch});
-        self.maker.caller.merge(&self.jobs, &run.about.key, Some("status"), patch)?;
+        self.maker.caller.merge(&self.resource, &run.about.key, Some("status"), patch)?;
         Ok(())
     }
 
@@ -456,7 +461,7 @@ impl Jobs {
             propagation: Some(Propagation::Foreground),
             ..DeleteOptions::default()
         };
-        unless_gone(self.maker.caller.delete(&self.jobs, &job.about.key, options))?;
+        unless_gone(self.maker.caller.delete(&self.resource, &job.about.key, options))?;
         Ok(None)
     }
 }
@@ -519,7 +524,7 @@ impl Part for Jobs {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

@@ -29,7 +29,7 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 pub(super) struct Namespaces {
     server: Server,
     caller: Caller,
-    namespaces: Resource,
+    resource: Resource,
     accounts: Resource,
     configs: Resource,
     /// Whether the namespaces of the system were made.
@@ -57,7 +57,7 @@ impl Namespaces {
         Self {
             server: server.clone(),
             caller: server.caller("namespace-controller"),
-            namespaces: Resource::new("", "namespaces"),
+            resource: Resource::new("", "namespaces"),
             accounts: Resource::new("", "serviceaccounts"),
             configs: Resource::new("", "configmaps"),
             started: false,
@@ -73,8 +73,8 @@ impl Namespaces {
             let key = Key::new("", name);
             let namespace =
                 json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            self.caller.get(&self.namespaces, &key).is_ok()
-                || self.caller.create(&self.namespaces, namespace).is_ok()
+            self.caller.get(&self.resource, &key).is_ok()
+                || self.caller.create(&self.resource, namespace).is_ok()
         };
         SYSTEM.iter().filter(|name| !make(name)).count() == 0
     }
@@ -137,7 +137,7 @@ impl Namespaces {
             }
         }
         let key = Key::new("", namespace);
-        let Ok(object) = self.caller.get(&self.namespaces, &key) else { return Ok(()) };
+        let Ok(object) = self.caller.get(&self.resource, &key) else { return Ok(()) };
         let mut object = object.value();
         let left: BTreeMap<String, usize> = resources
             .iter()
@@ -155,7 +155,7 @@ impl Namespaces {
             return Ok(());
         };
         finalizers.retain(|finalizer| finalizer != "kubernetes");
-        let operation = Operation::update(&self.namespaces, key, Some("finalize"), object);
+        let operation = Operation::update(&self.resource, key, Some("finalize"), object);
         unless_gone(self.server.execute(self.caller.name(), operation))
     }
 
@@ -180,7 +180,7 @@ impl Namespaces {
         };
         if set_condition(&mut conditions, condition, now) {
             let patch = json!({"status": {"conditions": conditions}});
-            unless_gone(self.caller.merge(&self.namespaces, key, Some("status"), patch))?;
+            unless_gone(self.caller.merge(&self.resource, key, Some("status"), patch))?;
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl Part for Namespaces {
         let names: BTreeSet<Arc<str>> = self.queue.take(now);
         for name in names {
             let result = self.sync(&name, now);
-            self.queue.settle(name, now, result.map(|()| None));
+            self.queue.settle(name, now, &result.map(|()| None));
         }
         self.queue.next()
     }

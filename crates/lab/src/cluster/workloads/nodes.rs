@@ -46,7 +46,7 @@ const KUBELET_CONDITIONS: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure"
 pub(super) struct Nodes {
     caller: Caller,
     recorder: Recorder,
-    nodes: Resource,
+    resource: Resource,
     pods: Resource,
     health: BTreeMap<Arc<str>, Health>,
     pace: Pace,
@@ -143,13 +143,23 @@ fn retainted(
     (result != present).then_some(result)
 }
 
+/// Whether a node has just the taints that it should have, of those that are ours to set.
+fn has_taints(node: &Node, wanted: &[(&str, &str)], speaks: bool) -> bool {
+    let of_node = || node.taints.iter().map(|taint| (taint.key.as_str(), taint.effect.as_str()));
+    let is_set = |(key, effect): (&str, &str)| {
+        is_ours(key, effect) && (speaks || key == UNSCHEDULABLE)
+    };
+    wanted.iter().all(|taint| of_node().any(|present| present == *taint))
+        && of_node().filter(|taint| is_set(*taint)).all(|taint| wanted.contains(&taint))
+}
+
 impl Nodes {
     /// The controller of nodes' lives.
     pub(super) fn new(server: &Server) -> Self {
         Self {
             caller: server.caller("node-controller"),
             recorder: Recorder::new(server, "node-controller"),
-            nodes: Resource::new("", "nodes"),
+            resource: Resource::new("", "nodes"),
             pods: Resource::new("", "pods"),
             health: BTreeMap::new(),
             pace: Pace::default(),
@@ -215,8 +225,7 @@ impl Nodes {
         } else {
             later(node.created.max(health.heard), STARTUP_GRACE_SECONDS)
         };
-        let known = |kind: &&str| !node.says(kind, "Unknown");
-        let unknown = !KUBELET_CONDITIONS.iter().any(|kind| known(&kind));
+        let unknown = KUBELET_CONDITIONS.iter().all(|kind| node.says(kind, "Unknown"));
         if silent_at <= now && !unknown {
             // The taints follow when this change comes back.
             self.mark_unknown(name, now)?;
@@ -227,7 +236,9 @@ impl Nodes {
         }
         let turn = self.turn(node, now);
         let wanted = wanted_taints(node, turn.is_some_and(|turn| turn <= now));
-        self.set_taints(name, &wanted, speaks, now)?;
+        if !has_taints(node, &wanted, speaks) {
+            self.set_taints(name, &wanted, speaks, now)?;
+        }
         let silent_at = (!unknown).then_some(silent_at);
         Ok([silent_at, turn.filter(|turn| *turn > now)].into_iter().flatten().min())
     }
@@ -255,7 +266,7 @@ impl Nodes {
 
     fn mark_unknown(&self, name: &Arc<str>, now: Timestamp) -> Result<(), Status> {
         let key = Key::new("", name);
-        let object = self.caller.get(&self.nodes, &key)?.value();
+        let object = self.caller.get(&self.resource, &key)?.value();
         let mut conditions = object["status"]["conditions"].clone();
         if !conditions.is_array() {
             conditions = json!([]);
@@ -284,7 +295,7 @@ impl Nodes {
             }
         }
         let patch = json!({"status": {"conditions": conditions}});
-        unless_gone(self.caller.merge(&self.nodes, &key, Some("status"), patch))
+        unless_gone(self.caller.merge(&self.resource, &key, Some("status"), patch))
     }
 
     /// Tells that a node is no longer ready, and that its pods are not either.
@@ -322,7 +333,7 @@ impl Nodes {
         now: Timestamp,
     ) -> Result<(), Status> {
         let key = Key::new("", name);
-        let Ok(object) = self.caller.get(&self.nodes, &key) else { return Ok(()) };
+        let Ok(object) = self.caller.get(&self.resource, &key) else { return Ok(()) };
         let object = object.value();
         let Some(taints) = retainted(&object["spec"]["taints"], wanted, speaks, now) else {
             return Ok(());
@@ -330,7 +341,7 @@ impl Nodes {
         let taints = if taints.is_empty() { Value::Null } else { taints.into() };
         let version = &object["metadata"]["resourceVersion"];
         let patch = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": taints}});
-        unless_gone(self.caller.merge(&self.nodes, &key, None, patch))
+        unless_gone(self.caller.merge(&self.resource, &key, None, patch))
     }
 }
 
@@ -366,7 +377,7 @@ impl Part for Nodes {
         }
         for name in self.queue.take(now) {
             let result = self.sync(world, &name, now);
-            self.queue.settle(name, now, result);
+            self.queue.settle(name, now, &result);
         }
         self.queue.next()
     }

@@ -149,7 +149,7 @@ impl PodMaker {
             Some(owners) => owners.push(about.controller_reference()),
             None => owners = json!([about.controller_reference()]),
         }
-        self.set_owners(pod, &object, owners)
+        self.set_owners(pod, &object, &owners)
     }
 
     fn release(&self, pod: &Key, owner: &str) -> Result<(), Status> {
@@ -158,10 +158,10 @@ impl PodMaker {
         if let Some(owners) = owners.as_array_mut() {
             owners.retain(|reference| reference["uid"] != owner);
         }
-        self.set_owners(pod, &object, owners)
+        self.set_owners(pod, &object, &owners)
     }
 
-    fn set_owners(&self, pod: &Key, object: &Value, owners: Value) -> Result<(), Status> {
+    fn set_owners(&self, pod: &Key, object: &Value, owners: &Value) -> Result<(), Status> {
         let version = object["metadata"]["resourceVersion"].clone();
         let patch = json!({"metadata": {"ownerReferences": owners, "resourceVersion": version}});
         self.caller.merge(&self.pods, pod, None, patch)?;

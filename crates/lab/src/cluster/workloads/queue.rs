@@ -76,13 +76,13 @@ impl<K: Ord + Clone> Queue<K> {
         &mut self,
         key: K,
         now: Timestamp,
-        result: Result<Option<Timestamp>, Status>,
+        result: &Result<Option<Timestamp>, Status>,
     ) {
         match result {
             Ok(next) => {
                 self.failures.remove(&key);
                 if let Some(moment) = next {
-                    self.add_at(key, moment);
+                    self.add_at(key, *moment);
                 }
             }
             Err(_) => {
@@ -139,15 +139,15 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_longest_and_start_over_after_success() {
         let mut queue = Queue::default();
-        let refused = || Err(Status::bad_request("no"));
-        queue.settle("a", at(0), refused());
-        queue.settle("b", at(0), refused());
+        let refused = Err(Status::bad_request("no"));
+        queue.settle("a", at(0), &refused);
+        queue.settle("b", at(0), &refused);
         assert_eq!(queue.next(), Some(at(0).saturating_add(FIRST_PAUSE).unwrap()));
         assert_eq!(pause_after(1), SignedDuration::from_millis(10));
         assert_eq!(pause_after(40), LONGEST_PAUSE);
         queue.take(at(1));
-        queue.settle("a", at(1), Ok(None));
-        queue.settle("a", at(1), refused());
+        queue.settle("a", at(1), &Ok(None));
+        queue.settle("a", at(1), &refused);
         assert_eq!(queue.next(), Some(at(1).saturating_add(FIRST_PAUSE).unwrap()));
         queue.forget(&"a");
         assert_eq!(queue.next(), None);

@@ -1,6 +1,6 @@
-//! ReplicaSets and ReplicationControllers: so many pods of one template, no more and no fewer.
+//! ReplicaSets, and `ReplicationController` objects as their elder brothers: so many pods of one template, no more and no fewer.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use joiner_apiserver::{Key, Object, Resource, Server, Status};
@@ -103,7 +103,7 @@ impl ReplicaSet {
 
 impl ReplicaSets {
     /// The controller of ReplicaSets.
-    pub(super) fn replica_sets(server: &Server) -> Self {
+    pub(super) fn of_replica_sets(server: &Server) -> Self {
         let flavour = Flavour {
             group: "apps",
             plural: "replicasets",
@@ -113,8 +113,8 @@ impl ReplicaSets {
         Self::new(server, flavour, "replicaset-controller")
     }
 
-    /// The controller of ReplicationControllers.
-    pub(super) fn replication_controllers(server: &Server) -> Self {
+    /// The controller of `ReplicationController` objects.
+    pub(super) fn of_replication_controllers(server: &Server) -> Self {
         let flavour = Flavour {
             group: "",
             plural: "replicationcontrollers",
@@ -163,16 +163,19 @@ impl ReplicaSets {
         now: Timestamp,
     ) -> Result<(), Status> {
         let wanted = usize::try_from(set.replicas).unwrap_or(0);
-        if active.len() < wanted {
-            let template = &object["spec"]["template"];
-            let missing = wanted - active.len();
-            self.maker.create(&set.about, missing, now, |_| pod_from_template(template, &set.about))
-        } else if active.len() > wanted {
-            let mut ranked = active.to_vec();
-            sort_for_deletion(&mut ranked, now);
-            self.maker.delete(&set.about, &ranked[..active.len() - wanted], now)
-        } else {
-            Ok(())
+        match active.len().cmp(&wanted) {
+            Ordering::Less => {
+                let template = &object["spec"]["template"];
+                let missing = wanted - active.len();
+                self.maker
+                    .create(&set.about, missing, now, |_| pod_from_template(template, &set.about))
+            }
+            Ordering::Equal => Ok(()),
+            Ordering::Greater => {
+                let mut ranked = active.to_vec();
+                sort_for_deletion(&mut ranked, now);
+                self.maker.delete(&set.about, &ranked[..active.len() - wanted], now)
+            }
         }
     }
 }
@@ -254,7 +257,7 @@ impl Part for ReplicaSets {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

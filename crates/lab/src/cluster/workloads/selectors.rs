@@ -8,11 +8,15 @@ use std::{
 use joiner_apiserver::Key;
 use joiner_core::{label::Labels, selector::LabelSelector};
 
+/// Objects by a label and its value.
+type ByLabel = BTreeMap<(String, String), BTreeSet<Key>>;
+
 /// Selectors of namespaced objects, indexed by a label that everything they select must have.
 #[derive(Debug, Default)]
 pub(super) struct Selectors {
-    selectors: BTreeMap<Key, LabelSelector>,
-    by_label: BTreeMap<Arc<str>, BTreeMap<(String, String), BTreeSet<Key>>>,
+    all: BTreeMap<Key, LabelSelector>,
+    /// By namespace, then by a label and its value.
+    by_label: BTreeMap<Arc<str>, ByLabel>,
     /// Those that ask for no label by value, by namespace.
     others: BTreeMap<Arc<str>, BTreeSet<Key>>,
 }
@@ -20,7 +24,7 @@ pub(super) struct Selectors {
 impl Selectors {
     /// Takes in an object's selector, in place of an earlier one. Says whether it is another one.
     pub(super) fn put(&mut self, key: &Key, selector: LabelSelector) -> bool {
-        if self.selectors.get(key) == Some(&selector) {
+        if self.all.get(key) == Some(&selector) {
             return false;
         }
         self.remove(key);
@@ -35,13 +39,13 @@ impl Selectors {
                 self.others.entry(namespace).or_default().insert(key.clone());
             }
         }
-        self.selectors.insert(key.clone(), selector);
+        self.all.insert(key.clone(), selector);
         true
     }
 
     /// Forgets an object.
     pub(super) fn remove(&mut self, key: &Key) {
-        let Some(selector) = self.selectors.remove(key) else { return };
+        let Some(selector) = self.all.remove(key) else { return };
         match selector.exact() {
             Some((label, value)) => {
                 let label = (label.to_owned(), value.to_owned());
@@ -70,7 +74,7 @@ impl Selectors {
                 .flatten()
         });
         let others = self.others.get(namespace).into_iter().flatten();
-        indexed.chain(others).filter(|key| self.selectors[*key].matches(labels)).cloned().collect()
+        indexed.chain(others).filter(|key| self.all[*key].matches(labels)).cloned().collect()
     }
 }
 

@@ -83,13 +83,14 @@ impl StatefulSet {
     }
 }
 
-/// What the object asks for, given the name of the revision of its template.
-fn wanted(object: &Value, update: &str) -> Wanted {
+/// What the object asks for, given the name of the revision of its template and its pods.
+fn wanted(object: &Value, update: &str, pods: &BTreeMap<i64, Arc<Pod>>) -> Wanted {
     let (spec, status) = (&object["spec"], &object["status"]);
     let replicas = spec["replicas"].as_i64().unwrap_or(1);
     let strategy = &spec["updateStrategy"];
     let rolling = &strategy["rollingUpdate"];
     let current = status["currentRevision"].as_str().filter(|name| !name.is_empty());
+    let current = current.unwrap_or(update);
     let max_unavailable = share(rolling.get("maxUnavailable"), replicas, true).unwrap_or(1);
     Wanted {
         start: spec["ordinals"]["start"].as_i64().unwrap_or(0),
@@ -99,10 +100,15 @@ fn wanted(object: &Value, update: &str) -> Wanted {
         partition: rolling["partition"].as_i64().unwrap_or(0),
         max_unavailable: max_unavailable.max(1),
         min_ready_seconds: spec["minReadySeconds"].as_i64().unwrap_or(0),
-        current: current.unwrap_or(update).to_owned(),
+        current: current.to_owned(),
         update: update.to_owned(),
-        current_replicas: status["currentReplicas"].as_i64().unwrap_or(0),
+        current_replicas: pods.values().filter(|pod| is_of(pod, current)).count() as i64,
     }
+}
+
+/// Whether a pod is of this revision, and there to stay.
+fn is_of(pod: &Pod, revision: &str) -> bool {
+    pod.deleted.is_none() && pod.labels.get(REVISION_LABEL).is_some_and(|own| own == revision)
 }
 
 /// The ordinal of a pod, if it is named as the set's pods are.
@@ -141,13 +147,13 @@ impl StatefulSets {
         let object = self.maker.caller.get(&self.sets, key)?.value();
         let collisions = object["status"]["collisionCount"].as_i64().unwrap_or(0);
         let update = self.revisions.ensure(about, &object["spec"]["template"], collisions)?;
-        let wanted = wanted(&object, &update.name);
+        let wanted = wanted(&object, &update.name, &pods);
         if !set.deleting {
             for step in steps(&wanted, &pods, now) {
                 self.take(about, &object, &pods, &step, now)?;
             }
         }
-        let status = status(&object, &wanted, pods.values(), now);
+        let status = status(&object, &wanted, &pods, now);
         if let Some(patch) = merge_between(&object["status"], &status) {
             let patch = json!({"status": patch});
             self.maker.caller.merge(&self.sets, key, Some("status"), patch)?;
@@ -305,20 +311,17 @@ fn pod(about: &About, object: &Value, template: &Value, ordinal: i64, revision: 
 }
 
 /// The status that the pods amount to.
-fn status<'a>(
+fn status(
     object: &Value,
     wanted: &Wanted,
-    pods: impl Iterator<Item = &'a Arc<Pod>> + Clone,
+    pods: &BTreeMap<i64, Arc<Pod>>,
     now: Timestamp,
 ) -> Value {
-    let count = |keep: &dyn Fn(&Pod) -> bool| pods.clone().filter(|pod| keep(pod)).count();
-    let of = |pod: &Pod, revision: &str| {
-        pod.deleted.is_none() && pod.labels.get(REVISION_LABEL).is_some_and(|own| own == revision)
-    };
+    let count = |keep: &dyn Fn(&Pod) -> bool| pods.values().filter(|pod| keep(pod)).count();
     let replicas = count(&|_| true);
     let ready = count(&|pod| pod.ready && pod.deleted.is_none());
-    let updated = count(&|pod| of(pod, &wanted.update));
-    let mut current = count(&|pod| of(pod, &wanted.current));
+    let updated = count(&|pod| is_of(pod, &wanted.update));
+    let mut current = count(&|pod| is_of(pod, &wanted.current));
     let mut revision = &wanted.current;
     let all = usize::try_from(wanted.replicas).unwrap_or(0);
     if updated == all && ready == all && replicas == all && wanted.partition == 0 {
@@ -361,7 +364,7 @@ impl Part for StatefulSets {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

@@ -193,7 +193,7 @@ impl Part for Tainted {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for key in self.queue.take(now) {
             let result = self.sync(world, &key, now);
-            self.queue.settle(key, now, result);
+            self.queue.settle(key, now, &result);
         }
         self.queue.next()
     }

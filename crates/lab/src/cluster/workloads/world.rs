@@ -184,11 +184,6 @@ impl World {
         self.pods.get(key)
     }
 
-    /// All pods, in the order of their keys.
-    pub(super) fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
-        self.pods.values()
-    }
-
     /// All pods of a namespace.
     pub(super) fn pods_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.pods
@@ -200,11 +195,6 @@ impl World {
     /// The pods on a node.
     pub(super) fn pods_on(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         self.on_node.get(node).into_iter().flatten().map(|key| &self.pods[key])
-    }
-
-    /// The names of all nodes that pods are bound to, whether they exist or not.
-    pub(super) fn nodes_of_pods(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.on_node.keys()
     }
 
     /// The pods that the owner of this uid controls.

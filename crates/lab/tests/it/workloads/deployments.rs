@@ -55,7 +55,7 @@ async fn a_deployment_makes_a_replica_set_that_makes_pods() {
     let mut stage = Stage::with_nodes(2).await;
     stage.create("deployments.apps", deployment(3, json!({})));
     stage.pass(1).await;
-    expect![[r#"3 replicas, 3 updated, 3 ready, 3 available, 0 unavailable; Available=True MinimumReplicasAvailable, Progressing=True NewReplicaSetAvailable"#]]
+    expect!["3 replicas, 3 updated, 3 ready, 3 available, 0 unavailable; Progressing=True NewReplicaSetAvailable, Available=True MinimumReplicasAvailable"]
     .assert_eq(&counts(&stage));
     assert_eq!(sizes(&stage), "1:3");
     let set = &stage.list("replicasets.apps")[0];
@@ -100,10 +100,10 @@ async fn a_version_that_does_not_work_stops_within_its_limits_and_times_out() {
     stage.patch("deployments.apps", "web", broken);
     stage.pass(60).await;
     assert_eq!(sizes(&stage), "1:3 2:1");
-    expect![[r#"4 replicas, 1 updated, 3 ready, 3 available, 1 unavailable; Available=True MinimumReplicasAvailable, Progressing=True ReplicaSetUpdated"#]]
+    expect!["4 replicas, 1 updated, 3 ready, 3 available, 1 unavailable; Progressing=True ReplicaSetUpdated, Available=True MinimumReplicasAvailable"]
     .assert_eq(&counts(&stage));
     stage.pass(600).await;
-    expect![[r#"4 replicas, 1 updated, 3 ready, 3 available, 1 unavailable; Available=True MinimumReplicasAvailable, Progressing=False ProgressDeadlineExceeded"#]]
+    expect!["4 replicas, 1 updated, 3 ready, 3 available, 1 unavailable; Progressing=False ProgressDeadlineExceeded, Available=True MinimumReplicasAvailable"]
     .assert_eq(&counts(&stage));
 }
 

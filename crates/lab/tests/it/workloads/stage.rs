@@ -60,9 +60,13 @@ impl Stage {
             "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": name}},
         });
         self.create("nodes", node);
-        self.patch_status("nodes", name, json!({"conditions": [
-            {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""},
-        ]}));
+        self.patch_status(
+            "nodes",
+            name,
+            json!({"conditions": [
+                {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": ""},
+            ]}),
+        );
     }
 
     /// Lets a node fall silent.
@@ -211,8 +215,8 @@ impl Hands {
     }
 
     fn place(&mut self, pod: &Value) -> Option<String> {
-        let terms = &pod["spec"]["affinity"]["nodeAffinity"]
-            ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
+        let terms = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+            ["nodeSelectorTerms"];
         if let Some(node) = terms[0]["matchFields"][0]["values"][0].as_str() {
             return Some(node.to_owned());
         }
@@ -256,9 +260,7 @@ impl Hands {
 /// What a kubelet says of a pod that it has started.
 fn started(pod: &Value, now: Timestamp) -> Value {
     let labels = &pod["metadata"]["labels"];
-    let ready = |status: &str| {
-        json!([{"type": "Ready", "status": status, "lastTransitionTime": now.to_string()}])
-    };
+    let ready = |status: &str| json!([{"type": "Ready", "status": status, "lastTransitionTime": now.to_string()}]);
     match labels["ends"].as_str() {
         None if labels["broken"].is_string() => {
             json!({"phase": "Running", "conditions": ready("False")})

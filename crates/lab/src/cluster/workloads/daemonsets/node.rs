@@ -173,11 +173,7 @@ pub(super) struct Todo<'a> {
 }
 
 /// What is to be done on a node where a pod should be made or not, and may stay or not.
-pub(super) fn todo<'a>(
-    (runs, stays): (bool, bool),
-    pods: &'a [Arc<Pod>],
-    surges: bool,
-) -> Todo<'a> {
+pub(super) fn todo((runs, stays): (bool, bool), pods: &[Arc<Pod>], surges: bool) -> Todo<'_> {
     let mut todo = Todo { create: runs && pods.is_empty(), ..Todo::default() };
     let present = || pods.iter().filter(|pod| pod.deleted.is_none());
     if !stays {

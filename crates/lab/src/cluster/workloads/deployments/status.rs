@@ -3,7 +3,13 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{super::facts::*, super::replicasets::put_count, Set, Wanted};
+use super::{
+    super::{
+        facts::{Condition, find_condition, later, moment, set_condition, stamp},
+        replicasets::put_count,
+    },
+    read::{Set, Wanted},
+};
 
 /// Until when a rollout may go without progress, if it is one that is watched.
 pub(super) struct Outcome {

@@ -122,7 +122,7 @@ impl Part for PodGarbage {
     fn act(&mut self, world: &World, now: Timestamp) -> Option<Timestamp> {
         for name in self.nodes.take(now) {
             let result = self.sync(world, &name, now);
-            self.nodes.settle(name, now, result.map(|()| None));
+            self.nodes.settle(name, now, &result.map(|()| None));
         }
         let surplus = self.finished.len().saturating_sub(FINISHED_KEPT);
         for (_, key) in self.finished.iter().take(surplus) {

@@ -10,6 +10,10 @@ const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(10);
 /// The longest such pause.
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(10);
 
+/// The reasons for which a Job fails.
+pub(super) const FAILURES: [&str; 3] =
+    ["BackoffLimitExceeded", "DeadlineExceeded", "PodFailurePolicy"];
+
 /// What a Job asks for.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {

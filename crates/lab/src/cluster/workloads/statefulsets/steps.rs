@@ -28,7 +28,7 @@ pub(super) struct Wanted {
     pub(super) current: String,
     /// The name of the revision that everybody is to have.
     pub(super) update: String,
-    /// How many pods had the current revision when the status was last written.
+    /// How many pods have the current revision.
     pub(super) current_replicas: i64,
 }
 
