@@ -185,7 +185,8 @@ fn decode_by_rules(
         }
         Rules::Custom(custom) => {
             let mut unknown = normalize_metadata(object)?;
-            if text(object, "kind") != &*kind.kind {
+            let of_version = text(object, "apiVersion") == &*version.api_version;
+            if text(object, "kind") != &*kind.kind || !of_version {
                 return Ok(unknown);
             }
             unknown.extend(prune(object, &version.schema));

@@ -214,13 +214,21 @@ impl State {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));
         }
         let (target, kind) = (text(binding, "/target/name"), text(binding, "/target/kind"));
+        let mut errors = Vec::new();
         if !matches!(kind, "" | "Node") {
-            let error =
-                joiner_schema::FieldError::not_supported("target.kind", kind, &["Node", "<empty>"]);
-            return Err(Status::plain(500, "", error.to_string()));
+            let known = ["Node", "<empty>"];
+            errors.push(joiner_schema::FieldError::not_supported("target.kind", kind, &known));
         }
         if target.is_empty() {
-            return Err(Status::plain(500, "", "target.name: Required value"));
+            errors.push(joiner_schema::FieldError::required("target.name", ""));
+        }
+        match errors.as_slice() {
+            [] => {}
+            [only] => return Err(Status::plain(500, "", only.to_string())),
+            all => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                return Err(Status::plain(500, "", format!("[{}]", all.join(", "))));
+            }
         }
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
