@@ -305,7 +305,7 @@ impl Exchange<'_> {
         let mut operation = self.operation(Action::Create(given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        let outcome = self.server.execute_noting(self.caller, operation, &given.text)?;
         self.written(StatusCode::CREATED, format, &outcome)
     }
 
@@ -317,7 +317,7 @@ impl Exchange<'_> {
         let mut operation = self.operation(Action::Update(given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        let outcome = self.server.execute_noting(self.caller, operation, &given.text)?;
         self.written(StatusCode::OK, format, &outcome)
     }
 
@@ -329,7 +329,7 @@ impl Exchange<'_> {
         let mut operation = self.operation(Action::Patch(kind, given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        let outcome = self.server.execute_noting(self.caller, operation, &given.text)?;
         self.written(StatusCode::OK, format, &outcome)
     }
 

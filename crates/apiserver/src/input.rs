@@ -1,6 +1,8 @@
 //! What a request brings along: its body and its options, read in the order in which the real
 //! server reads them, because that decides which of several mistakes is told.
 
+use std::fmt::Write;
+
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use joiner_schema::FieldError;
@@ -351,7 +353,10 @@ fn summary(body: &[u8]) -> String {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(cut)),
         Some(_) => {
-            let hex: String = cut.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mut hex = String::with_capacity(2 * cut.len());
+            for byte in cut {
+                let _infallible = write!(hex, "{byte:02x}");
+            }
             format!("{hex}{more}")
         }
     }

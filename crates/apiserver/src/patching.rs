@@ -46,7 +46,7 @@ impl State {
         decode::read_patched(request, &mut new, shown, noticed)?;
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
-        self.track(request, Some(&old), &mut new);
+        track(request, Some(&old), &mut new);
         self.replace(request, &live, &old, new)
     }
 
@@ -90,18 +90,17 @@ impl State {
             _ => self.finish_create(request, new, false),
         }
     }
+}
 
-    /// Writes down in the managed fields who changed what.
-    pub(crate) fn track(&self, request: &Request<'_>, old: Option<&Value>, new: &mut Value) {
-        let versions = request.versions();
-        let reset = reset_fields(request);
-        let endpoint = endpoint(request, &versions, &reset);
-        // The real server loses the time of what a scale changed.
-        let time =
-            if request.subresource == Some("scale") { String::new() } else { request.time() };
-        joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
-        decode::settle(request, new);
-    }
+/// Writes down in the managed fields who changed what.
+pub(crate) fn track(request: &Request<'_>, old: Option<&Value>, new: &mut Value) {
+    let versions = request.versions();
+    let reset = reset_fields(request);
+    let endpoint = endpoint(request, &versions, &reset);
+    // The real server loses the time of what a scale changed.
+    let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
+    joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
+    decode::settle(request, new);
 }
 
 impl Request<'_> {
@@ -163,7 +162,7 @@ fn reset_fields(request: &Request<'_>) -> FieldSet {
         ("CertificateSigningRequest", None) => &[&["spec"], &["status"]],
         ("CertificateSigningRequest", Some("status")) => &[&["spec"], &["status", "conditions"]],
         ("CertificateSigningRequest", _) => &[&["spec"], &["status", "certificate"]],
-        (_, None) => &[&["status"]],
+        (_, None) | ("Namespace", Some("finalize")) => &[&["status"]],
         ("Deployment", Some("status")) => &[&["spec"], &["metadata", "labels"]],
         ("Pod", Some("status")) => {
             &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
@@ -178,7 +177,6 @@ fn reset_fields(request: &Request<'_>) -> FieldSet {
             Some("status"),
         ) => &[&["spec"], &["metadata"]],
         (_, Some("status")) => &[&["spec"]],
-        ("Namespace", Some("finalize")) => &[&["status"]],
         (_, Some(_)) => &[],
     };
     FieldSet::of_fields(fields.iter().copied())

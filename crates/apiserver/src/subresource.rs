@@ -88,7 +88,7 @@ impl State {
             }
         }
         let version = text(scale, "/metadata/resourceVersion").to_owned();
-        self.track(request, Some(&old), &mut new);
+        crate::patching::track(request, Some(&old), &mut new);
         if replicas == 0 {
             // Nobody comes to own a field that goes without saying.
             forget_scaling(&mut new, &path);

@@ -106,7 +106,7 @@ impl State {
         }
         rules::match_namespace(request, &mut object)?;
         owners::deduplicate(request, &mut object, false);
-        self.track(request, None, &mut object);
+        crate::patching::track(request, None, &mut object);
         if let Some(answer) = review::answer(request.kind, &object) {
             return Ok(Outcome { answer: Some(answer?), created: true, ..Outcome::default() });
         }
@@ -249,14 +249,14 @@ impl State {
         let Some(live) = self.live(request)? else {
             if request.subresource.is_none() && rules::creates_on_update(request) {
                 rules::check_identity(request, "", &object)?;
-                self.track(request, None, &mut object);
+                crate::patching::track(request, None, &mut object);
                 return self.finish_create(request, object, false);
             }
             return Err(request.not_found());
         };
         rules::check_identity(request, &live.uid, &object)?;
         let old = request_value(request, &live);
-        self.track(request, Some(&old), &mut object);
+        crate::patching::track(request, Some(&old), &mut object);
         self.replace(request, &live, &old, object)
     }
 
