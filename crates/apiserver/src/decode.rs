@@ -285,6 +285,9 @@ fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
     };
     let metadata =
         fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    if metadata.is_null() {
+        *metadata = Value::Object(serde_json::Map::new());
+    }
     let decoded = kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
         .map_err(|error| Fault::new(error.to_string()))?;
     Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
