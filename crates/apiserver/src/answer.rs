@@ -77,7 +77,10 @@ impl Server {
             accept,
         };
         Ok(exchange.answer().unwrap_or_else(|status| {
-            let mut warnings = exchange.deprecation().to_vec();
+            let mut warnings = Vec::new();
+            if !status.is_about_nothing() {
+                warnings.extend(exchange.deprecation().iter().cloned());
+            }
             warnings.extend(status.warnings.iter().cloned());
             refusal_in(negotiate::refusal_encoding(accept), &status, &warnings)
         }))
@@ -171,7 +174,11 @@ impl Exchange<'_> {
     fn verb(&self) -> Result<&'static str, Status> {
         let named = self.route.name.is_some();
         let custom = self.is_custom();
-        Ok(match *self.request.method() {
+        let method = match *self.request.method() {
+            Method::HEAD if custom => &Method::GET,
+            ref method => method,
+        };
+        Ok(match *method {
             Method::GET if named && !self.route.watch => "get",
             Method::GET if self.route.watch || self.query.is_on("watch") => "watch",
             Method::GET => "list",
@@ -247,8 +254,14 @@ impl Exchange<'_> {
     pub(crate) fn get_object(&self, key: &Key) -> Result<Arc<Object>, Status> {
         let state = self.server.state();
         if let Some(version) = self.query.get("resourceVersion") {
-            let asked = read::parse_version(version)
-                .map_err(|error| Status::plain(500, "", error.to_string()))?;
+            let asked = read::parse_version(version).map_err(|error| {
+                if &*self.kind.kind == "Event" && !self.is_custom() {
+                    // Events are read from the store, which words it differently.
+                    Status::bad_request(format!("invalid resource version: {error}"))
+                } else {
+                    Status::plain(500, "", error.to_string())
+                }
+            })?;
             if asked > state.store.version() {
                 return Err(read::version_too_large(asked, state.store.version()));
             }
@@ -288,11 +301,11 @@ impl Exchange<'_> {
         self.check_body_type()?;
         self.check_body_size()?;
         let (dry_run, validation) = self.write_options("CreateOptions")?;
-        let given = self.parse_body()?;
+        let given = self.parse_body(validation)?;
         let mut operation = self.operation(Action::Create(given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        let outcome = self.server.execute_noting(self.caller, operation, &given.text)?;
         self.written(StatusCode::CREATED, format, &outcome)
     }
 
@@ -300,11 +313,11 @@ impl Exchange<'_> {
         self.check_body_size()?;
         let (dry_run, validation) = self.write_options("UpdateOptions")?;
         self.check_body_type()?;
-        let given = self.parse_body()?;
+        let given = self.parse_body(validation)?;
         let mut operation = self.operation(Action::Update(given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        let outcome = self.server.execute_noting(self.caller, operation, &given.text)?;
         self.written(StatusCode::OK, format, &outcome)
     }
 
@@ -316,7 +329,7 @@ impl Exchange<'_> {
         let mut operation = self.operation(Action::Patch(kind, given.value));
         operation.dry_run = dry_run;
         operation.field_validation = validation;
-        let outcome = self.server.execute_noting(self.caller, operation, given.text)?;
+        let outcome = self.server.execute_noting(self.caller, operation, &given.text)?;
         self.written(StatusCode::OK, format, &outcome)
     }
 
@@ -331,25 +344,32 @@ impl Exchange<'_> {
     }
 
     fn delete_collection(&self, format: Format) -> Result<Response<Body>, Status> {
+        if self.route.empty_namespace {
+            return Err(Status::bad_request("Namespace parameter required."));
+        }
         let list = ListOptions { watch: false, ..ListOptions::parse(self.query, false)? };
         let view = self.view(format)?;
         let filter = Filter::parse(&view, self.route.namespace, None, &list)?;
         let (options, dry_run) = self.delete_options()?;
         let listed = read::list(&self.server.state().store, &view, &filter, &list)?;
         let mut deleted = Vec::with_capacity(listed.objects.len());
+        let mut warnings = self.deprecation().to_vec();
         for object in &listed.objects {
             let mut operation = self.operation(Action::Delete(options.options.clone()));
             operation.key = object.key.clone();
             operation.dry_run = dry_run;
             match self.server.execute(self.caller, operation) {
-                Ok(_) => deleted.push(Arc::clone(object)),
+                Ok(outcome) => {
+                    deleted.push(Arc::clone(object));
+                    warnings.extend(outcome.warnings);
+                }
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),
             }
         }
         let listed = read::Listed { objects: deleted, ..listed };
         let body = read::list_body(&view, listed, self.server.clock().now())?;
-        Ok(respond(StatusCode::OK, format.encoding, body, self.deprecation()))
+        Ok(respond(StatusCode::OK, format.encoding, body, &warnings))
     }
 
     fn operation(&self, action: Action) -> Operation {

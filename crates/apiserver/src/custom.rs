@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::{
     object::Resource,
+    patching::go_text,
     registry::{Kind, Registry, Rules, Subresource, Version, head, version_priority},
     table::PrinterColumn,
     write::text,
@@ -121,8 +122,8 @@ fn accessor_error(path: &str, found: &Value, wanted: &str) -> String {
         Value::Number(number) if number.is_f64() => (number.to_string(), "float64"),
         Value::Number(number) => (number.to_string(), "int64"),
         Value::String(text) => (text.clone(), "string"),
-        Value::Array(_) => (found.to_string(), "[]interface {}"),
-        Value::Object(_) => (found.to_string(), "map[string]interface {}"),
+        Value::Array(_) => (go_text(found), "[]interface {}"),
+        Value::Object(_) => (go_text(found), "map[string]interface {}"),
     };
     format!("{path} accessor error: {shown} is of the type {kind}, expected {wanted}")
 }
@@ -152,6 +153,7 @@ pub(crate) fn check_definition(kind: &Kind, object: &Value) -> Vec<FieldError> {
         };
         match version.pointer("/schema/openAPIV3Schema") {
             Some(schema) => errors.extend(Schema::check_json(schema, &path)),
+            None if shared => {}
             None => errors.push(FieldError::required(path, "schemas are required")),
         }
         if shared {

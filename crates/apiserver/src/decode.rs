@@ -79,12 +79,16 @@ fn check_patched_type(request: &Request<'_>, object: &Value) -> Result<(), Strin
 }
 
 /// Reads the object that an apply made. Fields that the kind does not have were refused before.
-pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
+pub(crate) fn read_applied(
+    request: &Request<'_>,
+    applied: &Value,
+    object: &mut Value,
+) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
     let read = match &version.rules {
         Rules::BuiltIn(resource) => {
-            let name = text(&object["metadata"], "name").to_owned();
-            let namespace = text(&object["metadata"], "namespace").to_owned();
+            let name = text(&applied["metadata"], "name");
+            let namespace = text(&applied["metadata"], "namespace");
             return decode(request, object).map(|_| settle(request, object)).map_err(|fault| {
                 let slash = if resource.group.is_empty() { "/" } else { "" };
                 let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
@@ -99,6 +103,10 @@ pub(crate) fn read_applied(request: &Request<'_>, object: &mut Value) -> Result<
             });
         }
         Rules::Custom(custom) => normalize_metadata(object).map(|_| {
+            if let Some(fields) = object.as_object_mut() {
+                // A status that is taken away is not looked at.
+                fields.retain(|name, value| name != "status" || !value.is_null());
+            }
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
         }),
@@ -177,7 +185,8 @@ fn decode_by_rules(
         }
         Rules::Custom(custom) => {
             let mut unknown = normalize_metadata(object)?;
-            if text(object, "kind") != &*kind.kind {
+            let of_version = text(object, "apiVersion") == &*version.api_version;
+            if text(object, "kind") != &*kind.kind || !of_version {
                 return Ok(unknown);
             }
             unknown.extend(prune(object, &version.schema));
@@ -234,7 +243,9 @@ fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result
     let as_kind = if given_kind.is_empty() { &*kind.kind } else { given_kind };
     let as_version = if given_version.is_empty() { &*version.api_version } else { given_version };
     let (group, name) = as_version.split_once('/').unwrap_or(("", as_version));
-    let why = match kinds::find_kind(group, name, as_kind) {
+    let of_list = as_kind.strip_suffix("List").unwrap_or(as_kind);
+    let known = kinds::find_kind(group, name, as_kind);
+    let why = match known.or_else(|| kinds::find_kind(group, name, of_list)) {
         Some(_) => format!(
             "converting ({name}.{as_kind}) to ({}.{}): unknown conversion",
             package(&kind.resource.group),
@@ -274,6 +285,9 @@ fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
     };
     let metadata =
         fields.entry("metadata").or_insert_with(|| Value::Object(serde_json::Map::new()));
+    if metadata.is_null() {
+        *metadata = Value::Object(serde_json::Map::new());
+    }
     let decoded = kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
         .map_err(|error| Fault::new(error.to_string()))?;
     Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())

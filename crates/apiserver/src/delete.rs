@@ -35,12 +35,12 @@ impl State {
         request: &Request<'_>,
         options: &DeleteOptions,
     ) -> Result<Outcome, Status> {
+        warn_of_orphans(request, options);
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut object = request_value(request, &live);
         if request.kind.is("", "Namespace") {
             return self.delete_namespace(request, options, &live, object);
         }
-        warn_of_orphans(request, options);
         check_preconditions(request, &object, options)?;
         let grace = give_time(request, &mut object, options);
         if grace == Grace::Pending {
@@ -143,7 +143,7 @@ fn warn_of_orphans(request: &Request<'_>, options: &DeleteOptions) {
     }
 }
 
-fn check_preconditions(
+pub(crate) fn check_preconditions(
     request: &Request<'_>,
     object: &Value,
     options: &DeleteOptions,

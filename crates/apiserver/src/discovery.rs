@@ -59,7 +59,9 @@ pub(crate) fn answer(
             None => return None,
         },
     };
-    if request.method() != Method::GET {
+    // The oldest of these answer whatever the method.
+    let any_method = matches!(route, Route::Group(_) | Route::Other(_));
+    if request.method() != Method::GET && !any_method {
         return Some(refusal(&Status::method_not_allowed()));
     }
     Some(match negotiate::negotiate_discovery(accept) {

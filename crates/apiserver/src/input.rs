@@ -1,6 +1,8 @@
 //! What a request brings along: its body and its options, read in the order in which the real
 //! server reads them, because that decides which of several mistakes is told.
 
+use std::fmt::Write;
+
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use joiner_schema::FieldError;
@@ -157,7 +159,7 @@ impl Exchange<'_> {
     }
 
     /// Reads the body of a create or an update.
-    pub(crate) fn parse_body(&self) -> Result<Given, Status> {
+    pub(crate) fn parse_body(&self, validation: FieldValidation) -> Result<Given, Status> {
         let body = self.request.body();
         let refuse = |why: String| {
             let kind =
@@ -175,7 +177,14 @@ impl Exchange<'_> {
         if self.is_custom() && stands_alone {
             if text(&parsed.value, "/kind").is_empty() {
                 let shown = String::from_utf8_lossy(body);
-                return Err(refuse(format!("Object 'Kind' is missing in '{shown}'")));
+                let why = format!("Object 'Kind' is missing in '{shown}'");
+                if validation == FieldValidation::Ignore {
+                    let (kind, version) = (&self.kind.kind, &self.version().name);
+                    return Err(Status::bad_request(format!(
+                        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+                    )));
+                }
+                return Err(refuse(why));
             }
         } else if let Some(fields) = parsed.value.as_object_mut() {
             // The type is found whatever the case of its fields, and then they are unknown fields.
@@ -323,6 +332,9 @@ fn read_yaml(text: &[u8]) -> Result<json::Parsed, String> {
         return Ok(parsed);
     }
     let words = std::str::from_utf8(text).map_err(|error| format!("yaml: {error}"))?;
+    if words.lines().any(|line| line.starts_with('\t')) {
+        return Err("yaml: found character that cannot start any token".to_owned());
+    }
     // As in JSON, the last of several fields of one name counts.
     let options = serde_saphyr::options! {
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
@@ -341,19 +353,29 @@ fn summary(body: &[u8]) -> String {
         None => "<empty>".to_owned(),
         Some(b'{') => format!("{}{more}", String::from_utf8_lossy(cut)),
         Some(_) => {
-            let hex: String = cut.iter().map(|byte| format!("{byte:02x}")).collect();
+            let mut hex = String::with_capacity(2 * cut.len());
+            for byte in cut {
+                let _infallible = write!(hex, "{byte:02x}");
+            }
             format!("{hex}{more}")
         }
     }
 }
 
-pub(crate) fn not_an_object(value: &Value) -> String {
-    let what = match value {
+/// Go's word for the type of a value.
+pub(crate) fn go_word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
         Value::Array(_) => "array",
         Value::String(_) => "string",
         Value::Bool(_) => "bool",
-        _ => "number",
-    };
+        Value::Number(_) => "number",
+        Value::Object(_) => "object",
+    }
+}
+
+pub(crate) fn not_an_object(value: &Value) -> String {
+    let what = go_word(value);
     format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value \
          of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \

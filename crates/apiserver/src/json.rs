@@ -425,13 +425,12 @@ impl Scanner<'_> {
         let shown = match byte {
             b'\'' => r"'\''".to_owned(),
             b'"' => "'\"'".to_owned(),
-            0x20..=0x7e => format!("'{}'", char::from(byte)),
             b'\n' => r"'\n'".to_owned(),
             b'\t' => r"'\t'".to_owned(),
             b'\r' => r"'\r'".to_owned(),
             // Go prints the byte as the character of that number.
             0x80..=0x9f | 0xad => format!(r"'\u{byte:04x}'"),
-            0xa0.. => format!("'{}'", char::from(byte)),
+            0x20..=0x7e | 0xa0.. => format!("'{}'", char::from(byte)),
             _ => format!(r"'\x{byte:02x}'"),
         };
         format!("invalid character {shown} {context}")

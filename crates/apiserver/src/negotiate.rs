@@ -90,8 +90,8 @@ pub(crate) fn negotiate_discovery(accept: Option<&str>) -> Result<Format, Status
 /// or JSON.
 pub(crate) fn refusal_encoding(accept: Option<&str>) -> Encoding {
     let Some(accept) = given(accept) else { return Encoding::Json };
-    let plain = clauses(accept).into_iter().filter(|clause| clause.target().is_none());
-    plain.filter_map(|clause| clause.encoding()).next().unwrap_or(Encoding::Json)
+    let mut plain = clauses(accept).into_iter().filter(|clause| clause.target().is_none());
+    plain.find_map(|clause| clause.encoding()).unwrap_or(Encoding::Json)
 }
 
 fn given(accept: Option<&str>) -> Option<&str> {
@@ -152,9 +152,7 @@ impl Clause<'_> {
     /// Group, version and kind of what the objects shall become.
     fn target(&self) -> Option<(&str, &str, &str)> {
         let part = |name| self.parameter(name);
-        if part("as").or(part("g")).or(part("v")).is_none() {
-            return None;
-        }
+        part("as").or(part("g")).or(part("v"))?;
         let text = |name| part(name).unwrap_or_default();
         Some((text("g"), text("v"), text("as")))
     }

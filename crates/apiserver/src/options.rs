@@ -1,6 +1,9 @@
 //! What a request says beside its path: the query, read and checked as the real server does it.
 
-use joiner_schema::FieldError;
+use joiner_schema::{
+    FieldError,
+    selector::{FieldSelector, LabelSelector},
+};
 
 use crate::{Status, operation::FieldValidation};
 
@@ -105,6 +108,9 @@ impl ListOptions {
                 .get("sendInitialEvents")
                 .map(|_| query.is_on("sendInitialEvents")),
         };
+        // Selectors are read with everything else, before the whole is looked at.
+        LabelSelector::parse(&options.label_selector).map_err(Status::bad_request)?;
+        FieldSelector::parse(&options.field_selector).map_err(Status::bad_request)?;
         let errors = options.check();
         if errors.is_empty() { Ok(options) } else { Err(invalid_options("ListOptions", &errors)) }
     }

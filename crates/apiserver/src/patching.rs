@@ -39,10 +39,14 @@ impl State {
                 .map(|(made, _)| made.to_string())
                 .unwrap_or_default(),
         };
+        if !request.custom() && new.get("apiVersion").is_some_and(|version| version == "") {
+            // What is of no version is read as nothing, which has no name either.
+            return rules::match_name(request, &Value::Null).map(|()| Outcome::default());
+        }
         decode::read_patched(request, &mut new, shown, noticed)?;
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
-        self.track(request, Some(&old), &mut new);
+        track(request, Some(&old), &mut new);
         self.replace(request, &live, &old, new)
     }
 
@@ -65,7 +69,7 @@ impl State {
             .map_err(refused)?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
-        decode::read_applied(request, &mut new)?;
+        decode::read_applied(request, applied, &mut new)?;
         if let Some(managed) = managed {
             metadata_of(&mut new).insert("managedFields".into(), managed);
         }
@@ -83,21 +87,20 @@ impl State {
         rules::match_name(request, &new)?;
         match (live, old) {
             (Some(live), Some(old)) => self.replace(request, &live, &old, new),
-            _ => self.finish_create(request, new),
+            _ => self.finish_create(request, new, false),
         }
     }
+}
 
-    /// Writes down in the managed fields who changed what.
-    pub(crate) fn track(&self, request: &Request<'_>, old: Option<&Value>, new: &mut Value) {
-        let versions = request.versions();
-        let reset = reset_fields(request);
-        let endpoint = endpoint(request, &versions, &reset);
-        // The real server loses the time of what a scale changed.
-        let time =
-            if request.subresource == Some("scale") { String::new() } else { request.time() };
-        joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
-        decode::settle(request, new);
-    }
+/// Writes down in the managed fields who changed what.
+pub(crate) fn track(request: &Request<'_>, old: Option<&Value>, new: &mut Value) {
+    let versions = request.versions();
+    let reset = reset_fields(request);
+    let endpoint = endpoint(request, &versions, &reset);
+    // The real server loses the time of what a scale changed.
+    let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
+    joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
+    decode::settle(request, new);
 }
 
 impl Request<'_> {
@@ -130,7 +133,7 @@ fn is_plain(patch: &Value) -> bool {
 }
 
 /// A value as Go prints maps and lists.
-fn go_text(value: &Value) -> String {
+pub(crate) fn go_text(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),
@@ -159,7 +162,7 @@ fn reset_fields(request: &Request<'_>) -> FieldSet {
         ("CertificateSigningRequest", None) => &[&["spec"], &["status"]],
         ("CertificateSigningRequest", Some("status")) => &[&["spec"], &["status", "conditions"]],
         ("CertificateSigningRequest", _) => &[&["spec"], &["status", "certificate"]],
-        (_, None) => &[&["status"]],
+        (_, None) | ("Namespace", Some("finalize")) => &[&["status"]],
         ("Deployment", Some("status")) => &[&["spec"], &["metadata", "labels"]],
         ("Pod", Some("status")) => {
             &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
@@ -201,6 +204,12 @@ fn patched(
     patch: &Value,
 ) -> Result<(Value, Vec<String>), Status> {
     let made = match kind {
+        PatchKind::Json if request.validation == FieldValidation::Ignore && !patch.is_array() => {
+            return Err(Status::bad_request(format!(
+                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                crate::input::go_word(patch)
+            )));
+        }
         PatchKind::Json => {
             let patched = joiner_patch::json_patch(old, patch).map_err(refused)?;
             return Ok((patched.document, patched.unknown_fields));
@@ -210,7 +219,12 @@ fn patched(
         }
         PatchKind::Merge => joiner_patch::merge_patch(old, patch).map_err(refused)?,
         PatchKind::Strategic | PatchKind::Apply { .. } => {
-            joiner_patch::strategic_merge(old, patch, &request.version.schema).map_err(refused)?
+            let mut merged = joiner_patch::strategic_merge(old, patch, &request.version.schema)
+                .map_err(refused)?;
+            // Nobody looks at the type that such a patch may bring along.
+            merged["apiVersion"] = Value::from(&*request.version.api_version);
+            merged["kind"] = Value::from(&*request.kind.kind);
+            merged
         }
     };
     Ok((made, Vec::new()))

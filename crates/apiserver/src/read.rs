@@ -178,14 +178,14 @@ fn take<'a>(
     let limit = limit.unwrap_or(usize::MAX);
     let mut taken = Vec::new();
     while let Some(object) = objects.next() {
-        if !filter.matches(object) {
-            continue;
-        }
+        // As in the real server, what comes next may turn out not to match.
         if taken.len() == limit {
             let selective = !filter.labels.is_everything() || !filter.fields.terms.is_empty();
             return (taken, Some((!selective).then(|| 1 + objects.count())));
         }
-        taken.push(Arc::clone(object));
+        if filter.matches(object) {
+            taken.push(Arc::clone(object));
+        }
     }
     (taken, None)
 }
@@ -287,9 +287,12 @@ pub(crate) fn list_body(view: &View, listed: Listed, now: jiff::Timestamp) -> Re
                     value
                 })
                 .collect();
-            let list = json!({
+            let mut list = json!({
                 "kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items,
             });
+            if view.shape == Shape::MetadataList && items.is_empty() {
+                list["items"] = Value::Null;
+            }
             Body::whole(list.to_string())
         }
     })

@@ -19,6 +19,7 @@ pub(crate) struct Registry {
 
 /// One kind of objects, in all its versions.
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "these are Kubernetes' own names")]
 pub(crate) struct Kind {
     /// The resource under which it is served.
     pub(crate) resource: Resource,
@@ -36,6 +37,7 @@ pub(crate) struct Kind {
 
 /// One version of a kind.
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "these are Kubernetes' own names")]
 pub(crate) struct Version {
     pub(crate) name: Box<str>,
     /// Group and version as objects carry it, such as `apps/v1`.

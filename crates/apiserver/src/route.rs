@@ -36,6 +36,8 @@ pub(crate) struct ResourceRoute<'a> {
     pub(crate) watch: bool,
     /// There is more behind the subresource.
     pub(crate) too_deep: bool,
+    /// The path has a place for a namespace and nothing there, which means all of them.
+    pub(crate) empty_namespace: bool,
 }
 
 /// Reads a path. Nothing is decoded: names of objects need no escapes.
@@ -74,8 +76,10 @@ fn resource<'a>(group: &'a str, version: &'a str, parts: &[&'a str]) -> Resource
         ["namespaces", namespace, rest @ ..] => (Some(*namespace), rest),
         all => (None, all),
     };
+    let empty_namespace = namespace == Some("");
     ResourceRoute {
-        namespace,
+        namespace: namespace.filter(|_| !empty_namespace),
+        empty_namespace,
         plural: parts.first().copied().unwrap_or_default(),
         name: parts.get(1).copied(),
         subresource: parts.get(2).copied(),

@@ -108,7 +108,7 @@ impl Server {
 
     /// Carries out a request in the name of a caller.
     pub fn execute(&self, caller: &str, operation: Operation) -> Result<Outcome, Status> {
-        self.execute_noting(caller, operation, Text::default())
+        self.execute_noting(caller, operation, &Text::default())
     }
 
     /// The same, where the text of the request is known.
@@ -116,12 +116,12 @@ impl Server {
         &self,
         caller: &str,
         operation: Operation,
-        text: Text,
+        text: &Text,
     ) -> Result<Outcome, Status> {
         let now = self.0.clock.now();
         let mut state = self.state();
         let mut call = Call::of(&operation, caller, now);
-        let result = state.execute(caller, now, operation, &text);
+        let result = state.execute(caller, now, operation, text);
         call.finish(&result);
         self.record(&call);
         result

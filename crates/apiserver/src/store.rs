@@ -46,6 +46,8 @@ pub(crate) struct Table {
     changes: VecDeque<Change>,
     /// Changes up to this version are no longer kept.
     compacted: u64,
+    /// Before this version the resource was not served, and there was nothing.
+    born: u64,
     /// Tells watches that there is something new; carries the version.
     news: watch::Sender<u64>,
 }
@@ -60,6 +62,7 @@ impl Table {
             objects: BTreeMap::new(),
             changes: VecDeque::new(),
             compacted: version,
+            born: version,
             news: watch::Sender::new(version),
         }
     }
@@ -108,7 +111,7 @@ impl Table {
         version: u64,
     ) -> Result<BTreeMap<Key, Option<Arc<Object>>>, Compacted> {
         let mut then = BTreeMap::new();
-        for change in self.changes_after(version)? {
+        for change in self.changes_after(version.max(self.born))? {
             then.entry(change.object.key.clone()).or_insert_with(|| change.previous.clone());
         }
         Ok(then)

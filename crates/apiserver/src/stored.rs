@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Status,
+    custom::CustomVersion,
     object::{Key, Object},
     registry::{Kind, Rules, Version},
     server::State,
@@ -102,6 +103,8 @@ pub(crate) fn build(
                 if object != before {
                     written = Some(without_version(before).into());
                 }
+            } else if object.get("status").is_none() && fills_in_status(custom) {
+                apply_defaults(&mut object, &custom.schema);
             }
             custom.selectable_values(&object)
         }
@@ -138,6 +141,12 @@ fn stored_kind<'a>(request: &Request<'_>, resource: &'a kinds::Resource) -> &'a 
         return resource;
     }
     kinds::find_kind(&request.kind.storage.group, "v1", resource.kind).unwrap_or(resource)
+}
+
+/// Whether objects are read with a status that nobody wrote.
+fn fills_in_status(custom: &CustomVersion) -> bool {
+    let status = custom.schema.properties.get("status");
+    status.is_some_and(|status| status.default.is_some())
 }
 
 /// Whether writing `new` over what `old` shows of the live object would change nothing.

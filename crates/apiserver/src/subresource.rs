@@ -39,7 +39,7 @@ impl State {
         let scale = read_scale(request, scale)?;
         rules::match_name(request, &scale)?;
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        rules::check_identity(request, &live, &scale)?;
+        rules::check_identity(request, &live.uid, &scale)?;
         self.rescale(request, &live, &scale)
     }
 
@@ -51,7 +51,7 @@ impl State {
         patch: &Value,
     ) -> Result<Outcome, Status> {
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        let scale = scale_of(request.kind, request.version, &live)?;
+        let (scale, _) = view_scale(request.kind, request.version, &live)?;
         let patched = match kind {
             PatchKind::Json => {
                 joiner_patch::json_patch(&scale, patch).map(|patched| patched.document)
@@ -76,6 +76,7 @@ impl State {
         let old = request_value(request, live);
         let mut new = old.clone();
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+        let mut path = ".spec.replicas".to_owned();
         match &request.version.rules {
             Rules::BuiltIn(_) => kinds::set_scale(&mut new, scale).map_err(|error| {
                 Status::invalid("autoscaling", "Scale", &request.key.name, &[error])
@@ -83,13 +84,14 @@ impl State {
             Rules::Custom(custom) => {
                 let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
                 set_at(&mut new, &paths.spec_replicas, replicas.into());
+                path.clone_from(&paths.spec_replicas);
             }
         }
         let version = text(scale, "/metadata/resourceVersion").to_owned();
-        self.track(request, Some(&old), &mut new);
+        crate::patching::track(request, Some(&old), &mut new);
         if replicas == 0 {
             // Nobody comes to own a field that goes without saying.
-            forget_scaling(&mut new);
+            forget_scaling(&mut new, &path);
         }
         if !version.is_empty() || !request.custom() {
             metadata_of(&mut new).insert("resourceVersion".into(), version.into());
@@ -98,8 +100,8 @@ impl State {
         let outcome = self.replace(&main, live, &old, new)?;
         let scaled = outcome.object.as_ref();
         let answer =
-            scaled.map(|object| scale_of(request.kind, request.version, object)).transpose()?;
-        Ok(Outcome { answer, ..outcome })
+            scaled.map(|object| view_scale(request.kind, request.version, object)).transpose()?;
+        Ok(Outcome { answer: answer.map(|(scale, _)| scale), ..outcome })
     }
 
     /// Evicts a pod if its budgets allow it.
@@ -119,19 +121,10 @@ impl State {
         let dry_run =
             request.dry_run || options["dryRun"].as_array().is_some_and(|d| !d.is_empty());
         let request = Request { subresource: None, dry_run, ..*request };
-        let ignores_budgets = live.deleting
-            || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
-        if !ignores_budgets {
-            self.take_from_budget(&request, &pod)?;
-        }
-        if !request.dry_run && !live.deleting {
-            mark_disrupted(&mut pod, &request.time());
-            self.put(&request, pod)?;
-        }
         let delete = DeleteOptions {
             grace_period_seconds: options["gracePeriodSeconds"].as_i64(),
             uid: options["preconditions"]["uid"].as_str().map(Into::into),
-            resource_version: None,
+            resource_version: options["preconditions"]["resourceVersion"].as_str().map(Into::into),
             propagation: match options["propagationPolicy"].as_str() {
                 Some("Foreground") => Some(Propagation::Foreground),
                 Some("Orphan") => Some(Propagation::Orphan),
@@ -139,6 +132,16 @@ impl State {
                 _ => None,
             },
         };
+        let ignores_budgets = live.deleting
+            || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
+        if !ignores_budgets {
+            self.take_from_budget(&request, &pod)?;
+        }
+        crate::delete::check_preconditions(&request, &pod, &delete)?;
+        if !request.dry_run && mark_disrupted(&mut pod, &request.time()) {
+            self.put(&request, pod)?;
+        }
+        let delete = DeleteOptions { resource_version: None, ..delete };
         let outcome = self.delete(&request, &delete)?;
         let answer = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201,
@@ -210,13 +213,26 @@ impl State {
         if !given.is_empty() && given != &*request.key.name {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));
         }
+        let (target, kind) = (text(binding, "/target/name"), text(binding, "/target/kind"));
+        let mut errors = Vec::new();
+        if !matches!(kind, "" | "Node") {
+            let known = ["Node", "<empty>"];
+            errors.push(joiner_schema::FieldError::not_supported("target.kind", kind, &known));
+        }
+        if target.is_empty() {
+            errors.push(joiner_schema::FieldError::required("target.name", ""));
+        }
+        match errors.as_slice() {
+            [] => {}
+            [only] => return Err(Status::plain(500, "", only.to_string())),
+            all => {
+                let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+                return Err(Status::plain(500, "", format!("[{}]", all.join(", "))));
+            }
+        }
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut pod = request_value(request, &live);
-        let target = text(binding, "/target/name");
-        if target.is_empty() {
-            return Err(Status::plain(500, "", "target.name: Required value"));
-        }
-        rules::check_identity(request, &live, binding)?;
+        rules::check_identity(request, &live.uid, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
         let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
         let world = self.world(request.now);
@@ -257,6 +273,18 @@ impl State {
             return Err(Status::bad_request(format!(
                 "cannot bind token to object of type {slash}{version}, Kind={kind}"
             )));
+        }
+        if bound.is_object() {
+            let plural = format!("{}s", kind.to_lowercase());
+            let namespace = if kind == "Node" { "" } else { &*request.key.namespace };
+            let name = text(bound, "/name");
+            let there = Resource::new("", &plural);
+            if self.store.get(&there, &Key::new(namespace, name)).is_none() {
+                return Err(Status::not_found("", &plural, name));
+            }
+        }
+        if review["spec"]["audiences"].as_array().is_none_or(Vec::is_empty) {
+            review["spec"]["audiences"] = json!(["https://kubernetes.default.svc"]);
         }
         let ends = seconds(request.now)
             .saturating_add(SignedDuration::from_secs(lives))
@@ -321,20 +349,34 @@ fn check_part_type(
 
 /// The scale of an object.
 pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Result<Value, Status> {
+    let (scale, missing) = view_scale(kind, version, object)?;
+    match missing {
+        None => Ok(scale),
+        Some(path) => {
+            let message = format!("the spec replicas field {path:?} does not exist");
+            Err(Status::internal(message))
+        }
+    }
+}
+
+/// The scale of an object, and the path of its replicas if there are none.
+fn view_scale(
+    kind: &Kind,
+    version: &Version,
+    object: &Object,
+) -> Result<(Value, Option<String>), Status> {
     let object = &in_version(kind, version, object);
     let custom = match &version.rules {
         Rules::BuiltIn(resource) => {
-            return kinds::scale(resource, object).ok_or_else(Status::no_such_resource);
+            let scale = kinds::scale(resource, object).ok_or_else(Status::no_such_resource)?;
+            return Ok((scale, None));
         }
         Rules::Custom(custom) => custom,
     };
     let paths = custom.scale.as_ref().ok_or_else(Status::no_such_resource)?;
-    let Some(replicas) = at(object, &paths.spec_replicas).and_then(Value::as_i64) else {
-        return Err(Status::internal(format!(
-            "the spec replicas field {:?} does not exist",
-            paths.spec_replicas
-        )));
-    };
+    let found = at(object, &paths.spec_replicas).and_then(Value::as_i64);
+    let missing = found.is_none().then(|| paths.spec_replicas.clone());
+    let replicas = found.unwrap_or(0);
     let mut status = json!({
         "replicas": at(object, &paths.status_replicas).and_then(Value::as_i64).unwrap_or(0),
     });
@@ -349,20 +391,29 @@ pub(crate) fn scale_of(kind: &Kind, version: &Version, object: &Object) -> Resul
         }
     }
     let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
-    Ok(json!({
+    let scale = json!({
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
         "spec": spec,
         "status": status,
-    }))
+    });
+    Ok((scale, missing))
 }
 
-fn forget_scaling(object: &mut Value) {
+fn forget_scaling(object: &mut Value, path: &str) {
     let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
-    if let Some(entries) = entries {
-        entries.retain(|entry| entry["subresource"] != "scale");
-    }
+    let Some(entries) = entries else { return };
+    let steps: Vec<String> =
+        path.trim_start_matches('.').split('.').map(|step| format!("f:{step}")).collect();
+    let Some((last, around)) = steps.split_last() else { return };
+    entries.retain_mut(|entry| {
+        let owner = around.iter().try_fold(&mut entry["fieldsV1"], |set, step| set.get_mut(step));
+        if let Some(owner) = owner.and_then(Value::as_object_mut) {
+            owner.remove(last);
+        }
+        entry["subresource"] != "scale"
+    });
 }
 
 /// Reads a scale that was sent.
@@ -430,11 +481,16 @@ fn spend(budget: &mut Value, request: &Request<'_>) -> Result<(), Status> {
         );
     }
     if allowed == 0 {
-        let cause = format!(
-            "The disruption budget {name} needs {} healthy pods and has {} currently",
-            number(budget, "/status/desiredHealthy"),
-            number(budget, "/status/currentHealthy"),
-        );
+        let desired = number(budget, "/status/desiredHealthy");
+        let healthy = number(budget, "/status/currentHealthy");
+        let cause = if healthy <= desired {
+            format!(
+                "The disruption budget {name} needs {desired} healthy pods and has {healthy} \
+                 currently"
+            )
+        } else {
+            format!("The disruption budget {name} does not allow evicting pods currently")
+        };
         return refuse(cause, EVICTION_RETRY_SECONDS);
     }
     budget["status"]["disruptionsAllowed"] = (allowed - 1).into();
@@ -467,17 +523,22 @@ fn tell_exhausted(budget: &mut Value, moment: &str) {
     }
 }
 
-/// Tells in the pod's status that it was evicted.
-fn mark_disrupted(pod: &mut Value, moment: &str) {
+/// Tells in the pod's status that it was evicted. Returns whether that is news.
+fn mark_disrupted(pod: &mut Value, moment: &str) -> bool {
     let condition = json!({
-        "type": "DisruptionTarget", "status": "True", "lastTransitionTime": moment,
+        "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
+        "lastTransitionTime": moment,
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
     });
     if !pod["status"]["conditions"].is_array() {
         pod["status"]["conditions"] = json!([]);
     }
-    if let Some(conditions) = pod["status"]["conditions"].as_array_mut() {
-        conditions.retain(|known| known["type"] != "DisruptionTarget");
-        conditions.push(condition);
+    let Some(conditions) = pod["status"]["conditions"].as_array_mut() else { return false };
+    let told = |known: &Value| known["type"] == "DisruptionTarget" && known["status"] == "True";
+    if conditions.iter().any(told) {
+        return false;
     }
+    conditions.retain(|known| known["type"] != "DisruptionTarget");
+    conditions.push(condition);
+    true
 }

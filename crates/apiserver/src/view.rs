@@ -92,7 +92,7 @@ impl View {
                 out.put_slice(self.value(object).to_string().as_bytes());
             }
             Shape::Metadata | Shape::MetadataList => {
-                out.put_slice(partial(&self.value(object)).to_string().as_bytes())
+                out.put_slice(partial(&self.value(object)).to_string().as_bytes());
             }
             Shape::Table => {
                 let row = table::row(self, object, now);

@@ -53,7 +53,12 @@ impl Request<'_> {
             "" => &*self.kind.kind,
             kind => kind,
         };
-        Status::invalid(self.kind_group(), kind, name, errors)
+        let group = match text(object, "/apiVersion").split_once('/') {
+            Some((group, _)) if self.custom() => group,
+            None if self.custom() => "",
+            _ => self.kind_group(),
+        };
+        Status::invalid(group, kind, name, errors)
     }
 
     /// The group of the kind that the server has inside, where all events are of one.
@@ -101,18 +106,20 @@ impl State {
         }
         rules::match_namespace(request, &mut object)?;
         owners::deduplicate(request, &mut object, false);
-        self.track(request, None, &mut object);
+        crate::patching::track(request, None, &mut object);
         if let Some(answer) = review::answer(request.kind, &object) {
             return Ok(Outcome { answer: Some(answer?), created: true, ..Outcome::default() });
         }
-        self.finish_create(request, object)
+        self.finish_create(request, object, true)
     }
 
-    /// Stores a new object that was read and whose managed fields are known.
+    /// Stores a new object that was read and whose managed fields are known. Only one that is
+    /// posted must not say of which version it is.
     pub(crate) fn finish_create(
         &mut self,
         request: &Request<'_>,
         mut object: Value,
+        posted: bool,
     ) -> Result<Outcome, Status> {
         let kind = request.kind;
         self.check_namespace(request, &object)?;
@@ -135,7 +142,7 @@ impl State {
         let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
         let version = text(&object, "/metadata/resourceVersion");
-        if !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
+        if posted && !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, "", message));
         }
@@ -150,7 +157,6 @@ impl State {
         let outcome =
             |object| Outcome { object: Some(object), created: true, ..Outcome::default() };
         if request.dry_run {
-            metadata_of(&mut object).remove("resourceVersion");
             return Ok(outcome(Arc::new(build(request, object, None).0)));
         }
         let stored = self.put(request, object)?;
@@ -242,14 +248,15 @@ impl State {
         owners::deduplicate(request, &mut object, false);
         let Some(live) = self.live(request)? else {
             if request.subresource.is_none() && rules::creates_on_update(request) {
-                self.track(request, None, &mut object);
-                return self.finish_create(request, object);
+                rules::check_identity(request, "", &object)?;
+                crate::patching::track(request, None, &mut object);
+                return self.finish_create(request, object, false);
             }
             return Err(request.not_found());
         };
-        rules::check_identity(request, &live, &object)?;
+        rules::check_identity(request, &live.uid, &object)?;
         let old = request_value(request, &live);
-        self.track(request, Some(&old), &mut object);
+        crate::patching::track(request, Some(&old), &mut object);
         self.replace(request, &live, &old, object)
     }
 

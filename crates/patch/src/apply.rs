@@ -61,6 +61,7 @@ pub fn apply(
         PatchError::internal(format!("failed to decode managed fields: {error}"))
     })?;
     check_type(endpoint, applied)?;
+    let is_new = live.is_none();
     let mut live = match live {
         Some(live) => live.clone(),
         None => nothing(applied),
@@ -72,7 +73,7 @@ pub fn apply(
         managed::take(applied.to_mut());
     }
     let applied = &*applied;
-    let request = Request { endpoint, live: &live, applied, manager, time };
+    let request = Request { endpoint, live: &live, is_new, applied, manager, time };
     let result = match request.run(entries.clone(), force) {
         Err(Failure::Conflicts(conflicts)) if manager == last_applied::KUBECTL => {
             let allowed = last_applied::unchanged_since(endpoint, &live);
@@ -135,6 +136,8 @@ fn object_text(object: &Value) -> String {
 struct Request<'a> {
     endpoint: &'a Endpoint<'a>,
     live: &'a Value,
+    /// Whether there is no live object yet.
+    is_new: bool,
     applied: &'a Value,
     manager: &'a str,
     time: &'a str,
@@ -147,8 +150,8 @@ impl Request<'_> {
         mut entries: Vec<Entry>,
         force: bool,
     ) -> Result<(Value, Vec<Entry>, bool), Failure> {
-        let Self { endpoint, live, applied, manager, time } = *self;
-        if entries.is_empty() {
+        let Self { endpoint, live, applied, manager, time, .. } = *self;
+        if entries.is_empty() && !self.is_new {
             // Nobody was tracked so far: what is there belongs to nobody in particular.
             let unknown = "before-first-apply";
             update::record(endpoint, None, live, unknown, time, &mut entries).map_err(|error| {

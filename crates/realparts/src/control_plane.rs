@@ -305,6 +305,7 @@ fn apiserver_flags(folder: &Path, etcd_port: u16, port: u16) -> Vec<String> {
         format!("--cert-dir={}", folder.join("certificates").display()),
         format!("--token-auth-file={}", folder.join("tokens.csv").display()),
         "--authorization-mode=RBAC".into(),
+        "--allow-privileged=true".into(),
         format!("--service-account-key-file={}", accounts("pub")),
         format!("--service-account-signing-key-file={}", accounts("key")),
         "--service-account-issuer=https://kubernetes.default.svc".into(),

@@ -42,10 +42,20 @@ impl Validator {
     /// resources in it, its sets and maps, its rules. On an update what did not change is let be,
     /// and rules may compare with the `old` object.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        self.validate_after(Vec::new(), object, old)
+    }
+
+    /// The same where errors were found before, some of which keep rules from being checked.
+    pub fn validate_after(
+        &self,
+        mut errors: Vec<FieldError>,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
         let schema = &self.root.schema;
         let pair = old.map(|old| Pair { new: object, old, schema });
         let root = Path::root("");
-        let mut errors = openapi::validate(&self.root, object, &root, pair);
+        errors.extend(openapi::validate(&self.root, object, &root, pair));
         if self.root.has_embedded {
             embedded::validate(&self.root.schema, object, &root, false, &mut errors);
         }

@@ -8,33 +8,33 @@ use joiner_clock::Clock;
 use serde_json::Value;
 
 /// A server at a fixed moment.
-pub fn server() -> Server {
+pub(crate) fn server() -> Server {
     let start = "2026-01-01T00:00:00Z".parse().unwrap();
     Server::new(Clock::following_runtime(start), 1)
 }
 
 /// An answer.
 #[derive(Debug)]
-pub struct Answer {
-    pub code: u16,
-    pub body: Value,
-    pub warnings: Vec<String>,
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) body: Value,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Answer {
     /// The text at a JSON pointer.
-    pub fn text(&self, pointer: &str) -> &str {
+    pub(crate) fn text(&self, pointer: &str) -> &str {
         self.body.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The code and the message of a refusal.
-    pub fn refusal(&self) -> String {
+    pub(crate) fn refusal(&self) -> String {
         format!("{} {} {}", self.code, self.text("/reason"), self.text("/message"))
     }
 }
 
 /// Sends a request: a method and a path, and a body unless that is null.
-pub async fn send(server: &Server, line: &str, body: Value) -> Answer {
+pub(crate) async fn send(server: &Server, line: &str, body: Value) -> Answer {
     let kind =
         if line.starts_with("PATCH") { "application/merge-patch+json" } else { "application/json" };
     let bytes = if body.is_null() { Bytes::new() } else { body.to_string().into() };
@@ -42,7 +42,7 @@ pub async fn send(server: &Server, line: &str, body: Value) -> Answer {
 }
 
 /// Sends a request whose body has a media type.
-pub async fn send_as(server: &Server, line: &str, kind: &str, body: Bytes) -> Answer {
+pub(crate) async fn send_as(server: &Server, line: &str, kind: &str, body: Bytes) -> Answer {
     let (method, path) = line.split_once(' ').unwrap();
     let request = Request::builder()
         .method(method)
@@ -70,7 +70,7 @@ pub async fn send_as(server: &Server, line: &str, kind: &str, body: Bytes) -> An
 }
 
 /// Follows a watch to its end and writes one line per event.
-pub async fn watch(server: &Server, path: &str) -> Vec<String> {
+pub(crate) async fn watch(server: &Server, path: &str) -> Vec<String> {
     let answer = send(server, &format!("GET {path}"), Value::Null).await;
     let lines = match &answer.body {
         Value::String(lines) => lines.clone(),

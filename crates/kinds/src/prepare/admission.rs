@@ -22,6 +22,14 @@ pub fn admit_create(
     match resource.id() {
         ("", "Pod") => {
             let Some(spec) = object_at(object, "/spec") else { return Ok(()) };
+            let no_class = spec.get("runtimeClassName").is_none_or(Value::is_null);
+            if no_class && spec.get("overhead").is_some_and(|overhead| !overhead.is_null()) {
+                return Err(Forbidden(
+                    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined \
+                     Overhead"
+                        .to_owned(),
+                ));
+            }
             tolerate_lost_nodes(spec);
             resolve_priority(spec, world)?;
         }

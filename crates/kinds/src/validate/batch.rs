@@ -61,7 +61,7 @@ fn generated_selector(errors: &mut Errors, metadata: &Value, spec: &Value) {
     }
 }
 
-fn job_spec_with_selector(errors: &mut Errors, spec: &Value) {
+pub(super) fn job_spec_with_selector(errors: &mut Errors, spec: &Value) {
     let path = Path::new("spec");
     job_spec(errors, &path, spec);
     let selector = spec.field("selector");
@@ -291,6 +291,7 @@ fn exit_codes(errors: &mut Errors, path: &Path<'_>, spec: &Value, codes: &Value)
 
 /// What must be true of a job whether it is new or not.
 pub(super) fn whole_job(errors: &mut Errors, job: &Value) {
+    generated_selector(errors, job.part("metadata"), job.part("spec"));
     job_spec_with_selector(errors, job.part("spec"));
 }
 
@@ -471,6 +472,28 @@ pub(super) fn create_cron_job(errors: &mut Errors, job: &Value) {
     }
 }
 
+/// The first parts of the names of time zones.
+const AREAS: [&str; 18] = [
+    "Africa",
+    "America",
+    "Antarctica",
+    "Arctic",
+    "Asia",
+    "Atlantic",
+    "Australia",
+    "Brazil",
+    "Canada",
+    "Chile",
+    "Etc",
+    "Europe",
+    "Indian",
+    "Mexico",
+    "Pacific",
+    "US",
+    "posix",
+    "right",
+];
+
 pub(super) fn update_cron_job(errors: &mut Errors, new: &Value, old: &Value) {
     cron_job_spec(errors, new.part("spec"), Some(old.part("spec")));
 }
@@ -538,7 +561,9 @@ fn time_zone(errors: &mut Errors, path: &Path<'_>, zone: &str) {
             || part.len() > 14
             || !part.bytes().all(allowed)
     };
-    if zone.split('/').any(strange) {
+    // COMPAT: only the areas of the world are known, not each place in them.
+    let area = zone.split_once('/').map_or(zone, |(area, _)| area);
+    if zone.split('/').any(strange) || (zone.contains('/') && !AREAS.contains(&area)) {
         errors.invalid(path, zone, format!("unknown time zone {zone}"));
     } else if zone.eq_ignore_ascii_case("local") {
         let detail = "timeZone must be an explicit time zone as defined in \

@@ -73,6 +73,17 @@ pub(super) fn create(errors: &mut Errors, request: &Value) {
     conditions(errors, request);
 }
 
+/// A certificate that a signer wrote.
+fn certificate(errors: &mut Errors, request: &Value) {
+    let text = request.part("status").text("certificate");
+    let pem = base64::decode(text).unwrap_or_default();
+    if !text.is_empty() && !is_pem(&pem, "CERTIFICATE") {
+        let path = Path::new("status.certificate");
+        let detail = "must contain at least one CERTIFICATE PEM block";
+        errors.invalid(&path, "<certificate data>", detail);
+    }
+}
+
 fn is_pem(bytes: &[u8], kind: &str) -> bool {
     let text = String::from_utf8_lossy(bytes);
     text.contains(&format!("-----BEGIN {kind}-----"))
@@ -156,6 +167,9 @@ fn conditions(errors: &mut Errors, request: &Value) {
 /// An update through the main endpoint, the status or the approval.
 pub(super) fn update(errors: &mut Errors, new: &Value, old: &Value, subresource: Option<&str>) {
     create(errors, new);
+    if subresource == Some("status") {
+        certificate(errors, new);
+    }
     let path = Path::new("status.conditions");
     let of_kind = |request: &Value, kind: &str| -> Vec<Value> {
         let all = request.part("status").list("conditions").iter();

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     errors::{Errors, IMMUTABLE, Path},
-    formats,
+    formats, internal,
 };
 use crate::fields::{Fields, same};
 
@@ -139,7 +139,23 @@ pub(super) fn update_event(errors: &mut Errors, new: &Value, old: &Value) {
     ];
     for (core, own) in kept {
         if !same(either(new, core, own), either(old, core, own)) {
-            errors.invalid(&Path::new(core), either(new, core, own).clone(), IMMUTABLE);
+            let now = either(new, core, own);
+            let path = Path::new(core);
+            match core {
+                "involvedObject" | "related" if !now.is_null() => {
+                    let shown = internal::compact("ObjectReference", now);
+                    errors.invalid_shown(&path, &shown, IMMUTABLE);
+                }
+                "reason"
+                | "message"
+                | "type"
+                | "action"
+                | "reportingController"
+                | "reportingInstance" => {
+                    errors.invalid(&path, now.as_str().unwrap_or_default(), IMMUTABLE);
+                }
+                _ => errors.invalid(&path, now.clone(), IMMUTABLE),
+            }
         }
     }
 }

@@ -41,7 +41,7 @@ mod workloads;
 use joiner_schema::{FieldError, names::NameRule};
 use serde_json::Value;
 
-use crate::Resource;
+use crate::{Resource, fields::Fields};
 use errors::Errors;
 use metadata::Metadata;
 pub use metadata::metadata;
@@ -148,7 +148,7 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
             metadata.whole(e);
             batch::whole_job(e, new);
             metadata.change(e);
-            batch::whole_job(e, new);
+            batch::job_spec_with_selector(e, new.part("spec"));
             batch::update_job(e, new, old);
         }
         ("", "PersistentVolume") => {
@@ -215,6 +215,7 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
             update_rest(e, metadata);
         }
         ("", "ServiceAccount" | "Endpoints" | "PersistentVolumeClaim" | "Pod")
+        | ("apps", "ControllerRevision")
         | ("networking.k8s.io", "Ingress" | "IngressClass") => {
             metadata.change(e);
             metadata.whole(e);

@@ -17,7 +17,18 @@ struct Place<'a> {
 
 pub(super) fn of_pod(pod: &Value) -> Vec<String> {
     let place = Place { spec: Path::new("spec"), annotations: Path::new("metadata.annotations") };
-    of_spec(&place, pod.part("metadata"), pod.part("spec"))
+    let mut all = of_spec(&place, pod.part("metadata"), pod.part("spec"));
+    for (key, _) in pod.part("metadata").entries("annotations") {
+        if key == "seccomp.security.alpha.kubernetes.io/pod"
+            || key.starts_with("container.seccomp.security.alpha.kubernetes.io/")
+        {
+            all.push(format!(
+                "metadata.annotations[{key}]: non-functional in v1.27+; use the \"seccompProfile\" \
+                 field instead"
+            ));
+        }
+    }
+    all
 }
 
 pub(super) fn of_template(path: &Path<'_>, template: &Value) -> Vec<String> {

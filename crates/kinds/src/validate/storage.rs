@@ -57,7 +57,8 @@ fn parameters(errors: &mut Errors, class: &Value) {
 fn allowed_topologies(errors: &mut Errors, class: &Value) {
     let path = Path::new("allowedTopologies");
     let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = Vec::new();
-    for (index, term) in class.list("allowedTopologies").iter().enumerate() {
+    let terms = class.list("allowedTopologies");
+    for (index, term) in terms.iter().enumerate() {
         let path = path.index(index);
         let expressions = path.child("matchLabelExpressions");
         let mut values_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -78,8 +79,11 @@ fn allowed_topologies(errors: &mut Errors, class: &Value) {
                 errors.duplicate(&path.child("key"), key);
             }
         }
-        // To the real server a term without expressions is a double of one that is yet to come.
-        if values_of.is_empty() || seen.contains(&values_of) {
+        // To the real server a term without expressions is also the double of as many others as
+        // there are terms.
+        let yet_to_come = if values_of.is_empty() { terms.len() } else { 0 };
+        let seen_before = seen.iter().filter(|other| **other == values_of).count();
+        for _ in 0..yet_to_come + seen_before {
             errors.duplicate(&expressions, "");
         }
         seen.push(values_of);

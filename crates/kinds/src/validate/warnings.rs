@@ -70,6 +70,16 @@ pub fn warnings(group: &str, kind: &str, object: &Value) -> Vec<String> {
         ("", "PersistentVolumeClaim") => claim_spec(&Path::new("spec"), spec),
         ("", "PersistentVolume") => volume(spec),
         ("storage.k8s.io", "StorageClass") => storage_class(object),
+        ("storage.k8s.io", "CSIDriver")
+            if !spec.list("tokenRequests").is_empty()
+                && !spec.has("serviceAccountTokenInSecrets") =>
+        {
+            vec![
+                "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set \
+                 to true to prevent possible logging of tokens in volume attributes"
+                    .to_owned(),
+            ]
+        }
         ("node.k8s.io", "RuntimeClass") => {
             let labels = object.part("scheduling").entries("nodeSelector");
             let deprecated = labels.filter_map(|(key, _)| deprecated_label(key));

@@ -97,10 +97,10 @@ fn kinds_fill_in_what_go_always_writes() {
         (
             json!({ "apiVersion": "apps/v1", "kind": "DaemonSet" }),
             expect![[r#"
-            + metadata: {}
-            + spec: {"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}}
-            + status: {"currentNumberScheduled":0,"desiredNumberScheduled":0,"numberMisscheduled":0,"numberReady":0}
-        "#]],
+                + metadata: {"annotations":{"deprecated.daemonset.template.generation":"0"}}
+                + spec: {"selector":null,"template":{"metadata":{},"spec":{"containers":null}},"updateStrategy":{}}
+                + status: {"currentNumberScheduled":0,"desiredNumberScheduled":0,"numberMisscheduled":0,"numberReady":0}
+            "#]],
         ),
         (
             json!({ "apiVersion": "v1", "kind": "Event" }),

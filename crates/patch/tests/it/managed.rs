@@ -200,6 +200,7 @@ fn things<'a>(schema: &'a Schema, versions: &'a [&'a str], nothing: &'a FieldSet
         subresource: "",
         reset_fields: nothing,
         custom: true,
+        empty: None,
     }
 }
 

@@ -266,7 +266,7 @@ pub(in crate::validate) fn update_resize(errors: &mut Errors, new: &Value, old: 
     }
     annotations_and_spec(errors, new);
     let path = Path::new("spec");
-    if quality(spec) != old.part("status").text("qosClass") {
+    if errors.is_empty() && quality(spec) != old.part("status").text("qosClass") {
         let class = new.part("status").text("qosClass");
         errors.invalid(&path, class, "Pod QOS Class may not change as a result of resizing");
     }
