@@ -203,12 +203,22 @@ pub(crate) fn row(view: &View, object: &Object, now: Timestamp) -> Value {
             std::iter::once(name).chain(rest).collect()
         }
     };
+    let conditions = match &view.version().rules {
+        Rules::BuiltIn(resource) => {
+            kinds::table::row_conditions(resource.group, resource.kind, &value)
+        }
+        Rules::Custom(_) => Vec::new(),
+    };
     let carried = match view.include {
         Include::None => Value::Null,
         Include::Metadata => partial(&value),
         Include::Object => value,
     };
-    json!({"cells": cells, "object": carried})
+    let mut row = json!({"cells": cells, "object": carried});
+    if !conditions.is_empty() {
+        row["conditions"] = Value::Array(conditions);
+    }
+    row
 }
 
 /// A table of rows.

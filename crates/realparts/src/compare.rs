@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::{
     diff::{Difference, differences},
+    disputed::Disputed,
     exchange::{Exchange, Handling},
     http::{Answer, HttpError, Request, Server},
     memory::Memory,
@@ -41,6 +42,9 @@ pub struct Outcome {
 pub struct Comparison {
     real: Side,
     lab: Side,
+    /// Objects on which the servers disagreed once: what lists and watches say of them says nothing
+    /// new.
+    disputed: Disputed,
 }
 
 impl Comparison {
@@ -48,7 +52,7 @@ impl Comparison {
     pub fn new(real: Server, lab: Server) -> Self {
         let side =
             |server| Side { server, memory: Memory::default(), normaliser: Normaliser::default() };
-        Self { real: side(real), lab: side(lab) }
+        Self { real: side(real), lab: side(lab), disputed: Disputed::default() }
     }
 
     /// Asks both servers. It is an error if the real one does not answer, and a difference if the
@@ -64,10 +68,17 @@ impl Comparison {
             (Handling::Ignore, _) => Vec::new(),
             (_, Err(error)) => vec![difference("(no answer)", "an answer", error.to_string())],
             (Handling::Until(_), Ok((_, lab))) => status_difference(real.status, lab.status),
-            (Handling::Compare, Ok((lab_request, lab))) => compare(
-                &self.real.normaliser.answer(&request, &real),
-                &self.lab.normaliser.answer(&lab_request, &lab),
-            ),
+            (Handling::Compare, Ok((lab_request, lab))) => {
+                let mut real_normal = self.real.normaliser.answer(&request, &real);
+                let mut lab_normal = self.lab.normaliser.answer(&lab_request, &lab);
+                self.disputed.leave_out(&request, &mut real_normal.body, &mut lab_normal.body);
+                let found = compare(&real_normal, &lab_normal);
+                if !found.is_empty() {
+                    self.disputed.note(&request, &real.body);
+                    self.disputed.note(&request, &lab.body);
+                }
+                found
+            }
         };
         Ok(Outcome { request, real, differences })
     }

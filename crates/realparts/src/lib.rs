@@ -10,6 +10,7 @@ pub mod accepted;
 pub mod compare;
 pub mod control_plane;
 pub mod diff;
+mod disputed;
 pub mod exchange;
 pub mod generate;
 pub mod http;

@@ -48,6 +48,9 @@ struct Arguments {
     /// How many questions
     #[arg(long, default_value_t = 2000, value_name = "N")]
     exchanges: usize,
+    /// How many kinds of differences may remain
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    tolerate: usize,
     /// A folder with custom resource definitions to use besides our own
     #[arg(long, value_name = "FOLDER")]
     crds: Option<PathBuf>,
@@ -114,7 +117,15 @@ async fn run(arguments: &Arguments) -> Result<usize> {
         writeln!(out, "{}", report.coverage())?;
     }
     write!(out, "{}", report.text())?;
-    Ok(report.remaining())
+    let remaining = report.remaining();
+    if (1..=arguments.tolerate).contains(&remaining) {
+        writeln!(
+            out,
+            "{remaining} kinds of differences remain, {} are tolerated",
+            arguments.tolerate
+        )?;
+    }
+    Ok(remaining.saturating_sub(arguments.tolerate))
 }
 
 /// The server of a control plane that was started, or the one at an address.
