@@ -344,14 +344,14 @@ impl Exchange<'_> {
     }
 
     fn delete_collection(&self, format: Format) -> Result<Response<Body>, Status> {
-        if self.route.empty_namespace {
-            return Err(Status::bad_request("Namespace parameter required."));
-        }
         let list = ListOptions { watch: false, ..ListOptions::parse(self.query, false)? };
         let view = self.view(format)?;
         let filter = Filter::parse(&view, self.route.namespace, None, &list)?;
         let (options, dry_run) = self.delete_options()?;
         let listed = read::list(&self.server.state().store, &view, &filter, &list)?;
+        if self.route.empty_namespace && !listed.objects.is_empty() {
+            return Err(Status::bad_request("Namespace parameter required."));
+        }
         let mut deleted = Vec::with_capacity(listed.objects.len());
         let mut warnings = self.deprecation().to_vec();
         for object in &listed.objects {

@@ -107,6 +107,7 @@ pub(crate) fn read_applied(
                 // A status that is taken away is not looked at.
                 fields.retain(|name, value| name != "status" || !value.is_null());
             }
+            prune(object, &version.schema);
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
         }),

@@ -204,9 +204,10 @@ fn give_time(request: &Request<'_>, object: &mut Value, options: &DeleteOptions)
     if let Some(ends) = object["metadata"].get("deletionTimestamp").and_then(Value::as_str) {
         let ends: Timestamp = ends.parse().unwrap_or(now);
         let given = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        let Some(mut period) = asked.filter(|asked| *asked < given) else {
+        let Some(asked) = asked.filter(|asked| *asked < given) else {
             return if given == 0 { Grace::None } else { Grace::Pending };
         };
+        let mut period = asked;
         let mut sooner =
             ends.saturating_add(SignedDuration::from_secs(period - given)).unwrap_or(now);
         if sooner < now {
@@ -214,7 +215,7 @@ fn give_time(request: &Request<'_>, object: &mut Value, options: &DeleteOptions)
             period = period.min(1);
         }
         set_times(object, sooner, period);
-        return Grace::Seconds(options.grace_period_seconds.map_or(period, |asked| asked.max(0)));
+        return Grace::Seconds(asked);
     }
     let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
     let unplaced = text(object, "/spec/nodeName").is_empty();

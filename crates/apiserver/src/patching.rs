@@ -1,6 +1,7 @@
 //! Changing objects by patches.
 
 use joiner_patch::{Endpoint, FieldSet};
+use joiner_schema::Schema;
 use serde_json::Value;
 
 use crate::{
@@ -44,6 +45,11 @@ impl State {
             return rules::match_name(request, &Value::Null).map(|()| Outcome::default());
         }
         decode::read_patched(request, &mut new, shown, noticed)?;
+        if new["apiVersion"].as_str().is_none_or(str::is_empty) {
+            let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+            let message = format!("Internal error occurred: {why}");
+            return Err(Status::plain(500, "InternalError", message));
+        }
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
         track(request, Some(&old), &mut new);
@@ -104,15 +110,16 @@ pub(crate) fn track(request: &Request<'_>, old: Option<&Value>, new: &mut Value)
 }
 
 impl Request<'_> {
-    /// All versions of the kind's API, as objects carry them.
-    fn versions(&self) -> Vec<&str> {
-        self.kind.versions.iter().map(|version| &*version.api_version).collect()
+    /// All versions of the kind's API, as objects carry them, with their schemas.
+    fn versions(&self) -> Vec<(&str, &Schema)> {
+        let versions = self.kind.versions.iter();
+        versions.map(|version| (&*version.api_version, &*version.schema)).collect()
     }
 }
 
 fn endpoint<'a>(
     request: &'a Request<'_>,
-    versions: &'a [&'a str],
+    versions: &'a [(&'a str, &'a Schema)],
     reset_fields: &'a FieldSet,
 ) -> Endpoint<'a> {
     Endpoint {

@@ -12,6 +12,13 @@ use crate::{
     write::{Request, metadata_of, text},
 };
 
+/// Whether a pod is sent with an overhead of nothing: nothing is stored of it, but it is looked at
+/// before that.
+pub(crate) fn has_empty_overhead(request: &Request<'_>, object: &Value) -> bool {
+    let overhead = object.pointer("/spec/overhead").and_then(Value::as_object);
+    request.kind.is("", "Pod") && overhead.is_some_and(Map::is_empty)
+}
+
 /// Objects belong into the namespace of the request; those of the cluster into none.
 pub(crate) fn match_namespace(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
     let given = text(object, "/metadata/namespace");
@@ -332,13 +339,20 @@ pub(crate) fn warnings(request: &Request<'_>, new: &Value, old: Option<&Value>) 
         Rules::BuiltIn(_) if old.is_some() && request.kind.is("", "Pod") => Vec::new(),
         Rules::BuiltIn(_)
             if request.kind.is("storage.k8s.io", "CSIDriver")
-                && old.is_some_and(|old| old["spec"] == new["spec"]) =>
+                && old.is_some_and(|old| asks_for_same_tokens(&old["spec"], &new["spec"])) =>
         {
             Vec::new()
         }
         Rules::BuiltIn(resource) => kinds::validate::warnings(resource.group, resource.kind, new),
         Rules::Custom(_) => finalizer_warnings(new, old),
     }
+}
+
+/// Whether nothing changes in what a storage driver gets of the tokens of pods.
+fn asks_for_same_tokens(old: &Value, new: &Value) -> bool {
+    ["tokenRequests", "serviceAccountTokenInSecrets"]
+        .iter()
+        .all(|field| old.get(field) == new.get(field))
 }
 
 /// Finalizers without a domain may be taken for somebody else's.

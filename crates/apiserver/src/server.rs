@@ -300,8 +300,28 @@ impl State {
         }
     }
 
-    /// What must happen after an object is gone: a definition that waited for it may go too.
+    /// The endpoints of a service go with it.
+    fn remove_endpoints(&mut self, request: &Request<'_>, service: &Object) {
+        let Some(kind) = self.registry.get(&Resource::new("", "endpoints")).cloned() else {
+            return;
+        };
+        let endpoints = Request {
+            kind: &kind,
+            version: kind.stored(),
+            key: &service.key,
+            subresource: None,
+            ..*request
+        };
+        // There may be none, which is as well.
+        let _ = self.delete(&endpoints, &DeleteOptions::default());
+    }
+
+    /// What must happen after an object is gone: endpoints go with their service, and a definition
+    /// that waited for it may go too.
     pub(crate) fn after_removal(&mut self, request: &Request<'_>, gone: &Object) {
+        if request.kind.is("", "Service") && !request.custom() {
+            self.remove_endpoints(request, gone);
+        }
         if matches!(request.version.rules, crate::registry::Rules::BuiltIn(_)) {
             return;
         }

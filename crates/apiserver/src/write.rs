@@ -92,6 +92,7 @@ impl State {
         mut object: Value,
         text: &Text,
     ) -> Result<Outcome, Status> {
+        let overhead = rules::has_empty_overhead(request, &object);
         decode::read(request, &mut object, text)?;
         let metadata = metadata_of(&mut object);
         // The server writes these, and nobody gets to own them.
@@ -109,6 +110,9 @@ impl State {
         crate::patching::track(request, None, &mut object);
         if let Some(answer) = review::answer(request.kind, &object) {
             return Ok(Outcome { answer: Some(answer?), created: true, ..Outcome::default() });
+        }
+        if overhead {
+            object["spec"]["overhead"] = Value::Object(serde_json::Map::new());
         }
         self.finish_create(request, object, true)
     }
@@ -286,8 +290,10 @@ impl State {
             return Ok(outcome(Arc::new(build(request, new, Some(live.version)).0)));
         }
         if is_finally_gone(request.kind, &new) {
-            let gone = self.remove(request, new);
-            return Ok(Outcome { deleted: true, ..outcome(gone) });
+            // Callers see what they wrote, which never was a version of its own.
+            let (last, _) = build(request, new.clone(), Some(live.version));
+            self.remove(request, new);
+            return Ok(Outcome { deleted: true, ..outcome(Arc::new(last)) });
         }
         let stored = self.put(request, new)?;
         let stored = self.after_write(request, stored);

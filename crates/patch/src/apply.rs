@@ -207,6 +207,7 @@ impl Request<'_> {
             .compare((self.live, true), (object, false))
             .map_err(|error| PatchError::internal(format!("failed to compare objects: {error}")))?;
         let comparison = comparison.without(endpoint.reset_fields);
+        endpoint.check_versions(entries, self.live, object).map_err(PatchError::internal)?;
         let mut conflicts = Vec::new();
         for entry in &*entries {
             let taken = entry.set().intersection(&comparison.changed);

@@ -21,9 +21,9 @@ pub struct Endpoint<'a> {
     pub kind: &'a str,
     /// The group and version of the endpoint, such as `apps/v1`.
     pub api_version: &'a str,
-    /// The groups and versions in which the kind is served. Managers that own fields in any other
-    /// are forgotten. Empty if that is not known.
-    pub versions: &'a [&'a str],
+    /// The groups and versions in which the kind is served, with their schemas. Managers that own
+    /// fields in any other are forgotten. Empty if that is not known.
+    pub versions: &'a [(&'a str, &'a Schema)],
     /// The subresource, such as `status`; empty for the object itself.
     pub subresource: &'a str,
     /// The fields that the endpoint resets, such as `status` on that of the object itself. Nobody
@@ -58,9 +58,47 @@ impl<'a> Endpoint<'a> {
         if !self.versions.is_empty() {
             entries.retain(|entry| {
                 let version = entry.api_version();
-                version == self.api_version || self.versions.contains(&version)
+                version == self.api_version || self.schema_of(version).is_some()
             });
         }
+    }
+
+    fn schema_of(&self, version: &str) -> Option<&'a Schema> {
+        self.versions.iter().find(|(served, _)| *served == version).map(|(_, schema)| *schema)
+    }
+
+    /// Objects are compared in the versions in which somebody owns fields. Nothing converts custom
+    /// resources, so that they may have fields there which the version does not know.
+    pub(crate) fn check_versions(
+        &self,
+        entries: &[Entry],
+        old: &Value,
+        new: &Value,
+    ) -> Result<(), String> {
+        if !self.custom {
+            return Ok(());
+        }
+        let versions = entries.iter().map(Entry::api_version);
+        for version in versions.filter(|version| *version != self.api_version) {
+            let Some(schema) = self.schema_of(version) else { continue };
+            for (object, which) in [(old, "old"), (new, "new")] {
+                let problems = typed::validate(object, Shape::of(schema));
+                if !problems.is_empty() {
+                    return Err(format!("failed to convert {which} object: {problems}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is written through a subresource is checked in part only, so that the rest of it may
+    /// not fit the schema.
+    fn check_rest(&self, new: &Value) -> Result<(), String> {
+        if !self.custom || self.subresource.is_empty() {
+            return Ok(());
+        }
+        let problems = typed::validate(new, self.shape());
+        if problems.is_empty() { Ok(()) } else { Err(problems.to_string()) }
     }
 }
 
@@ -88,7 +126,7 @@ pub(crate) static UNOWNED: LazyLock<FieldSet> = LazyLock::new(|| {
 /// What changed belongs to the manager from now on, together with what it owned before; all others
 /// lose it. An object whose managed fields were cleared is not tracked any more until it is
 /// applied. A change that cannot be tracked, because an entry of a list does not have what tells it
-/// apart, clears the managed fields.
+/// apart or the object does not fit a schema, clears the managed fields.
 ///
 /// Objects of built-in kinds have to be as the API server prints them: fields that are always there
 /// are, and what goes without saying (`replicas: 0` in a status) does.
@@ -150,10 +188,12 @@ pub(crate) fn record(
 ) -> Result<(), String> {
     let nothing = Value::Object(serde_json::Map::new());
     let before = old.or(endpoint.empty).unwrap_or(&nothing);
+    endpoint.check_rest(new)?;
     // `old` may have managed fields while `new` has none: removed, but nobody's loss.
     let comparison = endpoint.compare((before, true), (new, true))?;
     let Comparison { removed, changed } = comparison.without(endpoint.reset_fields);
     endpoint.drop_unserved(entries);
+    endpoint.check_versions(entries, before, new)?;
     let owned = changed.clone().difference(&UNOWNED);
     let manager = if manager.is_empty() { "unknown" } else { manager };
     let (version, subresource) = (endpoint.api_version, endpoint.subresource);

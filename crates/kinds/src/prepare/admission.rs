@@ -30,6 +30,10 @@ pub fn admit_create(
                         .to_owned(),
                 ));
             }
+            // One of nothing was looked at, and is not stored.
+            if spec.get("overhead").and_then(Value::as_object).is_some_and(Map::is_empty) {
+                spec.remove("overhead");
+            }
             tolerate_lost_nodes(spec);
             resolve_priority(spec, world)?;
         }

@@ -52,6 +52,25 @@ fn has_node_ports(spec: &Map<String, Value>) -> bool {
     matches!(text(spec, "type"), "NodePort" | "LoadBalancer")
 }
 
+fn is_reached_from_outside(spec: &Map<String, Value>) -> bool {
+    has_node_ports(spec) || (text(spec, "type") == "ClusterIP" && spec.contains_key("externalIPs"))
+}
+
+/// A service that gives up its second family of addresses need not say what goes with it.
+fn leave_second_family(spec: &mut Map<String, Value>, before: &Map<String, Value>) {
+    let single = |spec: &Map<String, Value>| text(spec, "ipFamilyPolicy") == "SingleStack";
+    if single(before) || !single(spec) {
+        return;
+    }
+    for field in ["clusterIPs", "ipFamilies"] {
+        if spec.get(field) == before.get(field)
+            && let Some(list) = spec.get_mut(field).and_then(Value::as_array_mut)
+        {
+            list.truncate(1);
+        }
+    }
+}
+
 /// What was allocated stays allocated when a client leaves it out, and goes when the new type has no
 /// use for it.
 pub(super) fn update(new: &mut Value, old: &Value, world: &dyn World) {
@@ -75,12 +94,13 @@ pub(super) fn update(new: &mut Value, old: &Value, world: &dyn World) {
             }
         }
     }
+    leave_second_family(spec, before);
     update_node_ports(spec, before);
     if text(before, "type") == "LoadBalancer" && !balanced {
         drop_same(spec, before, &["allocateLoadBalancerNodePorts", "loadBalancerClass"]);
         drop_same(spec, before, &["healthCheckNodePort"]);
     }
-    if has_node_ports(before) && !has_node_ports(spec) && !spec.contains_key("externalIPs") {
+    if is_reached_from_outside(before) && !is_reached_from_outside(spec) {
         drop_same(spec, before, &["externalTrafficPolicy"]);
     }
     allocate(spec, world);

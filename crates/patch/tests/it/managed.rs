@@ -191,7 +191,11 @@ fn field_sets_are_written_in_the_order_of_the_api_server() {
 }
 
 /// The endpoint of a custom kind.
-fn things<'a>(schema: &'a Schema, versions: &'a [&'a str], nothing: &'a FieldSet) -> Endpoint<'a> {
+fn things<'a>(
+    schema: &'a Schema,
+    versions: &'a [(&'a str, &'a Schema)],
+    nothing: &'a FieldSet,
+) -> Endpoint<'a> {
     Endpoint {
         schema,
         kind: "Thing",
@@ -233,7 +237,7 @@ fn who_owns_fields_in_a_version_that_is_gone_is_forgotten() {
     let mut old = json!({"title": "x"});
     let before = Endpoint { api_version: "x.dev/v1beta1", ..things(&schema, &[], &nothing) };
     track_update(&before, None, &mut old, "m", &time(0));
-    let update = |versions: &[&str]| {
+    let update = |versions: &[(&str, &Schema)]| {
         let mut new = old.clone();
         new["other"] = json!("y");
         track_update(&things(&schema, versions, &nothing), Some(&old), &mut new, "n", &time(1));
@@ -243,9 +247,9 @@ fn who_owns_fields_in_a_version_that_is_gone_is_forgotten() {
         m Update 2026-01-01T00:00:00Z {"f:title":{}}
         n Update 2026-01-01T00:00:01Z {"f:other":{}}
     "#]]
-    .assert_eq(&update(&["x.dev/v1", "x.dev/v1beta1"]));
+    .assert_eq(&update(&[("x.dev/v1", &schema), ("x.dev/v1beta1", &schema)]));
     expect![[r#"
         n Update 2026-01-01T00:00:01Z {"f:other":{}}
     "#]]
-    .assert_eq(&update(&["x.dev/v1"]));
+    .assert_eq(&update(&[("x.dev/v1", &schema)]));
 }

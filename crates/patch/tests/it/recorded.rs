@@ -21,7 +21,7 @@ fn custom_resources_are_written_as_recorded() {
         schema: &WIDGET,
         kind: "Widget",
         api_version: "probe.patch.dev/v1",
-        versions: &["probe.patch.dev/v1"],
+        versions: &[],
         subresource,
         reset_fields: if subresource.is_empty() { &STATUS } else { &ALL_BUT_STATUS },
         custom: true,
