@@ -55,7 +55,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Builds a laboratory. Nothing happens in it until [`Lab::pass`] or [`Lab::into_cluster`].
+    /// Builds a laboratory. Nothing happens in it until [`Lab::pass`] or [`Lab::beside`].
     pub fn new(setup: Setup) -> Self {
         let start: Timestamp = START.parse().expect("a moment");
         let clock = setup.clock.unwrap_or_else(|| Clock::following_runtime(start));
@@ -148,11 +148,6 @@ impl Lab {
             cluster.settle();
         }
         self.history.reached(clock.now());
-    }
-
-    /// The cluster's loop, for those who run it beside others; none for a bare laboratory.
-    pub fn take_cluster(&mut self) -> Option<Cluster> {
-        self.cluster.take()
     }
 }
 

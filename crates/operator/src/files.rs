@@ -173,8 +173,10 @@ impl Reader {
             if path.as_os_str() == STANDARD_INPUT {
                 let mut bytes = Vec::new();
                 let outcome = stdin.read_to_end(&mut bytes);
-                outcome
-                    .map_err(|source| ReadError::Io { path: "standard input".to_owned(), source })?;
+                outcome.map_err(|source| ReadError::Io {
+                    path: "standard input".to_owned(),
+                    source,
+                })?;
                 self.read_bytes("standard input", bytes)?;
                 continue;
             }

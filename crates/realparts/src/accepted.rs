@@ -110,4 +110,13 @@ mod tests {
         assert!(!accepted.covers("create services", &difference("spec.clusterIP.x")));
         assert!(!accepted.covers("get services", &difference("spec.clusterIP")));
     }
+
+    #[test]
+    fn every_accepted_difference_is_told_in_the_documentation() {
+        let page = include_str!("../../../docs/laboratory.md");
+        for accepted in Accepted::list().unwrap() {
+            let row = format!("| {} | {} |", accepted.name, accepted.reason);
+            assert!(page.contains(&row), "docs/laboratory.md lacks this row:\n{row}");
+        }
+    }
 }

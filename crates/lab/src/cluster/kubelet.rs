@@ -1,6 +1,6 @@
 //! The kubelets of all nodes, in one loop.
 //!
-//! What happens to a pod is a function of time, see [`run`]; this file takes note of changes, keeps
+//! What happens to a pod is a function of time, see `run`; this file takes note of changes, keeps
 //! the one queue of what is due, and writes. A kubelet that does not reach the server writes
 //! nothing and catches up later.
 //!

@@ -3,7 +3,7 @@
 //! It keeps to the same rules as Joiner's planner but shares none of its code: a pod that the
 //! planner found a place for and that stays pending here proves one of the two wrong.
 //!
-//! [`decide`] finds a node for a pod from what is known; this file takes note of changes and
+//! `decide` finds a node for a pod from what is known; this file takes note of changes and
 //! carries decisions out.
 
 mod amounts;

@@ -2,7 +2,7 @@
 //! clears away what nobody owns, watches over nodes and keeps the books of disruption budgets.
 //!
 //! All of it is one [`Controller`] with parts, as it is one program in a real cluster: pods and
-//! nodes are read once per change and indexed once ([`world`]), and every part looks at the same
+//! nodes are read once per change and indexed once (`world`), and every part looks at the same
 //! picture. The loop hands over every change, including our own writes, before anybody acts
 //! again. So the picture is never older than what a part did itself, and none of the bookkeeping
 //! is needed by which the real controllers wait for their own writes to come back.

@@ -146,9 +146,8 @@ fn retainted(
 /// Whether a node has just the taints that it should have, of those that are ours to set.
 fn has_taints(node: &Node, wanted: &[(&str, &str)], speaks: bool) -> bool {
     let of_node = || node.taints.iter().map(|taint| (taint.key.as_str(), taint.effect.as_str()));
-    let is_set = |(key, effect): (&str, &str)| {
-        is_ours(key, effect) && (speaks || key == UNSCHEDULABLE)
-    };
+    let is_set =
+        |(key, effect): (&str, &str)| is_ours(key, effect) && (speaks || key == UNSCHEDULABLE);
     wanted.iter().all(|taint| of_node().any(|present| present == *taint))
         && of_node().filter(|taint| is_set(*taint)).all(|taint| wanted.contains(&taint))
 }
