@@ -90,7 +90,11 @@ impl Machines {
                 && object.name == class
         });
         let Some(object) = object else { return Err(without_class(class, pools)) };
-        let class = NodeClass::read(&object.object).map_err(|error| error.to_string())?;
+        let place = object.place.as_ref();
+        let class = NodeClass::read(&object.object).map_err(|error| match place {
+            Some(place) => format!("{place}: {error}"),
+            None => error.to_string(),
+        })?;
         match class.machines(settings) {
             Ok(machines) => {
                 self.notes.extend(machines.notes);

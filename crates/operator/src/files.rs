@@ -256,8 +256,16 @@ impl Reader {
         }
         let file = (self.files.len() - 1) as u32;
         let origin = Origin { file, document: self.document, item };
+        let classes = self.objects.node_classes.len();
         match self.objects.add(&mut head, body, origin) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                // Providers read their classes later, and name the place of what they refuse.
+                let place = self.place_of(origin);
+                if let Some(class) = self.objects.node_classes.get_mut(classes) {
+                    class.place = Some(place);
+                }
+                Ok(())
+            }
             Err(Refusal::Invalid(invalid)) => Err(self.refused(item, &head.to_string(), invalid)),
             Err(Refusal::Duplicate(first)) => Err(ReadError::Duplicate {
                 place: self.place(item),

@@ -28,7 +28,10 @@ use k8s_openapi::{
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::validate::{Invalid, Validate};
+use crate::{
+    files::Place,
+    validate::{Invalid, Validate},
+};
 
 /// The namespace of a namespaced object that names none.
 pub const DEFAULT_NAMESPACE: &str = "default";
@@ -47,6 +50,8 @@ pub struct NodeClass {
     pub name: String,
     /// The whole object.
     pub object: Value,
+    /// Where it was read; none for objects that come from no file.
+    pub place: Option<Place>,
 }
 
 /// Where an object was read.
@@ -149,7 +154,8 @@ macro_rules! kinds {
                         self.claim(head, origin)?;
                         let object = body.decode()?;
                         let name = head.name.clone();
-                        self.node_classes.push(NodeClass { group, kind, name, object });
+                        let place = None;
+                        self.node_classes.push(NodeClass { group, kind, name, object, place });
                     }
                     (_, kind) => *self.ignored.entry(kind.to_owned()).or_default() += 1,
                 }
