@@ -252,7 +252,7 @@ fn a_class_that_the_api_server_would_refuse() {
     planned(
         &cluster("[{os: linux, cpu: 4, memory: 16, zone: 1}]", "{}", ""),
         &expect![[r#"
-        stderr: joiner: stdin: document 2: VsphereNodeClass "general": spec.instanceTypes[0].zone: invalid type: integer `1`; put it in quotes
+        stderr: joiner: standard input: document 2: VsphereNodeClass "general": spec.instanceTypes[0].zone: invalid type: integer `1`; put it in quotes
         exit code: 2
     "#]],
     );
