@@ -2,8 +2,10 @@
 //! API serves, what the types look like, and what becomes of an object on its way into the store.
 //!
 //! A new object goes through [`normalize`], [`default`], [`admit_create`], [`prepare_create`],
-//! [`validate::create`] and [`admit_valid`], in this order; admission webhooks come after [`admit_create`]. A change goes
-//! through [`normalize`], [`default`], [`prepare_update`] and [`validate::update`]. Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says otherwise.
+//! [`validate::create`] and [`admit_valid`], in this order; admission webhooks come after
+//! [`admit_create`]. A change goes through [`normalize`], [`default`], [`prepare_update`] and
+//! [`validate::update`]. Everything is exact to kube-apiserver 1.36 unless a `COMPAT:` comment says
+//! otherwise.
 
 mod decode;
 mod default;
