@@ -101,11 +101,10 @@ impl State {
     }
 }
 
+/// Whether an object does not say of which version it is.
 fn is_unversioned(object: &Value) -> bool {
-    match object.get("apiVersion") {
-        None => true,
-        Some(version) => version == "",
-    }
+    let fields = object.as_object();
+    fields.is_some_and(|fields| fields.get("apiVersion").is_none_or(|version| version == ""))
 }
 
 /// The real server cannot go on with a custom resource that does not say of which version it is.

@@ -291,10 +291,10 @@ impl State {
         joiner_patch::keep_timestamps(old, &mut new, request.custom());
         let outcome = |object| Outcome { object: Some(object), ..Outcome::default() };
         if !request.dry_run && is_finally_gone(request.kind, &new) {
-            // Callers see what they wrote, which never was a version of its own.
-            let (last, _) = build(request, new.clone(), Some(live.version));
-            metadata_of(&mut new).remove("selfLink");
-            self.remove(request, new);
+            // Callers see what they wrote, which never was a version of its own; watchers see what
+            // was stored last.
+            let (last, _) = build(request, new, Some(live.version));
+            self.remove(request, old.clone());
             return Ok(Outcome { deleted: true, ..outcome(Arc::new(last)) });
         }
         if !request.dry_run {
