@@ -40,15 +40,18 @@ impl State {
                 .map(|(made, _)| made.to_string())
                 .unwrap_or_default(),
         };
-        if !request.custom() && new.get("apiVersion").is_some_and(|version| version == "") {
+        if !request.custom() && is_unversioned(&new) {
             // What is of no version is read as nothing, which has no name either.
+            if request.validation == FieldValidation::Warn {
+                let fields = new.as_object().into_iter().flatten().map(|(name, _)| name);
+                let unknown = fields.filter(|name| *name != "apiVersion" && *name != "kind");
+                request.warn(unknown.map(|name| format!("unknown field {name:?}")));
+            }
             return rules::match_name(request, &Value::Null).map(|()| Outcome::default());
         }
         decode::read_patched(request, &mut new, shown, noticed)?;
-        if new["apiVersion"].as_str().is_none_or(str::is_empty) {
-            let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
-            let message = format!("Internal error occurred: {why}");
-            return Err(Status::plain(500, "InternalError", message));
+        if is_unversioned(&new) {
+            return Err(unversioned());
         }
         rules::match_namespace(request, &mut new)?;
         rules::match_name(request, &new)?;
@@ -96,6 +99,21 @@ impl State {
             _ => self.finish_create(request, new, false),
         }
     }
+}
+
+/// Whether an object does not say of which version it is.
+fn is_unversioned(object: &Value) -> bool {
+    let fields = object.as_object();
+    fields.is_some_and(|fields| fields.get("apiVersion").is_none_or(|version| version == ""))
+}
+
+/// The real server cannot go on with a custom resource that does not say of which version it is.
+fn unversioned() -> Status {
+    let why = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+    let mut status = Status::plain(500, "InternalError", format!("Internal error occurred: {why}"));
+    let cause = Cause { reason: String::new(), message: why.to_owned(), field: String::new() };
+    status.details = Some(crate::Details { causes: vec![cause], ..crate::Details::default() });
+    status
 }
 
 /// Writes down in the managed fields who changed what.

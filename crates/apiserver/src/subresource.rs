@@ -88,10 +88,13 @@ impl State {
             }
         }
         let version = text(scale, "/metadata/resourceVersion").to_owned();
-        crate::patching::track(request, Some(&old), &mut new);
-        if replicas == 0 {
-            // Nobody comes to own a field that goes without saying.
-            forget_scaling(&mut new, &path);
+        // As an object without managed fields is not tracked, replicas that nobody owns are not.
+        if is_owned(&old, &path) {
+            crate::patching::track(request, Some(&old), &mut new);
+            if replicas == 0 {
+                // Nobody comes to own a field that goes without saying.
+                forget_scaling(&mut new, &path);
+            }
         }
         if !version.is_empty() || !request.custom() {
             metadata_of(&mut new).insert("resourceVersion".into(), version.into());
@@ -401,11 +404,23 @@ fn view_scale(
     Ok((scale, missing))
 }
 
+/// The steps of a path such as `.spec.replicas`, as sets of fields name them.
+fn owned_steps(path: &str) -> Vec<String> {
+    path.trim_start_matches('.').split('.').map(|step| format!("f:{step}")).collect()
+}
+
+/// Whether a manager owns the field at a path.
+fn is_owned(object: &Value, path: &str) -> bool {
+    let steps = owned_steps(path);
+    let mut entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    entries
+        .any(|entry| steps.iter().try_fold(&entry["fieldsV1"], |set, step| set.get(step)).is_some())
+}
+
 fn forget_scaling(object: &mut Value, path: &str) {
     let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
     let Some(entries) = entries else { return };
-    let steps: Vec<String> =
-        path.trim_start_matches('.').split('.').map(|step| format!("f:{step}")).collect();
+    let steps = owned_steps(path);
     let Some((last, around)) = steps.split_last() else { return };
     entries.retain_mut(|entry| {
         let owner = around.iter().try_fold(&mut entry["fieldsV1"], |set, step| set.get_mut(step));

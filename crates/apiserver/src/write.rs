@@ -61,6 +61,12 @@ impl Request<'_> {
         Status::invalid(group, kind, name, errors)
     }
 
+    /// A plugin does not let an object in.
+    fn forbidden(&self, object: &Value, refused: &kinds::Forbidden) -> Status {
+        let (group, plural) = (&self.kind.resource.group, &self.kind.resource.plural);
+        Status::forbidden(group, plural, text(object, "/metadata/name"), &refused.to_string())
+    }
+
     /// The group of the kind that the server has inside, where all events are of one.
     pub(crate) fn kind_group(&self) -> &str {
         &self.kind.storage.group
@@ -130,17 +136,18 @@ impl State {
         self.fill_metadata(request, &mut object);
         if let Rules::BuiltIn(resource) = &request.version.rules {
             let world = self.world(request.now);
-            kinds::admit_create(resource, &mut object, &world).map_err(|refused| {
-                let name = text(&object, "/metadata/name");
-                let (group, plural) = (&kind.resource.group, &kind.resource.plural);
-                Status::forbidden(group, plural, name, &refused.to_string())
-            })?;
+            kinds::admit_create(resource, &mut object, &world)
+                .map_err(|refused| request.forbidden(&object, &refused))?;
         }
         owners::deduplicate(request, &mut object, true);
         self.prepare_create(request, &mut object);
         let errors = rules::validate_create(request, &object);
         if !errors.is_empty() {
             return Err(request.invalid(&object, &errors));
+        }
+        if let Rules::BuiltIn(resource) = &request.version.rules {
+            kinds::admit_valid(resource, &mut object)
+                .map_err(|refused| request.forbidden(&object, &refused))?;
         }
         request.warn(rules::warnings(request, &object, None));
         let name = text(&object, "/metadata/name").to_owned();
@@ -282,18 +289,19 @@ impl State {
         }
         request.warn(rules::warnings(request, &new, Some(old)));
         joiner_patch::keep_timestamps(old, &mut new, request.custom());
+        let outcome = |object| Outcome { object: Some(object), ..Outcome::default() };
+        if !request.dry_run && is_finally_gone(request.kind, &new) {
+            // Callers see what they wrote, which never was a version of its own; watchers see what
+            // was stored last.
+            let (last, _) = build(request, new, Some(live.version));
+            self.remove(request, old.clone());
+            return Ok(Outcome { deleted: true, ..outcome(Arc::new(last)) });
+        }
         if !request.dry_run {
             metadata_of(&mut new).remove("selfLink");
         }
-        let outcome = |object| Outcome { object: Some(object), ..Outcome::default() };
         if request.dry_run || is_same(request, live, old, &new) {
             return Ok(outcome(Arc::new(build(request, new, Some(live.version)).0)));
-        }
-        if is_finally_gone(request.kind, &new) {
-            // Callers see what they wrote, which never was a version of its own.
-            let (last, _) = build(request, new.clone(), Some(live.version));
-            self.remove(request, new);
-            return Ok(Outcome { deleted: true, ..outcome(Arc::new(last)) });
         }
         let stored = self.put(request, new)?;
         let stored = self.after_write(request, stored);

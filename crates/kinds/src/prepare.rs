@@ -16,7 +16,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-pub use admission::admit_create;
+pub use admission::{admit_create, admit_valid};
 pub use binding::bind;
 pub use pod::grace_period;
 

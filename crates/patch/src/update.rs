@@ -91,10 +91,10 @@ impl<'a> Endpoint<'a> {
         Ok(())
     }
 
-    /// What is written through a subresource is checked in part only, so that the rest of it may
-    /// not fit the schema.
-    fn check_rest(&self, new: &Value) -> Result<(), String> {
-        if !self.custom || self.subresource.is_empty() {
+    /// The part of an object that its endpoint does not store is not validated, so that it may not
+    /// fit the schema.
+    fn check_fit(&self, new: &Value) -> Result<(), String> {
+        if !self.custom {
             return Ok(());
         }
         let problems = typed::validate(new, self.shape());
@@ -188,7 +188,7 @@ pub(crate) fn record(
 ) -> Result<(), String> {
     let nothing = Value::Object(serde_json::Map::new());
     let before = old.or(endpoint.empty).unwrap_or(&nothing);
-    endpoint.check_rest(new)?;
+    endpoint.check_fit(new)?;
     // `old` may have managed fields while `new` has none: removed, but nobody's loss.
     let comparison = endpoint.compare((before, true), (new, true))?;
     let Comparison { removed, changed } = comparison.without(endpoint.reset_fields);

@@ -8,6 +8,25 @@ use crate::{
     edit::{object_at, set_missing, text, text_at},
 };
 
+/// What the plugins refuse of a new object that is complete and valid: the overhead of a pod is that
+/// of its class.
+pub fn admit_valid(resource: &Resource, object: &mut Value) -> Result<(), Forbidden> {
+    let pod = resource.id() == ("", "Pod");
+    let Some(spec) = object_at(object, "/spec").filter(|_| pod) else { return Ok(()) };
+    let no_class = spec.get("runtimeClassName").is_none_or(Value::is_null);
+    if no_class && spec.get("overhead").is_some_and(|overhead| !overhead.is_null()) {
+        return Err(Forbidden(
+            "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+                .to_owned(),
+        ));
+    }
+    // One of nothing was looked at, and is not stored.
+    if spec.get("overhead").and_then(Value::as_object).is_some_and(Map::is_empty) {
+        spec.remove("overhead");
+    }
+    Ok(())
+}
+
 /// Completes a new object as the plugins do that are on by default: `Priority`,
 /// `DefaultTolerationSeconds`, `TaintNodesByCondition`, `StorageObjectInUseProtection` and
 /// `DefaultStorageClass`.
@@ -22,18 +41,6 @@ pub fn admit_create(
     match resource.id() {
         ("", "Pod") => {
             let Some(spec) = object_at(object, "/spec") else { return Ok(()) };
-            let no_class = spec.get("runtimeClassName").is_none_or(Value::is_null);
-            if no_class && spec.get("overhead").is_some_and(|overhead| !overhead.is_null()) {
-                return Err(Forbidden(
-                    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined \
-                     Overhead"
-                        .to_owned(),
-                ));
-            }
-            // One of nothing was looked at, and is not stored.
-            if spec.get("overhead").and_then(Value::as_object).is_some_and(Map::is_empty) {
-                spec.remove("overhead");
-            }
             tolerate_lost_nodes(spec);
             resolve_priority(spec, world)?;
         }

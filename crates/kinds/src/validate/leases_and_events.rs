@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     errors::{Errors, IMMUTABLE, Path},
-    formats, internal,
+    formats, internal, metadata,
 };
 use crate::fields::{Fields, same};
 
@@ -86,6 +86,7 @@ pub(super) fn create_event(errors: &mut Errors, event: &Value, is_core: bool) {
     if is_core {
         return;
     }
+    errors.extend(metadata::checked("events.k8s.io", "Event", true, event));
     series(errors, event);
     if !event.has("eventTime") {
         errors.required(&Path::new("eventTime"), "");

@@ -18,10 +18,20 @@ use crate::{Resource, fields::Fields};
 
 /// What is wrong with the metadata of a new object.
 pub fn metadata(group: &str, kind: &str, namespaced: bool, object: &Value) -> Vec<FieldError> {
-    // Some kinds leave their metadata to the rules for every object.
-    if matches!((group, kind), ("policy", "PodDisruptionBudget") | ("", "Event")) {
+    // Some kinds leave their metadata to the rules for every object, and events look at it later.
+    if matches!((group, kind), ("policy", "PodDisruptionBudget") | (_, "Event")) {
         return Vec::new();
     }
+    checked(group, kind, namespaced, object)
+}
+
+/// The same, whenever the kind looks at it.
+pub(super) fn checked(
+    group: &str,
+    kind: &str,
+    namespaced: bool,
+    object: &Value,
+) -> Vec<FieldError> {
     let rule = name_rule(group, kind);
     let mut errors = Errors::default();
     errors.extend(validate_object_meta(object.part("metadata"), namespaced, rule, "metadata"));

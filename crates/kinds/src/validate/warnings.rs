@@ -39,7 +39,11 @@ pub fn warnings(group: &str, kind: &str, object: &Value) -> Vec<String> {
     let spec = object.part("spec");
     let template = Path::new("spec.template");
     match (group, kind) {
-        ("", "Pod") => pod_warnings::of_pod(object),
+        ("", "Pod") => {
+            let mut all = name_in_hostnames(object, "the Pod's hostname");
+            all.extend(pod_warnings::of_pod(object));
+            all
+        }
         ("", "PodTemplate") => {
             pod_warnings::of_template(&Path::new("template"), object.part("template"))
         }
@@ -47,12 +51,12 @@ pub fn warnings(group: &str, kind: &str, object: &Value) -> Vec<String> {
         ("apps", "Deployment" | "ReplicaSet")
         | ("", "ReplicationController")
         | ("batch", "Job") => {
-            let mut all = name_in_hostnames(object);
+            let mut all = name_in_hostnames(object, "Pod names and hostnames");
             all.extend(pod_warnings::of_template(&template, spec.part("template")));
             all
         }
         ("batch", "CronJob") => {
-            let mut all = name_in_hostnames(object);
+            let mut all = name_in_hostnames(object, "Pod names and hostnames");
             let template = Path::new("spec.jobTemplate.spec.template");
             let job = spec.part("jobTemplate").part("spec");
             all.extend(pod_warnings::of_template(&template, job.part("template")));
@@ -89,14 +93,14 @@ pub fn warnings(group: &str, kind: &str, object: &Value) -> Vec<String> {
     }
 }
 
-fn name_in_hostnames(object: &Value) -> Vec<String> {
+fn name_in_hostnames(object: &Value, used_in: &str) -> Vec<String> {
     let wrong = formats::dns_label(object.part("metadata").text("name"));
     if wrong.is_empty() {
         return Vec::new();
     }
     vec![format!(
-        "metadata.name: this is used in Pod names and hostnames, which can result in surprising \
-         behavior; a DNS label is recommended: [{}]",
+        "metadata.name: this is used in {used_in}, which can result in surprising behavior; a DNS \
+         label is recommended: [{}]",
         wrong.join(" ")
     )]
 }

@@ -214,7 +214,9 @@ fn what_became_whole_is_owned_as_a_whole() {
     let thing = |map_type: &str| {
         let map = json!({"type": "object", "additionalProperties": text,
             "x-kubernetes-map-type": map_type});
-        read(&json!({"type": "object", "properties": {"map": map, "title": text}}))
+        let metadata = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let fields = json!({"metadata": metadata, "map": map, "title": text});
+        read(&json!({"type": "object", "properties": fields}))
     };
     let (granular, atomic, nothing) = (thing("granular"), thing("atomic"), FieldSet::new());
     let mut old = json!({"map": {"a": "1", "b": "1"}, "title": "x"});
@@ -228,6 +230,35 @@ fn what_became_whole_is_owned_as_a_whole() {
         n Update 2026-01-01T00:00:01Z {"f:title":{}}
     "#]]
     .assert_eq(&format!("{}{}", owners(&old), owners(&new)));
+}
+
+#[test]
+fn an_object_that_a_version_in_which_somebody_owns_fields_does_not_fit_is_not_tracked() {
+    let thing = |fields: &[&str]| {
+        let mut properties = json!({
+            "metadata": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        });
+        for field in fields {
+            properties[field] = json!({"type": "string"});
+        }
+        read(&json!({"type": "object", "properties": properties}))
+    };
+    let (beta, now, nothing) = (thing(&["title", "old"]), thing(&["title"]), FieldSet::new());
+    let versions: [(&str, &Schema); 2] = [("x.dev/v1", &now), ("x.dev/v1beta1", &beta)];
+    let mut old = json!({"title": "x"});
+    track_update(&things(&now, &versions, &nothing), None, &mut old, "m", &time(0));
+    let endpoint = Endpoint { api_version: "x.dev/v1beta1", ..things(&beta, &versions, &nothing) };
+    let update = |field: &str| {
+        let mut new = old.clone();
+        new[field] = json!("y");
+        track_update(&endpoint, Some(&old), &mut new, "n", &time(1));
+        owners(&new)
+    };
+    expect![[r#"
+        n Update 2026-01-01T00:00:01Z {"f:title":{}}
+    "#]]
+    .assert_eq(&update("title"));
+    assert_eq!(update("old"), "");
 }
 
 #[test]
