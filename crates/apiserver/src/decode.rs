@@ -20,16 +20,10 @@ pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Re
     let unknown = decode(request, object)
         .map_err(|fault| Status::bad_request(fault.refusal(kind, version)))?;
     let findings = findings(request, text, &unknown);
-    match request.validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => request.warn(findings),
-        FieldValidation::Strict if findings.is_empty() => {}
-        FieldValidation::Strict => {
-            let why = format!("strict decoding error: {}", findings.join(", "));
-            let fault = Fault { kind: None, version: None, why };
-            return Err(Status::bad_request(fault.refusal(kind, version)));
-        }
-    }
+    judge(request, findings).map_err(|why| {
+        let fault = Fault { kind: None, version: None, why };
+        Status::bad_request(fault.refusal(kind, version))
+    })?;
     check_custom_version(version, object)
 }
 
@@ -45,14 +39,17 @@ pub(crate) fn read_patched(
     let unknown = decode(request, object).map_err(|fault| unfit_patch(&shown(), fault.why))?;
     let mut findings = noticed;
     findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    judge(request, findings).map_err(|why| unfit_patch(&shown(), why))
+}
+
+/// Warns about fields that are unknown or there twice, or refuses them, as the caller wants it.
+fn judge(request: &Request<'_>, findings: Vec<String>) -> Result<(), String> {
     match request.validation {
-        FieldValidation::Ignore => {}
-        FieldValidation::Warn => request.warn(findings),
-        FieldValidation::Strict if findings.is_empty() => {}
-        FieldValidation::Strict => {
-            let why = format!("strict decoding error: {}", findings.join(", "));
-            return Err(unfit_patch(&shown(), why));
+        FieldValidation::Strict if !findings.is_empty() => {
+            return Err(format!("strict decoding error: {}", findings.join(", ")));
         }
+        FieldValidation::Warn => request.warn(findings),
+        FieldValidation::Ignore | FieldValidation::Strict => {}
     }
     Ok(())
 }

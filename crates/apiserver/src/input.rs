@@ -362,20 +362,8 @@ fn summary(body: &[u8]) -> String {
     }
 }
 
-/// Go's word for the type of a value.
-pub(crate) fn go_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::Object(_) => "object",
-    }
-}
-
 pub(crate) fn not_an_object(value: &Value) -> String {
-    let what = go_word(value);
+    let what = joiner_schema::go_word(value);
     format!(
         "couldn't get version/kind; json parse error: json: cannot unmarshal {what} into Go value \
          of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \

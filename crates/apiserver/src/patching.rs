@@ -232,7 +232,7 @@ fn patched(
         PatchKind::Json if request.validation == FieldValidation::Ignore && !patch.is_array() => {
             return Err(Status::bad_request(format!(
                 "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                crate::input::go_word(patch)
+                joiner_schema::go_word(patch)
             )));
         }
         PatchKind::Json => {

@@ -7,6 +7,7 @@ mod time;
 
 use std::fmt;
 
+use joiner_schema::go_word;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -97,7 +98,7 @@ fn decode_type(name: &str, object: &mut Value, sent: bool) -> Result<Decoded, De
     match object {
         Value::Object(fields) => decoder.fields(of, fields, &Path::Root)?,
         other => {
-            let found = found(other);
+            let found = go_word(other);
             return Err(DecodeError(format!(
                 "json: cannot unmarshal {found} into Go value of type {}",
                 name.split_once('.').map_or(name, |(_, name)| name)
@@ -298,10 +299,10 @@ impl Decoder {
             (Shape::Time, Value::String(text)) => time::seconds(text),
             (Shape::MicroTime, Value::String(text)) => time::microseconds(text),
             (Shape::Time | Shape::MicroTime, other) => {
-                Err(wrong_type(path, found(other), "string"))
+                Err(wrong_type(path, go_word(other), "string"))
             }
             (_, other) => {
-                self.wrong(path, found(other), &held.go_name());
+                self.wrong(path, go_word(other), &held.go_name());
                 Ok(())
             }
         }
@@ -339,18 +340,6 @@ fn wrong_type(path: &Path<'_>, found: &str, wanted: &str) -> DecodeError {
     DecodeError(format!(
         "json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}"
     ))
-}
-
-/// Go's word for the type of a JSON value.
-fn found(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Whether `omitempty` leaves the value out.

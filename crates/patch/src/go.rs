@@ -86,18 +86,6 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The word for the value in errors of Go's JSON decoder.
-pub(crate) fn json_word(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 /// What `%q` prints.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

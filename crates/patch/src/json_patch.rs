@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{error::PatchError, go};
+use crate::error::PatchError;
 
 /// More operations are refused before any of them is tried.
 const MOST_OPERATIONS: usize = 10_000;
@@ -46,7 +46,7 @@ pub fn json_patch(document: &Value, patch: &Value) -> Result<JsonPatched, PatchE
 }
 
 fn undecodable(value: &Value, target: &str) -> PatchError {
-    let word = go::json_word(value);
+    let word = joiner_schema::go_word(value);
     PatchError::bad_request(format!(
         "error decoding patch: json: cannot unmarshal {word} into Go {target}"
     ))

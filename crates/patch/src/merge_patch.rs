@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{error::PatchError, go};
+use crate::error::PatchError;
 
 /// Applies a merge patch to an object.
 pub fn merge_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
@@ -14,7 +14,7 @@ pub fn merge_patch(object: &Value, patch: &Value) -> Result<Value, PatchError> {
             return Err(PatchError::bad_request(format!(
                 "error decoding patch: json: cannot unmarshal {} into Go value of type \
                  map[string]interface {{}}",
-                go::json_word(other)
+                joiner_schema::go_word(other)
             )));
         }
     };

@@ -36,7 +36,7 @@ pub fn strategic_merge(
         other => {
             return Err(PatchError::bad_request(format!(
                 "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                go::json_word(other)
+                joiner_schema::go_word(other)
             )));
         }
     };

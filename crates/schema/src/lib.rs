@@ -29,4 +29,5 @@ pub use defaults::{apply_defaults, fill_defaults};
 pub use error::{ErrorKind, FieldError};
 pub use prune::prune;
 pub use schema::{Additional, ListType, Patch, Rule, Schema, Type};
+pub use text::go_word;
 pub use validate::{Validator, validate};

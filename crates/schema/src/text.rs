@@ -4,6 +4,18 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+/// The word for the type of a value in errors of Go's JSON decoder.
+pub fn go_word(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// A string in quotes, as Go's `%q` writes it.
 pub(crate) fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);

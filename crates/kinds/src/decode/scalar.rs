@@ -3,7 +3,7 @@
 use joiner_core::quantity::Quantity;
 use serde_json::{Number, Value};
 
-use super::{DecodeError, base64, found};
+use super::{DecodeError, base64};
 
 /// Whether Go's decoder takes the number for an integer of so many bits.
 pub(super) fn fits(number: &Number, bits: u8) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn not_int_or_string(value: &Value) -> Option<String> {
         Value::String(_) => None,
         Value::Number(number) if fits(number, 32) => None,
         Value::Number(number) => Some(format!("number {number}")),
-        other => Some(found(other).to_owned()),
+        other => Some(joiner_schema::go_word(other).to_owned()),
     }
 }
 

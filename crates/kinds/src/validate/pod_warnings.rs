@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     errors::Path,
     formats, ip,
+    pod::each_container,
     warnings::{claim_spec, deprecated_label, fractional_bytes},
 };
 use crate::fields::Fields;
@@ -66,20 +67,6 @@ fn of_spec(place: &Place<'_>, metadata: &Value, spec: &Value) -> Vec<String> {
         all.extend(ip::address_warning(&aliases.index(index).child("ip"), alias.text("ip")));
     }
     all
-}
-
-/// Each container with its path: init containers first.
-fn each_container<'a>(
-    path: &Path<'_>,
-    spec: &'a Value,
-    mut visit: impl FnMut(&Path<'_>, &'a Value),
-) {
-    for field in ["initContainers", "containers", "ephemeralContainers"] {
-        let path = path.child(field);
-        for (index, container) in spec.list(field).iter().enumerate() {
-            visit(&path.index(index), container);
-        }
-    }
 }
 
 fn node_labels(all: &mut Vec<String>, path: &Path<'_>, spec: &Value) {

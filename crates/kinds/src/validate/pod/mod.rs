@@ -65,7 +65,7 @@ impl<'a> PodSpec<'a> {
 }
 
 /// Every container of a pod with its path: init containers, regular ones, ephemeral ones.
-fn each_container<'a>(
+pub(super) fn each_container<'a>(
     path: &Path<'_>,
     spec: &'a Value,
     mut visit: impl FnMut(&Path<'_>, &'a Value),

@@ -13,16 +13,14 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Key, Object, Resource, Server, Status};
-use joiner_core::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::node::{Placement, Share};
 use super::{
     Part,
-    events::About,
     facts::{Meta, merge_between, read, selector, share},
-    owned::{Owner, Owners, PodMaker, pod_from_template},
+    owned::{Owner, Owners, Owning, PodMaker, pod_from_template},
     pods::{Phase, Pod, next_available},
     queue::Queue,
     revisions::{REVISION_LABEL, Revision, Revisions},
@@ -51,9 +49,7 @@ pub(super) struct DaemonSets {
 }
 
 struct DaemonSet {
-    about: About,
-    selector: LabelSelector,
-    deleting: bool,
+    owning: Owning,
     generation: i64,
     min_ready_seconds: i64,
     surges: bool,
@@ -104,16 +100,8 @@ struct StatusJson {
 }
 
 impl Owner for DaemonSet {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn selector(&self) -> &LabelSelector {
-        &self.selector
-    }
-
-    fn deleting(&self) -> bool {
-        self.deleting
+    fn owning(&self) -> &Owning {
+        &self.owning
     }
 }
 
@@ -123,14 +111,12 @@ impl DaemonSet {
         let strategy = spec.update_strategy.unwrap_or_default();
         let surge = share(strategy["rollingUpdate"].get("maxSurge"), 100, true);
         Self {
-            about: About {
-                api_version: "apps/v1",
-                kind: "DaemonSet",
-                key: object.key.clone(),
-                uid: Arc::clone(&object.uid),
-            },
-            selector: selector(&spec.selector.unwrap_or_default()),
-            deleting: metadata.deleted().is_some(),
+            owning: Owning::new(
+                object,
+                ("apps/v1", "DaemonSet"),
+                &metadata,
+                selector(&spec.selector.unwrap_or_default()),
+            ),
             generation: metadata.generation.unwrap_or(0),
             min_ready_seconds: spec.min_ready_seconds.unwrap_or(0),
             surges: surge.is_some_and(|surge| surge > 0),
@@ -142,7 +128,7 @@ impl DaemonSet {
 
     /// A pod of a revision for a node.
     fn pod(&self, node: &str, revision: &Revision) -> Value {
-        let mut pod = pod_from_template(&self.template, &self.about);
+        let mut pod = pod_from_template(&self.template, &self.owning.about);
         pod["metadata"]["labels"][REVISION_LABEL] = revision.hash.as_str().into();
         pod["metadata"]["labels"]["pod-template-generation"] = self.generation.to_string().into();
         node::bind_to(&mut pod, node);
@@ -181,39 +167,39 @@ impl DaemonSets {
         name: &Arc<str>,
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
-        let pods = self.pods_on(world, &set.about.uid, name);
+        let pods = self.pods_on(world, &set.owning.about.uid, name);
         let Some(node) = world.node(name) else {
             self.book(set, name, Share::default());
-            self.pauses.remove(&(set.about.key.clone(), Arc::clone(name)));
+            self.pauses.remove(&(set.owning.about.key.clone(), Arc::clone(name)));
             return Ok(None);
         };
         let (runs, stays) = set.placement.on(node);
         let share = node::share(runs, &pods, &revision.hash, set.min_ready_seconds, now);
         self.book(set, name, share);
-        if set.deleting {
+        if set.owning.deleting {
             return Ok(None);
         }
         let todo = node::todo((runs, stays), &pods, set.surges);
         let mut next = next_available(&pods, set.min_ready_seconds, now);
         if todo.create {
-            self.maker.create_one(&set.about, set.pod(name, revision), now)?;
+            self.maker.create_one(&set.owning.about, set.pod(name, revision), now)?;
         }
-        self.maker.delete(&set.about, todo.delete, now)?;
+        self.maker.delete(&set.owning.about, todo.delete, now)?;
         for pod in todo.replace {
             let (reason, end) = if pod.phase == Phase::Failed {
                 ("FailedDaemonPod", "failed")
             } else {
                 ("SucceededDaemonPod", "succeeded")
             };
-            match self.pause(&set.about.key, name, now) {
+            match self.pause(&set.owning.about.key, name, now) {
                 Some(until) => next = Some(next.map_or(until, |next| next.min(until))),
                 None => {
                     let message = format!(
                         "Found {end} daemon pod {} on node {name}, will try to kill it",
                         pod.key
                     );
-                    self.maker.recorder.warning(&set.about, reason, &message, now);
-                    self.maker.delete(&set.about, [pod], now)?;
+                    self.maker.recorder.warning(&set.owning.about, reason, &message, now);
+                    self.maker.delete(&set.owning.about, [pod], now)?;
                 }
             }
         }
@@ -221,7 +207,7 @@ impl DaemonSets {
     }
 
     fn book(&mut self, set: &DaemonSet, node: &Arc<str>, share: Share) {
-        self.books.entry(set.about.key.clone()).or_default().put(node, share);
+        self.books.entry(set.owning.about.key.clone()).or_default().put(node, share);
     }
 
     /// Until when the next replacement on a node has to wait; nothing when it may be now.
@@ -245,12 +231,12 @@ impl DaemonSets {
 
     fn sync(&mut self, world: &World, key: &Key, now: Timestamp) -> Result<(), Status> {
         let Some(set) = self.owners.get(key) else { return Ok(()) };
-        let about = &set.about;
+        let about = &set.owning.about;
         let object = self.maker.caller.get(&self.sets, key)?.value();
         let revision = self.revisions.ensure(about, &set.template, set.collisions)?;
         let total = self.books.entry(key.clone()).or_default().total;
         let rolls = object["spec"]["updateStrategy"]["type"] != "OnDelete";
-        if rolls && !set.deleting && total.outdated > 0 {
+        if rolls && !set.owning.deleting && total.outdated > 0 {
             self.roll(world, &set, &object, &revision, now)?;
         }
         let mut status = object["status"].as_object().cloned().unwrap_or_default();
@@ -287,7 +273,7 @@ impl DaemonSets {
         revision: &Revision,
         now: Timestamp,
     ) -> Result<(), Status> {
-        let total = self.books[&set.about.key].total;
+        let total = self.books[&set.owning.about.key].total;
         let rolling = &object["spec"]["updateStrategy"]["rollingUpdate"];
         let allowed = |field: &str, default: i64| {
             share(rolling.get(field), total.desired, true).unwrap_or(default).max(0)
@@ -297,8 +283,8 @@ impl DaemonSets {
         let mut budget = (allowed("maxUnavailable", 1) - unavailable_now).max(0);
         let mut surge = max_surge;
         let (mut broken, mut working, mut surging) = (Vec::new(), Vec::new(), Vec::new());
-        for name in self.books[&set.about.key].shares.keys() {
-            let mut pods = self.pods_on(world, &set.about.uid, name);
+        for name in self.books[&set.owning.about.key].shares.keys() {
+            let mut pods = self.pods_on(world, &set.owning.about.uid, name);
             pods.retain(|pod| pod.is_active());
             let (new, old): (Vec<_>, Vec<_>) =
                 pods.into_iter().partition(|pod| node::is_of(pod, &revision.hash));
@@ -316,14 +302,14 @@ impl DaemonSets {
                 (Some(old), _) => working.push(Arc::clone(old)),
             }
         }
-        self.maker.delete(&set.about, &broken, now)?;
+        self.maker.delete(&set.owning.about, &broken, now)?;
         let next = working.into_iter().take(usize::try_from(budget).unwrap_or(0));
         let next: Vec<_> = next.collect();
         budget -= next.len() as i64;
-        self.maker.delete(&set.about, &next, now)?;
+        self.maker.delete(&set.owning.about, &next, now)?;
         let room = usize::try_from(surge.max(0)).unwrap_or(0);
         for name in surging.into_iter().take(if budget >= 0 { room } else { 0 }) {
-            self.maker.create_one(&set.about, set.pod(&name, revision), now)?;
+            self.maker.create_one(&set.owning.about, set.pod(&name, revision), now)?;
         }
         Ok(())
     }
@@ -341,15 +327,15 @@ impl DaemonSets {
         let set = DaemonSet::of(object);
         let before = self.owners.get(key);
         let same = |before: &Arc<DaemonSet>| {
-            before.about.uid == set.about.uid
+            before.owning.about.uid == set.owning.about.uid
                 && before.generation == set.generation
-                && before.deleting == set.deleting
+                && before.owning.deleting == set.owning.deleting
         };
         if !before.as_ref().is_some_and(same) {
-            if before.is_none_or(|before| before.about.uid != set.about.uid) {
+            if before.is_none_or(|before| before.owning.about.uid != set.owning.about.uid) {
                 self.books.remove(key);
-                let homes = self.homes.entry(Arc::clone(&set.about.uid)).or_default();
-                for pod in world.pods_of(&set.about.uid) {
+                let homes = self.homes.entry(Arc::clone(&set.owning.about.uid)).or_default();
+                for pod in world.pods_of(&set.owning.about.uid) {
                     if let Some(home) = pod.home() {
                         homes.entry(Arc::clone(home)).or_default().insert(pod.key.clone());
                     }
@@ -373,7 +359,7 @@ impl DaemonSets {
         }
         let Some(name) = node.last().map(|node| Arc::clone(&node.name)) else { return };
         for set in self.owners.iter() {
-            self.places.add((set.about.key.clone(), Arc::clone(&name)));
+            self.places.add((set.owning.about.key.clone(), Arc::clone(&name)));
         }
     }
 
@@ -441,7 +427,7 @@ impl Part for DaemonSets {
             let Some(set) = self.owners.get(&key) else { continue };
             let revision = match revisions.get(&key) {
                 Some(revision) => Ok(revision.clone()),
-                None => self.revisions.ensure(&set.about, &set.template, set.collisions),
+                None => self.revisions.ensure(&set.owning.about, &set.template, set.collisions),
             };
             let result = revision.and_then(|revision| {
                 revisions.insert(key.clone(), revision.clone());

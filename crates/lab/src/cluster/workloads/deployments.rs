@@ -109,9 +109,9 @@ impl Deployments {
             .into_iter()
             .filter(|set| new.as_ref().is_none_or(|new| new.key != set.key))
             .collect();
-        let about = deployment.about.clone();
+        let about = deployment.owning.about.clone();
         let mut rollout = Rollout { about, object, wanted, new, old };
-        if !deployment.deleting {
+        if !deployment.owning.deleting {
             let scaled = self.scale_all(&rollout, now)?;
             if !scaled && !rollout.wanted.paused {
                 if rollout.wanted.recreates {
@@ -122,7 +122,7 @@ impl Deployments {
             }
         }
         let deadline = self.write_status(&rollout, now)?;
-        if !deployment.deleting {
+        if !deployment.owning.deleting {
             self.clean_up(&rollout)?;
         }
         Ok(deadline)
@@ -130,15 +130,15 @@ impl Deployments {
 
     /// The ReplicaSets of a Deployment, oldest first, after taking in those it selects.
     fn claim(&self, deployment: &Deployment) -> Result<Vec<Arc<Set>>, Status> {
-        let about = &deployment.about;
+        let about = &deployment.owning.about;
         let own = self.sets_of.get(&about.uid).into_iter().flatten();
         let mut sets: Vec<_> = own.map(|key| Arc::clone(&self.sets[key])).collect();
-        if !deployment.deleting {
+        if !deployment.owning.deleting {
             let namespace = &about.key.namespace;
             let orphans = self.orphans.range(Key::new(namespace, "")..);
             for key in orphans.take_while(|key| key.namespace == *namespace) {
                 let set = &self.sets[key];
-                if !set.deleting && deployment.selector.matches(&set.labels) {
+                if !set.deleting && deployment.owning.selector.matches(&set.labels) {
                     let owners = json!([about.controller_reference()]);
                     let patch = json!({"metadata": {"ownerReferences": owners, "uid": &*set.uid}});
                     unless_gone(self.caller.merge(&self.replicasets, key, None, patch))?;
@@ -479,7 +479,7 @@ impl Part for Deployments {
             && let Some(owner) = self.owner_of_set(set)
             && owner.recreates
         {
-            self.queue.add(owner.about.key.clone());
+            self.queue.add(owner.owning.about.key.clone());
         }
     }
 

@@ -25,7 +25,7 @@ use super::{
         Condition, Meta, find_condition, later, merge_between, moment, read, selector,
         set_condition, stamp,
     },
-    owned::{Owner, Owners, PodMaker, pod_from_template, unless_gone},
+    owned::{Owner, Owners, Owning, PodMaker, pod_from_template, unless_gone},
     pods::{COMPLETION_INDEX, JOB_TRACKING, Phase, Pod, sort_for_deletion},
     queue::Queue,
     replicasets::put_count,
@@ -52,9 +52,7 @@ struct Backoff {
 }
 
 struct Job {
-    about: About,
-    selector: LabelSelector,
-    deleting: bool,
+    owning: Owning,
 }
 
 #[derive(Deserialize)]
@@ -69,16 +67,8 @@ struct SpecJson {
 }
 
 impl Owner for Job {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn selector(&self) -> &LabelSelector {
-        &self.selector
-    }
-
-    fn deleting(&self) -> bool {
-        self.deleting
+    fn owning(&self) -> &Owning {
+        &self.owning
     }
 }
 
@@ -90,14 +80,12 @@ impl Job {
             LabelSelector::labels(&Labels::from([label]))
         };
         Self {
-            about: About {
-                api_version: "batch/v1",
-                kind: "Job",
-                key: object.key.clone(),
-                uid: Arc::clone(&object.uid),
-            },
-            selector: spec.selector.as_ref().map_or_else(own_pods, selector),
-            deleting: metadata.deleted().is_some(),
+            owning: Owning::new(
+                object,
+                ("batch/v1", "Job"),
+                &metadata,
+                spec.selector.as_ref().map_or_else(own_pods, selector),
+            ),
         }
     }
 }
@@ -240,14 +228,14 @@ impl Jobs {
             self.untrack(&pods)?;
             return self.expire(&job, &object, now);
         }
-        let mut run = Run::new(job.about.clone(), object, pods);
+        let mut run = Run::new(job.owning.about.clone(), object, pods);
         self.count(&mut run, now);
         let decided = run.decided();
         run.ended = decided
             .or_else(|| run.ended.take())
             .or_else(|| decide::end(&run.wanted, run.counts, run.started(), now));
         let mut next = None;
-        if job.deleting {
+        if job.owning.deleting {
             // Whoever deletes the Job deletes its pods.
         } else if let Some(end) = run.ended.clone() {
             self.finish(&mut run, &end, now)?;
@@ -453,15 +441,15 @@ impl Jobs {
             .filter_map(|kind| find_condition(&object["status"]["conditions"], kind))
             .find_map(|condition| moment(condition["lastTransitionTime"].as_str()));
         let due = later(end.unwrap_or(now), seconds);
-        if job.deleting || due > now {
-            return Ok(Some(due).filter(|_| !job.deleting));
+        if job.owning.deleting || due > now {
+            return Ok(Some(due).filter(|_| !job.owning.deleting));
         }
         let options = DeleteOptions {
-            uid: Some((*job.about.uid).into()),
+            uid: Some((*job.owning.about.uid).into()),
             propagation: Some(Propagation::Foreground),
             ..DeleteOptions::default()
         };
-        unless_gone(self.maker.caller.delete(&self.resource, &job.about.key, options))?;
+        unless_gone(self.maker.caller.delete(&self.resource, &job.owning.about.key, options))?;
         Ok(None)
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::{
     events::{About, Recorder},
+    facts::Meta,
     pods::Pod,
     selectors::Selectors,
     world::{Both, World},
@@ -20,14 +21,35 @@ use super::{
 /// How many pods are made or deleted for one owner at a time.
 const BURST: usize = 500;
 
+/// What all who control pods by a selector have in common.
+#[derive(Debug)]
+pub(super) struct Owning {
+    /// What it is, for references and events.
+    pub(super) about: About,
+    /// Which pods it selects.
+    pub(super) selector: LabelSelector,
+    /// Whether it is being deleted; then it takes no more pods.
+    pub(super) deleting: bool,
+}
+
+impl Owning {
+    /// The common part of an object of a kind.
+    pub(super) fn new(
+        object: &Object,
+        (api_version, kind): (&'static str, &'static str),
+        metadata: &Meta,
+        selector: LabelSelector,
+    ) -> Self {
+        let (key, uid) = (object.key.clone(), Arc::clone(&object.uid));
+        let about = About { api_version, kind, key, uid };
+        Self { about, selector, deleting: metadata.deleted().is_some() }
+    }
+}
+
 /// Something that controls pods by a selector.
 pub(super) trait Owner {
-    /// What it is, for references and events.
-    fn about(&self) -> &About;
-    /// Which pods it selects.
-    fn selector(&self) -> &LabelSelector;
-    /// Whether it is being deleted; then it takes no more pods.
-    fn deleting(&self) -> bool;
+    /// What it has in common with all others.
+    fn owning(&self) -> &Owning;
 }
 
 /// The owners of one kind, by name, by uid and by what they select.
@@ -47,17 +69,17 @@ impl<T> Default for Owners<T> {
 impl<T: Owner> Owners<T> {
     /// Takes in an owner, in place of an earlier state of it.
     pub(super) fn put(&mut self, owner: T) {
-        let key = owner.about().key.clone();
+        let key = owner.owning().about.key.clone();
         self.remove(&key);
-        self.by_uid.insert(Arc::clone(&owner.about().uid), key.clone());
-        self.selectors.put(&key, owner.selector().clone());
+        self.by_uid.insert(Arc::clone(&owner.owning().about.uid), key.clone());
+        self.selectors.put(&key, owner.owning().selector.clone());
         self.by_key.insert(key, Arc::new(owner));
     }
 
     /// Forgets an owner.
     pub(super) fn remove(&mut self, key: &Key) {
         if let Some(owner) = self.by_key.remove(key) {
-            self.by_uid.remove(&owner.about().uid);
+            self.by_uid.remove(&owner.owning().about.uid);
             self.selectors.remove(key);
         }
     }
@@ -121,20 +143,20 @@ impl PodMaker {
         world: &World,
         owner: &T,
     ) -> Result<Vec<Arc<Pod>>, Status> {
-        let about = owner.about();
+        let Owning { about, selector, deleting } = owner.owning();
         let mut pods = Vec::new();
         for pod in world.pods_of(&about.uid) {
-            if owner.selector().matches(&pod.labels) {
+            if selector.matches(&pod.labels) {
                 pods.push(Arc::clone(pod));
-            } else if !owner.deleting() && pod.deleted.is_none() {
+            } else if !deleting && pod.deleted.is_none() {
                 unless_gone(self.release(&pod.key, &about.uid))?;
             }
         }
-        if owner.deleting() {
+        if *deleting {
             return Ok(pods);
         }
         for pod in world.uncontrolled_in(&about.key.namespace) {
-            if pod.deleted.is_none() && owner.selector().matches(&pod.labels) {
+            if pod.deleted.is_none() && selector.matches(&pod.labels) {
                 unless_gone(self.adopt(&pod.key, about))?;
                 pods.push(Arc::clone(pod));
             }

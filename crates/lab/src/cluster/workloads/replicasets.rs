@@ -11,9 +11,8 @@ use serde_json::{Map, Value, json};
 use super::{
     super::selection::labels,
     Part,
-    events::About,
     facts::{Condition, Meta, merge_between, read, remove_condition, selector, set_condition},
-    owned::{Owner, Owners, PodMaker, pod_from_template},
+    owned::{Owner, Owners, Owning, PodMaker, pod_from_template},
     pods::{Pod, next_available, sort_for_deletion},
     queue::Queue,
     world::{News, World},
@@ -40,11 +39,9 @@ pub(super) struct ReplicaSets {
 /// What is needed to know of one of them.
 #[derive(Debug)]
 struct ReplicaSet {
-    about: About,
-    selector: LabelSelector,
+    owning: Owning,
     replicas: i64,
     min_ready_seconds: i64,
-    deleting: bool,
 }
 
 #[derive(Deserialize)]
@@ -62,16 +59,8 @@ struct SpecJson {
 }
 
 impl Owner for ReplicaSet {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn selector(&self) -> &LabelSelector {
-        &self.selector
-    }
-
-    fn deleting(&self) -> bool {
-        self.deleting
+    fn owning(&self) -> &Owning {
+        &self.owning
     }
 }
 
@@ -87,16 +76,9 @@ impl ReplicaSet {
             selector(&written)
         };
         Self {
-            about: About {
-                api_version: flavour.api_version,
-                kind: flavour.kind,
-                key: object.key.clone(),
-                uid: Arc::clone(&object.uid),
-            },
-            selector,
+            owning: Owning::new(object, (flavour.api_version, flavour.kind), &metadata, selector),
             replicas: spec.replicas.unwrap_or(1),
             min_ready_seconds: spec.min_ready_seconds.unwrap_or(0),
-            deleting: metadata.deleted().is_some(),
         }
     }
 }
@@ -144,7 +126,8 @@ impl ReplicaSets {
         let mut active = self.maker.claim(world, &*set)?;
         active.retain(|pod| pod.is_active());
         let object = self.maker.caller.get(&self.resource, key)?.value();
-        let managed = if set.deleting { Ok(()) } else { self.manage(&set, &object, &active, now) };
+        let managed =
+            if set.owning.deleting { Ok(()) } else { self.manage(&set, &object, &active, now) };
         let status = status(&set, &object, &active, managed.as_ref().err(), now);
         if let Some(patch) = merge_between(&object["status"], &status) {
             let patch = json!({"status": patch});
@@ -167,14 +150,15 @@ impl ReplicaSets {
             Ordering::Less => {
                 let template = &object["spec"]["template"];
                 let missing = wanted - active.len();
-                self.maker
-                    .create(&set.about, missing, now, |_| pod_from_template(template, &set.about))
+                self.maker.create(&set.owning.about, missing, now, |_| {
+                    pod_from_template(template, &set.owning.about)
+                })
             }
             Ordering::Equal => Ok(()),
             Ordering::Greater => {
                 let mut ranked = active.to_vec();
                 sort_for_deletion(&mut ranked, now);
-                self.maker.delete(&set.about, &ranked[..active.len() - wanted], now)
+                self.maker.delete(&set.owning.about, &ranked[..active.len() - wanted], now)
             }
         }
     }

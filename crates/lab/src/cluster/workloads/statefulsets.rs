@@ -9,7 +9,6 @@ use std::{
 
 use jiff::Timestamp;
 use joiner_apiserver::{DeleteOptions, Key, Object, Resource, Server, Status};
-use joiner_core::selector::LabelSelector;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -18,7 +17,7 @@ use super::{
     Part,
     events::About,
     facts::{Meta, merge_between, read, selector, share},
-    owned::{Owner, Owners, PodMaker, pod_from_template, unless_gone},
+    owned::{Owner, Owners, Owning, PodMaker, pod_from_template, unless_gone},
     pods::{Pod, next_available},
     queue::Queue,
     replicasets::put_count,
@@ -37,9 +36,7 @@ pub(super) struct StatefulSets {
 }
 
 struct StatefulSet {
-    about: About,
-    selector: LabelSelector,
-    deleting: bool,
+    owning: Owning,
 }
 
 #[derive(Deserialize)]
@@ -54,16 +51,8 @@ struct SpecJson {
 }
 
 impl Owner for StatefulSet {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn selector(&self) -> &LabelSelector {
-        &self.selector
-    }
-
-    fn deleting(&self) -> bool {
-        self.deleting
+    fn owning(&self) -> &Owning {
+        &self.owning
     }
 }
 
@@ -71,14 +60,12 @@ impl StatefulSet {
     fn of(object: &Object) -> Self {
         let SetJson { metadata, spec } = read(object);
         Self {
-            about: About {
-                api_version: "apps/v1",
-                kind: "StatefulSet",
-                key: object.key.clone(),
-                uid: Arc::clone(&object.uid),
-            },
-            selector: selector(&spec.selector.unwrap_or_default()),
-            deleting: metadata.deleted().is_some(),
+            owning: Owning::new(
+                object,
+                ("apps/v1", "StatefulSet"),
+                &metadata,
+                selector(&spec.selector.unwrap_or_default()),
+            ),
         }
     }
 }
@@ -137,7 +124,7 @@ impl StatefulSets {
         now: Timestamp,
     ) -> Result<Option<Timestamp>, Status> {
         let Some(set) = self.owners.get(key) else { return Ok(None) };
-        let about = &set.about;
+        let about = &set.owning.about;
         let pods: BTreeMap<i64, Arc<Pod>> = self
             .maker
             .claim(world, &*set)?
@@ -148,7 +135,7 @@ impl StatefulSets {
         let collisions = object["status"]["collisionCount"].as_i64().unwrap_or(0);
         let update = self.revisions.ensure(about, &object["spec"]["template"], collisions)?;
         let wanted = wanted(&object, &update.name, &pods);
-        if !set.deleting {
+        if !set.owning.deleting {
             for step in steps(&wanted, &pods, now) {
                 self.take(about, &object, &pods, &step, now)?;
             }

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use joiner_apiserver::{Key, Object};
-use joiner_core::{label::Labels, selector::LabelSelector};
+use joiner_core::label::Labels;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
     super::{
-        events::About,
         facts::{Meta, read, selector, share},
-        owned::Owner,
+        owned::{Owner, Owning},
         revisions::fingerprint,
     },
     HASH,
@@ -21,9 +20,7 @@ use super::{
 
 /// Which ReplicaSets a Deployment has.
 pub(super) struct Deployment {
-    pub(super) about: About,
-    pub(super) selector: LabelSelector,
-    pub(super) deleting: bool,
+    pub(super) owning: Owning,
     pub(super) recreates: bool,
 }
 
@@ -95,16 +92,8 @@ struct SetStatusJson {
 }
 
 impl Owner for Deployment {
-    fn about(&self) -> &About {
-        &self.about
-    }
-
-    fn selector(&self) -> &LabelSelector {
-        &self.selector
-    }
-
-    fn deleting(&self) -> bool {
-        self.deleting
+    fn owning(&self) -> &Owning {
+        &self.owning
     }
 }
 
@@ -113,14 +102,12 @@ impl Deployment {
         let DeploymentJson { metadata, spec } = read(object);
         let strategy = spec.strategy.and_then(|strategy| strategy.kind);
         Self {
-            about: About {
-                api_version: "apps/v1",
-                kind: "Deployment",
-                key: object.key.clone(),
-                uid: Arc::clone(&object.uid),
-            },
-            selector: selector(&spec.selector.unwrap_or_default()),
-            deleting: metadata.deleted().is_some(),
+            owning: Owning::new(
+                object,
+                ("apps/v1", "Deployment"),
+                &metadata,
+                selector(&spec.selector.unwrap_or_default()),
+            ),
             recreates: strategy.as_deref() == Some("Recreate"),
         }
     }
