@@ -75,11 +75,21 @@ impl Clock {
 
     /// Waits until this much time has passed on this clock.
     pub async fn sleep(&self, duration: Duration) {
-        let on_runtime = match &*self.0 {
+        tokio::time::sleep(self.on_runtime_time(duration)).await;
+    }
+
+    /// The moment of the runtime's time at which this much time will have passed on this clock. It
+    /// is not moved when the clock is set.
+    pub fn instant_after(&self, duration: Duration) -> Instant {
+        Instant::now() + self.on_runtime_time(duration)
+    }
+
+    /// How long the runtime waits while this much time passes on this clock.
+    fn on_runtime_time(&self, duration: Duration) -> Duration {
+        match &*self.0 {
             Source::Runtime { speed: Some(speed), .. } => duration.div_f64(*speed),
             _ => duration,
-        };
-        tokio::time::sleep(on_runtime).await;
+        }
     }
 
     /// Waits until this clock says `moment`; returns at once when that has passed.

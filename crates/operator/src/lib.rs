@@ -13,7 +13,16 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod cluster;
+pub mod conditions;
+pub mod context;
+pub mod controller;
 pub mod files;
+pub mod hydration;
 pub mod index;
 pub mod objects;
+pub mod queue;
+mod text;
+pub mod trouble;
 mod validate;
+pub mod world;

@@ -1,10 +1,11 @@
 //! The objects of a cluster, by kind.
 
-mod slim;
+pub(crate) mod slim;
 
 use std::{
     collections::{BTreeMap, HashMap},
     fmt::{self, Display, Formatter},
+    sync::Arc,
 };
 
 use joiner_api::{
@@ -114,9 +115,61 @@ impl From<Invalid> for Refusal {
     }
 }
 
-/// Declares the kinds that are read: field of [`Objects`], type, API group, kind, scope, and how
-/// objects are made small, where that is worth it.
-macro_rules! kinds {
+/// Hands the kinds that are read to a macro: field, type, API group, kind, scope, and how objects
+/// are made small, where that is worth it.
+macro_rules! each_kind {
+    ($then:ident) => {
+        $then! {
+            /// Pods, bound or not, with what planning depends on.
+            pods: Pod = "" "Pod" namespaced, crate::objects::slim::pod;
+            /// Nodes.
+            nodes: Node = "" "Node" cluster, crate::objects::slim::node;
+            /// Namespaces.
+            namespaces: Namespace = "" "Namespace" cluster;
+            /// Daemon sets.
+            daemon_sets: DaemonSet = "apps" "DaemonSet" namespaced;
+            /// Deployments.
+            deployments: Deployment = "apps" "Deployment" namespaced;
+            /// Replica sets.
+            replica_sets: ReplicaSet = "apps" "ReplicaSet" namespaced;
+            /// Stateful sets.
+            stateful_sets: StatefulSet = "apps" "StatefulSet" namespaced;
+            /// Jobs.
+            jobs: Job = "batch" "Job" namespaced;
+            /// Services.
+            services: Service = "" "Service" namespaced;
+            /// Replication controllers.
+            replication_controllers: ReplicationController = "" "ReplicationController" namespaced;
+            /// Persistent volume claims.
+            persistent_volume_claims: PersistentVolumeClaim = "" "PersistentVolumeClaim" namespaced;
+            /// Persistent volumes.
+            persistent_volumes: PersistentVolume = "" "PersistentVolume" cluster;
+            /// Storage classes.
+            storage_classes: StorageClass = "storage.k8s.io" "StorageClass" cluster;
+            /// What storage drivers say about nodes.
+            csi_nodes: CSINode = "storage.k8s.io" "CSINode" cluster;
+            /// Volumes attached to nodes.
+            volume_attachments: VolumeAttachment = "storage.k8s.io" "VolumeAttachment" cluster;
+            /// Pod disruption budgets.
+            pod_disruption_budgets: PodDisruptionBudget = "policy" "PodDisruptionBudget" namespaced;
+            /// Priority classes.
+            priority_classes: PriorityClass = "scheduling.k8s.io" "PriorityClass" cluster;
+            /// Pod templates.
+            pod_templates: PodTemplate = "" "PodTemplate" namespaced;
+            /// Node pools.
+            node_pools: NodePool = "karpenter.sh" "NodePool" cluster;
+            /// Node claims.
+            node_claims: NodeClaim = "karpenter.sh" "NodeClaim" cluster;
+            /// Node overlays.
+            node_overlays: NodeOverlay = "karpenter.sh" "NodeOverlay" cluster;
+            /// Capacity buffers.
+            capacity_buffers: CapacityBuffer = "autoscaling.x-k8s.io" "CapacityBuffer" namespaced;
+        }
+    };
+}
+pub(crate) use each_kind;
+
+macro_rules! objects {
     ($(
         $(#[doc = $doc:literal])+
         $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;
@@ -124,7 +177,7 @@ macro_rules! kinds {
         /// Typed objects of a cluster, each valid and there once.
         #[derive(Debug, Default)]
         pub struct Objects {
-            $($(#[doc = $doc])+ pub $field: Vec<$type>,)+
+            $($(#[doc = $doc])+ pub $field: Vec<Arc<$type>>,)+
             /// Providers' settings, of any kind that ends in `NodeClass`.
             pub node_classes: Vec<NodeClass>,
             /// How many objects of which other kinds there were.
@@ -142,11 +195,11 @@ macro_rules! kinds {
             ) -> Result<(), Refusal> {
                 match (head.group(), head.kind.as_str()) {
                     $(($group, $kind) => {
-                        head.namespace = kinds!(@namespace $scope head);
+                        head.namespace = objects!(@namespace $scope head);
                         self.claim(head, origin)?;
                         let object: $type = decode(body, head)?;
                         $(let object = $slim(object);)?
-                        self.$field.push(object);
+                        self.$field.push(Arc::new(object));
                     })+
                     (group, kind) if kind.ends_with(NODE_CLASS_SUFFIX) => {
                         let (group, kind) = (group.to_owned(), kind.to_owned());
@@ -179,55 +232,10 @@ macro_rules! kinds {
     (@namespace cluster $head:ident) => { None };
 }
 
+each_kind!(objects);
+
 trait HasMetadata {
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
-}
-
-kinds! {
-    /// Pods, bound or not, with what planning depends on.
-    pods: Pod = "" "Pod" namespaced, slim::pod;
-    /// Nodes.
-    nodes: Node = "" "Node" cluster;
-    /// Namespaces.
-    namespaces: Namespace = "" "Namespace" cluster;
-    /// Daemon sets.
-    daemon_sets: DaemonSet = "apps" "DaemonSet" namespaced;
-    /// Deployments.
-    deployments: Deployment = "apps" "Deployment" namespaced;
-    /// Replica sets.
-    replica_sets: ReplicaSet = "apps" "ReplicaSet" namespaced;
-    /// Stateful sets.
-    stateful_sets: StatefulSet = "apps" "StatefulSet" namespaced;
-    /// Jobs.
-    jobs: Job = "batch" "Job" namespaced;
-    /// Services.
-    services: Service = "" "Service" namespaced;
-    /// Replication controllers.
-    replication_controllers: ReplicationController = "" "ReplicationController" namespaced;
-    /// Persistent volume claims.
-    persistent_volume_claims: PersistentVolumeClaim = "" "PersistentVolumeClaim" namespaced;
-    /// Persistent volumes.
-    persistent_volumes: PersistentVolume = "" "PersistentVolume" cluster;
-    /// Storage classes.
-    storage_classes: StorageClass = "storage.k8s.io" "StorageClass" cluster;
-    /// What storage drivers say about nodes.
-    csi_nodes: CSINode = "storage.k8s.io" "CSINode" cluster;
-    /// Volumes attached to nodes.
-    volume_attachments: VolumeAttachment = "storage.k8s.io" "VolumeAttachment" cluster;
-    /// Pod disruption budgets.
-    pod_disruption_budgets: PodDisruptionBudget = "policy" "PodDisruptionBudget" namespaced;
-    /// Priority classes.
-    priority_classes: PriorityClass = "scheduling.k8s.io" "PriorityClass" cluster;
-    /// Pod templates.
-    pod_templates: PodTemplate = "" "PodTemplate" namespaced;
-    /// Node pools.
-    node_pools: NodePool = "karpenter.sh" "NodePool" cluster;
-    /// Node claims.
-    node_claims: NodeClaim = "karpenter.sh" "NodeClaim" cluster;
-    /// Node overlays.
-    node_overlays: NodeOverlay = "karpenter.sh" "NodeOverlay" cluster;
-    /// Capacity buffers.
-    capacity_buffers: CapacityBuffer = "autoscaling.x-k8s.io" "CapacityBuffer" namespaced;
 }
 
 impl Objects {

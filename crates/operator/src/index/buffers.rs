@@ -1,5 +1,7 @@
 //! `CapacityBuffer`s: pods that stand for room to be kept free.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use joiner_api::capacity_buffer::{CapacityBuffer, CapacityBufferSpec};
 use joiner_core::{
@@ -26,7 +28,8 @@ pub(super) fn virtual_pods(
     reader: &mut PodReader<'_>,
     notes: &mut Vec<String>,
 ) -> Vec<Pod> {
-    let mut buffers: Vec<&CapacityBuffer> = objects.capacity_buffers.iter().collect();
+    let mut buffers: Vec<&CapacityBuffer> =
+        objects.capacity_buffers.iter().map(Arc::as_ref).collect();
     buffers.sort_by_key(|buffer| (&buffer.metadata.namespace, &buffer.metadata.name));
     let mut pods = Vec::new();
     for buffer in buffers {

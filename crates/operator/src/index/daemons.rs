@@ -1,6 +1,6 @@
 //! What each daemon set would put on a node.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use joiner_core::snapshot::Daemon;
 use k8s_openapi::{
@@ -23,7 +23,7 @@ pub(super) fn daemons(
     reader: &mut PodReader<'_>,
 ) -> Vec<Daemon> {
     let newest = newest_pods(objects);
-    let mut sets: Vec<&DaemonSet> = objects.daemon_sets.iter().collect();
+    let mut sets: Vec<&DaemonSet> = objects.daemon_sets.iter().map(Arc::as_ref).collect();
     sets.sort_by_key(|set| (&set.metadata.namespace, &set.metadata.name));
     let daemons = sets.into_iter().map(|set| {
         let namespace = set.metadata.namespace.as_deref().unwrap_or_default();

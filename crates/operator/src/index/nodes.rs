@@ -1,6 +1,9 @@
 //! How a Node and its `NodeClaim` become one machine.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use joiner_api::{condition, node_claim::NodeClaim};
 use joiner_core::{
@@ -41,9 +44,9 @@ impl<'o> Machines<'o> {
     /// COMPAT: upstream does not see a pool's Node before it has a provider ID, nor one that has no
     /// instance type label before it is initialized. Files written by hand have such nodes.
     pub(super) fn new(objects: &'o Objects, notes: &mut Vec<String>) -> Self {
-        let mut nodes: Vec<&Node> = objects.nodes.iter().collect();
+        let mut nodes: Vec<&Node> = objects.nodes.iter().map(Arc::as_ref).collect();
         nodes.sort_by_key(|node| &node.metadata.name);
-        let mut claims: Vec<&NodeClaim> = objects.node_claims.iter().collect();
+        let mut claims: Vec<&NodeClaim> = objects.node_claims.iter().map(Arc::as_ref).collect();
         claims.sort_by_key(|claim| &claim.metadata.name);
 
         let provider_ids: HashMap<&str, &str> =

@@ -18,5 +18,5 @@ pub fn overlays(objects: &Objects) -> Vec<Overlay> {
             capacity: convert::resources(Some(&spec.capacity)),
         }
     };
-    objects.node_overlays.iter().map(overlay).collect()
+    objects.node_overlays.iter().map(|object| overlay(object)).collect()
 }

@@ -66,7 +66,7 @@ impl<'o> PodReader<'o> {
         disruption: &Disruption<'_>,
         is_leaving: impl Fn(&str) -> Option<bool>,
     ) -> Sorted {
-        let mut pods: Vec<&core::Pod> = objects.pods.iter().collect();
+        let mut pods: Vec<&core::Pod> = objects.pods.iter().map(Arc::as_ref).collect();
         pods.sort_by_key(|pod| (&pod.metadata.namespace, &pod.metadata.name));
         let mut sorted = Sorted::default();
         for pod in pods {

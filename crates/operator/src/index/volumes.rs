@@ -58,16 +58,16 @@ impl<'o> VolumeIndex<'o> {
         let claims = objects.persistent_volume_claims.iter().map(|claim| {
             let metadata = &claim.metadata;
             let namespace = metadata.namespace.as_deref().unwrap_or_default();
-            ((namespace, metadata.name.as_deref().unwrap_or_default()), claim)
+            ((namespace, metadata.name.as_deref().unwrap_or_default()), &**claim)
         });
         let volumes = objects
             .persistent_volumes
             .iter()
-            .map(|volume| (volume.metadata.name.as_deref().unwrap_or_default(), volume));
+            .map(|volume| (volume.metadata.name.as_deref().unwrap_or_default(), &**volume));
         let classes = objects
             .storage_classes
             .iter()
-            .map(|class| (class.metadata.name.as_deref().unwrap_or_default(), class));
+            .map(|class| (class.metadata.name.as_deref().unwrap_or_default(), &**class));
         Self { claims: claims.collect(), volumes: volumes.collect(), classes: classes.collect() }
     }
 

@@ -1,4 +1,4 @@
-//! Pods without what no plan depends on.
+//! Objects without what nothing here depends on.
 //!
 //! A cluster has far more pods than anything else, and most of a pod is about running it: images,
 //! environments, probes, mounts, statuses of containers. Keeping all of it would take more than ten
@@ -8,17 +8,17 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1::{
-        Container, ContainerPort, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus,
-        ResourceRequirements, Volume,
+        Container, ContainerPort, ContainerStatus, Node, NodeStatus, Pod, PodCondition, PodSpec,
+        PodStatus, ResourceRequirements, Volume,
     },
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
 
-/// Annotations that start with this are read.
-const READ_ANNOTATIONS: &str = "karpenter.sh/";
+/// Annotations that start with one of these are read.
+const READ_ANNOTATIONS: [&str; 2] = ["karpenter.sh/", "controller.kubernetes.io/pod-deletion-cost"];
 
 /// The pod with what planning depends on.
-pub(super) fn pod(pod: Pod) -> Pod {
+pub(crate) fn pod(pod: Pod) -> Pod {
     Pod {
         metadata: metadata(pod.metadata),
         spec: pod.spec.map(spec),
@@ -29,8 +29,8 @@ pub(super) fn pod(pod: Pod) -> Pod {
 fn metadata(metadata: ObjectMeta) -> ObjectMeta {
     let owner = |owner: OwnerReference| OwnerReference { block_owner_deletion: None, ..owner };
     let read = |annotations: BTreeMap<String, String>| {
-        let kept = annotations.into_iter().filter(|(key, _)| key.starts_with(READ_ANNOTATIONS));
-        not_empty(kept.collect())
+        let is_read = |key: &str| READ_ANNOTATIONS.iter().any(|start| key.starts_with(start));
+        not_empty(annotations.into_iter().filter(|(key, _)| is_read(key)).collect())
     };
     ObjectMeta {
         name: metadata.name,
@@ -60,9 +60,11 @@ fn spec(spec: PodSpec) -> PodSpec {
         node_name: spec.node_name,
         node_selector: spec.node_selector,
         overhead: spec.overhead,
+        priority_class_name: spec.priority_class_name,
         resource_claims: spec.resource_claims,
         resources: spec.resources,
         scheduling_gates: spec.scheduling_gates,
+        termination_grace_period_seconds: spec.termination_grace_period_seconds,
         tolerations: spec.tolerations.map(|all| exactly(all, |toleration| toleration)),
         topology_spread_constraints: spec.topology_spread_constraints,
         volumes: spec.volumes.and_then(claims),
@@ -91,6 +93,7 @@ fn status(status: PodStatus) -> Option<PodStatus> {
         type_: condition.type_,
         status: condition.status,
         reason: condition.reason,
+        last_transition_time: condition.last_transition_time,
         ..PodCondition::default()
     };
     // Without resources, the status of a container says nothing about a resize.
@@ -116,6 +119,20 @@ fn status(status: PodStatus) -> Option<PodStatus> {
         ..PodStatus::default()
     };
     (slim != PodStatus::default()).then_some(slim)
+}
+
+/// The node without what only its kubelet and people look at.
+pub(crate) fn node(mut node: Node) -> Node {
+    node.metadata.managed_fields = None;
+    if let Some(status) = &mut node.status {
+        *status = NodeStatus {
+            allocatable: status.allocatable.take(),
+            capacity: status.capacity.take(),
+            conditions: status.conditions.take(),
+            ..NodeStatus::default()
+        };
+    }
+    node
 }
 
 /// Every element, changed, in a list without room for more.
@@ -146,7 +163,10 @@ mod tests {
             "kind": "Pod",
             "metadata": {
                 "name": "p", "namespace": "n", "uid": "u", "labels": {"a": "b"},
-                "annotations": {"karpenter.sh/do-not-disrupt": "true"},
+                "annotations": {
+                    "karpenter.sh/do-not-disrupt": "true",
+                    "controller.kubernetes.io/pod-deletion-cost": "5"
+                },
                 "creationTimestamp": "2026-01-01T00:00:00Z",
                 "deletionTimestamp": "2026-01-02T00:00:00Z",
                 "ownerReferences": [{
@@ -168,8 +188,9 @@ mod tests {
                 "hostNetwork": true,
                 "initContainers": [{"name": "init", "resources": {"requests": {"cpu": "2"}}}],
                 "nodeName": "n", "nodeSelector": {"a": "b"}, "overhead": {"cpu": "1"},
+                "priorityClassName": "system-node-critical",
                 "resourceClaims": [{"name": "gpu"}], "resources": {"requests": {"cpu": "3"}},
-                "schedulingGates": [{"name": "g"}],
+                "schedulingGates": [{"name": "g"}], "terminationGracePeriodSeconds": 30,
                 "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
                 "topologySpreadConstraints": [{
                     "maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"
@@ -181,7 +202,8 @@ mod tests {
             },
             "status": {
                 "conditions": [{
-                    "type": "PodScheduled", "status": "False", "reason": "Unschedulable"
+                    "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"
                 }],
                 "containerStatuses": [{
                     "name": "main", "image": "", "imageID": "", "ready": false, "restartCount": 0,

@@ -1,0 +1,118 @@
+//! `NodeClass`es as providers see them.
+
+use jiff::Timestamp;
+use joiner_core::label::Labels;
+use serde_json::{Map, Value, json};
+
+/// A kind of `NodeClass` that a provider serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClassKind {
+    /// API group.
+    pub group: &'static str,
+    /// Version that is read and written.
+    pub version: &'static str,
+    /// Kind.
+    pub kind: &'static str,
+    /// The resource's name in URLs.
+    pub plural: &'static str,
+}
+
+impl ClassKind {
+    /// The label by which machines of this kind of class are known. Its value is the class's name.
+    pub fn label(&self) -> String {
+        class_label(self.group, self.kind)
+    }
+}
+
+/// The label by which machines of a kind of class are known. Its value is the class's name.
+pub fn class_label(group: &str, kind: &str) -> String {
+    format!("{group}/{}", kind.to_lowercase())
+}
+
+/// A `NodeClass` object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct NodeClass {
+    /// API group.
+    pub group: String,
+    /// Version of the API that it was read in.
+    pub api_version: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+    /// Identity.
+    pub uid: String,
+    /// Grows with each change.
+    pub version: u64,
+    /// Grows with each change of the spec.
+    pub generation: i64,
+    /// Its annotations.
+    pub annotations: Labels,
+    /// What the user wants.
+    pub spec: Value,
+    /// What the provider last said.
+    pub status: Value,
+    /// Since when somebody wants it gone; claims may still need it.
+    pub deleting: Option<Timestamp>,
+    /// What has to happen before it is gone.
+    pub finalizers: Vec<String>,
+}
+
+impl NodeClass {
+    /// What the last status says of whether machines can be made: `None` while it says nothing.
+    pub fn ready(&self) -> Option<(bool, &str, &str)> {
+        let conditions = self.status["conditions"].as_array()?;
+        let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+        let holds = match ready["status"].as_str()? {
+            "True" => true,
+            "False" => false,
+            _ => return None,
+        };
+        let text = |field: &str| ready[field].as_str().unwrap_or_default();
+        Some((holds, text("reason"), text("message")))
+    }
+
+    /// The whole object, as the API server has it, less what nobody here needs.
+    pub fn object(&self) -> Value {
+        let mut metadata = json!({
+            "name": self.name,
+            "uid": self.uid,
+            "generation": self.generation,
+            "annotations": self.annotations,
+        });
+        if let Some(since) = self.deleting {
+            metadata["deletionTimestamp"] = since.to_string().into();
+        }
+        json!({
+            "apiVersion": format!("{}/{}", self.group, self.api_version),
+            "kind": self.kind,
+            "metadata": metadata,
+            "spec": self.spec,
+            "status": self.status,
+        })
+    }
+}
+
+/// What a provider found out about a class.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ClassStatus {
+    /// Fields of `status` besides the conditions, as they are to be written.
+    pub fields: Map<String, Value>,
+    /// Aspects of the class's health. `Ready` follows from them: it is true when all of them are.
+    pub conditions: Vec<ClassCondition>,
+    /// Annotations that the provider keeps on the class, such as its hash.
+    pub annotations: Labels,
+}
+
+/// One aspect of a class's health.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassCondition {
+    /// What it is about.
+    pub type_: &'static str,
+    /// None while it is not known.
+    pub holds: Option<bool>,
+    /// For programs; empty for the type itself.
+    pub reason: String,
+    /// For people: the object, the field, the remedy.
+    pub message: String,
+}

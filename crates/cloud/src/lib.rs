@@ -1,0 +1,21 @@
+//! What a cloud has to do for Joiner.
+//!
+//! A [`CloudProvider`] makes machines, finds them again and removes them. It never talks to
+//! Kubernetes: the operator reads claims, classes, secrets and join tokens and hands over what a
+//! provider needs as plain data ([`order::Order`], [`class::NodeClass`]). KWOK, whose cloud is the
+//! API server itself, is the one exception. Several providers serve one process; [`Providers`]
+//! finds the one that a `NodeClass` belongs to.
+
+pub mod choice;
+pub mod class;
+mod error;
+pub mod machine;
+pub mod order;
+mod provider;
+mod providers;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use error::CloudError;
+pub use provider::{CloudProvider, Deletion, InstanceTypes, RepairPolicy, Updated};
+pub use providers::{Off, Providers, Served};

@@ -1,0 +1,29 @@
+//! Machines that exist.
+
+use jiff::Timestamp;
+use joiner_core::{label::Labels, resources::Resources};
+
+use crate::order::ClaimId;
+
+/// A machine in the cloud that carries this cluster's mark.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Machine {
+    /// What the provider and the Node object call it. Final from the first answer on.
+    pub provider_id: String,
+    /// Whom it was made for, as its mark says; none when the mark has become unreadable.
+    pub claim: Option<ClaimId>,
+    /// The image it runs, where there is such a thing.
+    pub image_id: Option<String>,
+    /// What the provider decided: instance type, zone, capacity type and whatever else it knows.
+    pub labels: Labels,
+    /// Annotations for the claim and the node.
+    pub annotations: Labels,
+    /// What it has.
+    pub capacity: Resources,
+    /// What pods can use of it.
+    pub allocatable: Resources,
+    /// When it was made, where the cloud says so.
+    pub created: Option<Timestamp>,
+    /// Whether it is being destroyed.
+    pub deleting: bool,
+}

@@ -1,0 +1,40 @@
+//! What a machine is to be like.
+
+use std::sync::Arc;
+
+use joiner_core::{label::Labels, requirement::Requirements, resources::Resources, taint::Taint};
+
+use crate::class::NodeClass;
+
+/// Whom a machine is made for. Machines carry this as a mark, so that each can be found again from
+/// its claim whatever happened in between.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct ClaimId {
+    /// The `NodeClaim`'s name.
+    pub name: String,
+    /// The `NodeClaim`'s identity: a claim of the same name that is made later has another.
+    pub uid: String,
+}
+
+/// A machine that is asked for: everything about its claim that a provider may act on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// Whom it is made for.
+    pub claim: ClaimId,
+    /// The pool it is made from; none for a claim that somebody wrote by hand.
+    pub node_pool: Option<String>,
+    /// Labels that the node gets.
+    pub labels: Labels,
+    /// Annotations that the node gets.
+    pub annotations: Labels,
+    /// What its type and the terms on which it is had must be compatible with.
+    pub requirements: Requirements,
+    /// The least that it has to offer to pods.
+    pub requests: Resources,
+    /// Taints that the node registers with, besides the one that marks it as not registered yet.
+    pub taints: Vec<Taint>,
+    /// Taints that it starts with and that others take off.
+    pub startup_taints: Vec<Taint>,
+    /// How machines of this class are made.
+    pub class: Arc<NodeClass>,
+}

@@ -1,0 +1,125 @@
+//! The trait.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use joiner_core::{
+    instance_type::InstanceType,
+    label::{Labels, WellKnown},
+};
+
+use crate::{
+    CloudError,
+    class::{ClassKind, ClassStatus, NodeClass},
+    machine::Machine,
+    order::{ClaimId, Order},
+};
+
+/// The instance types of a class, shared by everybody who looks at them.
+pub type InstanceTypes = Arc<[Arc<InstanceType>]>;
+
+/// One cloud.
+///
+/// Every call may be repeated at any time, by a process that knows nothing of the calls before: a
+/// program can be killed between any two of them. Every call has a deadline of its own and answers
+/// [`CloudError::Unknown`] when it has passed.
+#[async_trait]
+pub trait CloudProvider: std::fmt::Debug + Send + Sync {
+    /// The name that metrics and messages call it by.
+    fn name(&self) -> &'static str;
+
+    /// The kinds of `NodeClass` it serves, the default one first.
+    fn class_kinds(&self) -> &'static [ClassKind];
+
+    /// The labels it fills in besides Karpenter's own, and what it does not let users set.
+    fn well_known(&self) -> WellKnown;
+
+    /// The label that tells reservations apart, where it has reservations.
+    fn reservation_id_label(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The lease that its predecessor holds while it acts; Joiner acts only while it holds it too.
+    fn predecessor_lease(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// How long a launch may take where nobody says otherwise.
+    fn launch_timeout(&self) -> Duration;
+
+    /// What is wrong with a class, and what its status should say. The spec goes in, conditions
+    /// come out.
+    async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError>;
+
+    /// Every type that machines of a class can have, also those that cannot be had now. Cheap: it
+    /// is asked several times for each plan.
+    fn instance_types(&self, class: &NodeClass) -> Result<InstanceTypes, CloudError>;
+
+    /// Makes a machine, or finds the one that was made for this claim before.
+    ///
+    /// The claim's mark is written in the same step that makes the machine. Answers as soon as the
+    /// provider's name of the machine is final, which may be long before it runs.
+    async fn create(&self, order: &Order) -> Result<Machine, CloudError>;
+
+    /// Has a machine removed. Never touches a machine that does not carry this cluster's mark.
+    ///
+    /// The provider's name may be unknown: a claim can be deleted before an answer to
+    /// [`create`](Self::create) was written down. The machine is then found by the claim's mark.
+    async fn delete(
+        &self,
+        claim: &ClaimId,
+        provider_id: Option<&str>,
+    ) -> Result<Deletion, CloudError>;
+
+    /// The machine of this name; none only when the cloud is sure that it is gone.
+    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError>;
+
+    /// Every machine that carries this cluster's mark. Whole, or an error.
+    async fn list(&self) -> Result<Vec<Machine>, CloudError>;
+
+    /// Why a machine is not as its class now wants it, in one `CamelCase` word.
+    async fn drift(
+        &self,
+        machine: &Machine,
+        class: &NodeClass,
+    ) -> Result<Option<String>, CloudError>;
+
+    /// Brings a machine up to date in place, as far as it can be.
+    async fn update(&self, _machine: &Machine, _class: &NodeClass) -> Result<Updated, CloudError> {
+        Ok(Updated::Nothing)
+    }
+
+    /// Which conditions of a node mean that its machine should be replaced.
+    fn repair_policies(&self) -> &'static [RepairPolicy] {
+        &[]
+    }
+}
+
+/// How far a deletion has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deletion {
+    /// It is under way; ask again.
+    Requested,
+    /// The cloud is sure that there is no such machine.
+    Gone,
+}
+
+/// What an update in place came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Updated {
+    /// There was nothing to do.
+    Nothing,
+    /// The machine was changed; the claim gets these annotations.
+    Changed(Labels),
+}
+
+/// A condition of a node that means that its machine should be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RepairPolicy {
+    /// The node condition.
+    pub condition: &'static str,
+    /// Its status.
+    pub status: &'static str,
+    /// For how long it is tolerated.
+    pub toleration: Duration,
+}

@@ -1,0 +1,268 @@
+//! Writing to the cluster.
+//!
+//! Every write has a deadline, and what the API server answers is known at once: nobody decides on
+//! an object as it was before one's own write.
+
+use std::{fmt::Debug, time::Duration};
+
+use joiner_clock::Clock;
+use k8s_openapi::{ClusterResourceScope, api::core::v1::Pod};
+use kube::{
+    Api, Client, Resource,
+    api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams, Preconditions},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    trouble::Trouble,
+    world::{Cache, Kept, Key},
+};
+
+/// How long the API server may take to answer.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A kind of the whole cluster that is written.
+pub trait Written:
+    Kept
+    + Resource<DynamicType = (), Scope = ClusterResourceScope>
+    + Clone
+    + Debug
+    + Serialize
+    + DeserializeOwned
+{
+}
+
+impl<T> Written for T where
+    T: Kept
+        + Resource<DynamicType = (), Scope = ClusterResourceScope>
+        + Clone
+        + Debug
+        + Serialize
+        + DeserializeOwned
+{
+}
+
+/// Whether a write counts only if nobody has changed the object meanwhile. A patch replaces lists
+/// as a whole, so whoever changes one has to be sure of what was in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lock {
+    /// It counts only then; otherwise it is a conflict.
+    Version,
+    /// It counts anyway.
+    None,
+}
+
+/// The cluster, to be written to. Clones are the same.
+#[derive(Clone)]
+pub struct Cluster {
+    client: Client,
+    clock: Clock,
+    cache: Cache,
+}
+
+impl std::fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cluster").finish_non_exhaustive()
+    }
+}
+
+impl Cluster {
+    /// A cluster whose answers `cache` learns of.
+    pub fn new(client: Client, clock: Clock, cache: Cache) -> Self {
+        Self { client, clock, cache }
+    }
+
+    /// The client, for calls that nobody has to learn of.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// An object as the API server has it now; none if there is none.
+    pub async fn get<T: Written>(&self, name: &str) -> Result<Option<T>, Trouble> {
+        let what = || format!("get {} {name}", T::KIND);
+        self.call(what, self.api::<T>().get_opt(name)).await
+    }
+
+    /// Creates an object.
+    pub async fn create<T: Written>(&self, object: &T) -> Result<T, Trouble> {
+        let what = || format!("create {} {}", T::KIND, object.key());
+        let created =
+            self.call(what, self.api::<T>().create(&PostParams::default(), object)).await?;
+        self.cache.wrote(created.clone());
+        Ok(created)
+    }
+
+    /// Makes `new` of `old`, its status apart. Answers nothing if they are the same.
+    pub async fn patch<T: Written>(
+        &self,
+        old: &T,
+        new: &T,
+        lock: Lock,
+    ) -> Result<Option<T>, Trouble> {
+        let Some(mut patch) = difference(&value(old), &value(new)) else { return Ok(None) };
+        patch.remove("status");
+        self.send(old, patch, lock, "patch", |api, params, patch| {
+            Box::pin(async move { api.patch(&name(old), &params, &patch).await })
+        })
+        .await
+    }
+
+    /// Makes the status of `new` of the one of `old`. Answers nothing if they are the same.
+    pub async fn patch_status<T: Written>(
+        &self,
+        old: &T,
+        new: &T,
+        lock: Lock,
+    ) -> Result<Option<T>, Trouble> {
+        let Some(mut patch) = difference(&value(old), &value(new)) else { return Ok(None) };
+        patch.retain(|field, _| field == "status");
+        self.send(old, patch, lock, "patch status of", |api, params, patch| {
+            Box::pin(async move { api.patch_status(&name(old), &params, &patch).await })
+        })
+        .await
+    }
+
+    async fn send<'a, T: Written>(
+        &'a self,
+        old: &'a T,
+        mut patch: Map<String, Value>,
+        lock: Lock,
+        verb: &str,
+        send: impl FnOnce(
+            Api<T>,
+            PatchParams,
+            Patch<Value>,
+        ) -> futures_util::future::BoxFuture<'a, kube::Result<T>>,
+    ) -> Result<Option<T>, Trouble> {
+        if patch.is_empty() {
+            return Ok(None);
+        }
+        if lock == Lock::Version {
+            let version = old.meta().resource_version.clone();
+            let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
+            metadata["resourceVersion"] = version.into();
+        }
+        let what = || format!("{verb} {} {}", T::KIND, old.key());
+        let call = send(self.api(), PatchParams::default(), Patch::Merge(patch.into()));
+        let patched = self.call(what, call).await?;
+        self.cache.wrote(patched.clone());
+        Ok(Some(patched))
+    }
+
+    /// Asks for an object to be deleted: this very one, not another of its name. That it is gone
+    /// already is as good.
+    pub async fn delete<T: Written>(&self, object: &T) -> Result<(), Trouble> {
+        let what = || format!("delete {} {}", T::KIND, object.key());
+        let params = DeleteParams {
+            preconditions: only(object.meta().uid.clone()),
+            ..DeleteParams::default()
+        };
+        let deleted = self.call(what, self.api::<T>().delete(&name(object), &params)).await;
+        match deleted {
+            Ok(answer) => {
+                // What a deletion leaves waits for its finalizers.
+                answer.left().into_iter().for_each(|left| self.cache.wrote(left));
+                Ok(())
+            }
+            Err(trouble) if trouble.is_not_found() => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Asks the API server to evict a pod: this very one, not another of its name.
+    pub async fn evict(&self, pod: &Key, uid: &str) -> Result<(), Trouble> {
+        let what = || format!("evict Pod {pod}");
+        let delete_options = Some(DeleteParams {
+            preconditions: only(Some(uid.to_owned())),
+            ..DeleteParams::default()
+        });
+        let params = EvictParams { delete_options, ..EvictParams::default() };
+        self.call(what, self.pods(pod).evict(pod.name(), &params)).await.map(|_| ())
+    }
+
+    /// Deletes a pod whatever protects it: this very one, with so many seconds to end.
+    pub async fn delete_pod(
+        &self,
+        pod: &Key,
+        uid: &str,
+        grace_seconds: u32,
+    ) -> Result<(), Trouble> {
+        let what = || format!("delete Pod {pod}");
+        let params = DeleteParams {
+            grace_period_seconds: Some(grace_seconds),
+            preconditions: only(Some(uid.to_owned())),
+            ..DeleteParams::default()
+        };
+        self.call(what, self.pods(pod).delete(pod.name(), &params)).await.map(|_| ())
+    }
+
+    /// Makes a call, but not for longer than the deadline.
+    pub async fn call<R>(
+        &self,
+        what: impl FnOnce() -> String,
+        call: impl Future<Output = kube::Result<R>>,
+    ) -> Result<R, Trouble> {
+        match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
+            Err(_) => Err(Trouble::Deadline(what())),
+        }
+    }
+
+    fn api<T: Written>(&self) -> Api<T> {
+        Api::all(self.client.clone())
+    }
+
+    fn pods(&self, pod: &Key) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), pod.namespace().unwrap_or_default())
+    }
+}
+
+fn only(uid: Option<String>) -> Option<Preconditions> {
+    uid.map(|uid| Preconditions { uid: Some(uid), resource_version: None })
+}
+
+fn name<T: Resource>(object: &T) -> String {
+    object.meta().name.clone().unwrap_or_default()
+}
+
+fn value<T: Serialize>(object: &T) -> Value {
+    serde_json::to_value(object).expect("objects of the API can be written")
+}
+
+/// The merge patch that makes `new` of `old`; none if they are the same.
+fn difference(old: &Value, new: &Value) -> Option<Map<String, Value>> {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return None };
+    let mut patch = Map::new();
+    for (field, value) in new {
+        match old.get(field) {
+            Some(known) if known == value => {}
+            Some(known) => {
+                let inner = difference(known, value).map_or_else(|| value.clone(), Value::Object);
+                patch.insert(field.clone(), inner);
+            }
+            None => {
+                patch.insert(field.clone(), value.clone());
+            }
+        }
+    }
+    for field in old.keys().filter(|field| !new.contains_key(*field)) {
+        patch.insert(field.clone(), Value::Null);
+    }
+    (!patch.is_empty()).then_some(patch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_says_what_is_new_what_has_changed_and_what_is_gone() {
+        let old = json!({"a": 1, "b": {"c": 1, "d": [1, 2]}, "e": 1});
+        let new = json!({"a": 1, "b": {"c": 2, "d": [2]}, "f": {"g": null}});
+        let patch = json!({"b": {"c": 2, "d": [2]}, "e": null, "f": {"g": null}});
+        assert_eq!(difference(&old, &new).map(Value::from), Some(patch));
+        assert_eq!(difference(&new, &new), None);
+    }
+}

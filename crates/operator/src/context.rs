@@ -1,0 +1,58 @@
+//! What every controller of a cluster shares.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use joiner_api::{
+    node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
+};
+use joiner_clock::Clock;
+use joiner_cloud::{CloudProvider, Providers};
+use k8s_openapi::api::core::v1::Node;
+
+use crate::{cluster::Cluster, world::Cache};
+
+/// What every controller of a cluster shares. There is no other state in the process: several
+/// clusters have one each.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The time.
+    pub clock: Clock,
+    /// What is known of the cluster.
+    pub cache: Cache,
+    /// The cluster, to be written to.
+    pub cluster: Cluster,
+    /// The clouds.
+    pub providers: Arc<Providers>,
+}
+
+impl Context {
+    /// What time it is.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The cloud that a reference to a class leads to, if it is one of ours.
+    pub fn provider(&self, class: Option<&NodeClassReference>) -> Option<&Arc<dyn CloudProvider>> {
+        let class = class?;
+        self.providers.serving(&class.group, &class.kind)
+    }
+
+    /// The cloud that a claim's machine is in, if the claim is ours to care for.
+    pub fn provider_of(&self, claim: &NodeClaim) -> Option<&Arc<dyn CloudProvider>> {
+        self.provider(claim.spec.node_class_ref.as_ref())
+    }
+
+    /// Whether a pool is ours to care for.
+    pub fn serves(&self, pool: &NodePool) -> bool {
+        self.provider(pool.spec.template.spec.node_class_ref.as_ref()).is_some()
+    }
+
+    /// Whether a node is ours to care for: it carries the label of a class that is served.
+    pub fn manages(&self, node: &Node) -> bool {
+        let labels = node.metadata.labels.as_ref();
+        labels.is_some_and(|labels| {
+            self.providers.class_kinds().any(|class| labels.contains_key(&class.label()))
+        })
+    }
+}

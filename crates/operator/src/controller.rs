@@ -1,0 +1,126 @@
+//! How controllers run: a queue of keys each, filled by changes of the world, worked off some at a
+//! time.
+
+use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
+use joiner_clock::Clock;
+
+use crate::{
+    queue::{Backoff, Queue},
+    trouble::Trouble,
+    world::{Cache, Change, World},
+};
+
+/// When to look at an object again, besides when it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Not before it changes.
+    Done,
+    /// Soon, but later each time.
+    Again,
+    /// After this long.
+    After(Duration),
+}
+
+impl Next {
+    /// Whichever is sooner.
+    pub fn sooner(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Again, _) | (_, Self::Again) => Self::Again,
+            (Self::After(a), Self::After(b)) => Self::After(a.min(b)),
+            (Self::After(a), Self::Done) | (Self::Done, Self::After(a)) => Self::After(a),
+            (Self::Done, Self::Done) => Self::Done,
+        }
+    }
+}
+
+/// Something that keeps objects as they should be, one at a time.
+///
+/// It must be able to start from nothing at any moment: whatever it did before may or may not have
+/// taken effect.
+pub trait Controller: Send + Sync + 'static {
+    /// What tells its objects apart.
+    type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
+
+    /// The name that logs and metrics call it by; Karpenter's.
+    const NAME: &'static str;
+    /// How failures are spread out.
+    const BACKOFF: Backoff = Backoff::DEFAULT;
+    /// How many objects it looks at at the same time, at most.
+    const AT_ONCE: usize = 10;
+
+    /// Which objects to look at because of a change.
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Self::Key));
+
+    /// Looks at an object and does what there is to do.
+    fn reconcile(&self, key: &Self::Key) -> impl Future<Output = Result<Next, Trouble>> + Send;
+}
+
+/// A controller whose queue fills from now on, and which works once it is run.
+#[must_use = "a controller does nothing until it is run"]
+pub struct Started {
+    /// The controller's name.
+    pub name: &'static str,
+    run: BoxFuture<'static, Infallible>,
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Started({})", self.name)
+    }
+}
+
+impl Started {
+    /// Works until it is dropped.
+    pub async fn run(self) -> Infallible {
+        self.run.await
+    }
+}
+
+/// Starts to collect what a controller has to do.
+pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Started {
+    let controller = Arc::new(controller);
+    let queue = Arc::new(Queue::new(clock.clone(), C::BACKOFF));
+    let (listening, keys) = (Arc::clone(&controller), Arc::clone(&queue));
+    cache.listen(move |world, change| {
+        listening.affected(world, change, &mut |key| keys.add(key));
+    });
+    Started { name: C::NAME, run: work(controller, queue).boxed() }
+}
+
+async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> Infallible {
+    let mut running = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            biased;
+            Some((key, outcome)) = running.next(), if !running.is_empty() => {
+                settle::<C>(&queue, key, outcome);
+            }
+            key = queue.next(), if running.len() < C::AT_ONCE => {
+                let controller = Arc::clone(&controller);
+                running.push(async move {
+                    let outcome = controller.reconcile(&key).await;
+                    (key, outcome)
+                });
+            }
+        }
+    }
+}
+
+fn settle<C: Controller>(queue: &Queue<C::Key>, key: C::Key, outcome: Result<Next, Trouble>) {
+    match outcome {
+        Ok(Next::Done) => queue.done(key),
+        Ok(Next::After(wait)) => queue.done_until(key, wait),
+        Ok(Next::Again) => queue.failed(key, Duration::ZERO),
+        Err(trouble) => {
+            if trouble.is_conflict() {
+                // The change that made it one is on its way here.
+                tracing::debug!(controller = C::NAME, object = %key, "{trouble}");
+            } else {
+                tracing::error!(controller = C::NAME, object = %key, "{trouble}");
+            }
+            queue.failed(key, trouble.retry_after().unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Work that waits: which objects to look at, and when.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use joiner_clock::Clock;
+use tokio::{sync::Notify, time::Instant};
+
+/// How long to wait before something that failed is tried again: doubled with each failure in a
+/// row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backoff {
+    /// After the first failure.
+    pub first: Duration,
+    /// At most.
+    pub longest: Duration,
+}
+
+impl Backoff {
+    /// What most controllers use.
+    pub const DEFAULT: Self =
+        Self { first: Duration::from_millis(5), longest: Duration::from_secs(1000) };
+
+    /// For what should not be tried too often at first, nor too seldom in the end.
+    pub const REASONABLE: Self =
+        Self { first: Duration::from_millis(100), longest: Duration::from_mins(1) };
+
+    fn after(self, failures: u32) -> Duration {
+        let doubled = 2_u32.checked_pow(failures).and_then(|times| self.first.checked_mul(times));
+        doubled.unwrap_or(self.longest).min(self.longest)
+    }
+}
+
+/// Keys of objects to look at. Each waits once, at the earliest time that was asked for, and is
+/// handed out to one worker at a time.
+#[derive(Debug)]
+pub struct Queue<K> {
+    clock: Clock,
+    backoff: Backoff,
+    state: Mutex<State<K>>,
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State<K> {
+    /// When each key is due.
+    due: BTreeMap<K, Instant>,
+    /// The same, by time.
+    by_time: BTreeSet<(Instant, K)>,
+    /// Keys that a worker has; those that were added meanwhile are due again when it is done.
+    running: BTreeMap<K, Option<Instant>>,
+    failures: BTreeMap<K, u32>,
+}
+
+impl<K: Ord + Clone> State<K> {
+    fn schedule(&mut self, key: K, at: Instant) {
+        if let Some(again) = self.running.get_mut(&key) {
+            *again = Some(again.map_or(at, |other| other.min(at)));
+            return;
+        }
+        match self.due.get(&key) {
+            Some(earlier) if *earlier <= at => return,
+            Some(later) => {
+                let later = *later;
+                self.by_time.remove(&(later, key.clone()));
+            }
+            None => {}
+        }
+        self.due.insert(key.clone(), at);
+        self.by_time.insert((at, key));
+    }
+}
+
+impl<K: Ord + Clone> Queue<K> {
+    /// An empty queue.
+    pub fn new(clock: Clock, backoff: Backoff) -> Self {
+        let state = State {
+            due: BTreeMap::new(),
+            by_time: BTreeSet::new(),
+            running: BTreeMap::new(),
+            failures: BTreeMap::new(),
+        };
+        Self { clock, backoff, state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// Something has happened to an object: look at it now.
+    pub fn add(&self, key: K) {
+        self.add_after(key, Duration::ZERO);
+    }
+
+    /// Look at an object after a while, or earlier if something happens.
+    pub fn add_after(&self, key: K, wait: Duration) {
+        let at = self.clock.instant_after(wait);
+        self.lock().schedule(key, at);
+        self.changed.notify_waiters();
+    }
+
+    /// How many keys wait.
+    pub fn len(&self) -> usize {
+        self.lock().due.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Waits for the next key that is due and hands it out. It must be given back.
+    pub async fn next(&self) -> K {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let wake = match self.take_due() {
+                Taken::Key(key) => return key,
+                Taken::NothingUntil(wake) => wake,
+            };
+            let due = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = due => {}
+            }
+        }
+    }
+
+    fn take_due(&self) -> Taken<K> {
+        let state = &mut *self.lock();
+        let Some((at, _)) = state.by_time.first() else { return Taken::NothingUntil(None) };
+        if *at > Instant::now() {
+            return Taken::NothingUntil(Some(*at));
+        }
+        let Some((_, key)) = state.by_time.pop_first() else { return Taken::NothingUntil(None) };
+        state.due.remove(&key);
+        state.running.insert(key.clone(), None);
+        Taken::Key(key)
+    }
+
+    /// Gives a key back that needs no more work, until something happens to it.
+    pub fn done(&self, key: K) {
+        self.give_back(key, |state, key| {
+            state.failures.remove(key);
+            None
+        });
+    }
+
+    /// Gives a key back that is to be looked at again after a while.
+    pub fn done_until(&self, key: K, wait: Duration) {
+        let at = self.clock.instant_after(wait);
+        self.give_back(key, |state, key| {
+            state.failures.remove(key);
+            Some(at)
+        });
+    }
+
+    /// Gives a key back that failed: it is tried again, later with each failure in a row, and not
+    /// before `at_least` has passed.
+    pub fn failed(&self, key: K, at_least: Duration) {
+        let (clock, backoff) = (&self.clock, self.backoff);
+        self.give_back(key, |state, key| {
+            let failures = state.failures.entry(key.clone()).or_default();
+            let wait = backoff.after(*failures).max(at_least);
+            *failures += 1;
+            Some(clock.instant_after(wait))
+        });
+    }
+
+    fn give_back(&self, key: K, next: impl FnOnce(&mut State<K>, &K) -> Option<Instant>) {
+        let state = &mut *self.lock();
+        let again = state.running.remove(&key).flatten();
+        let next = next(state, &key);
+        if let Some(at) = again.into_iter().chain(next).min() {
+            state.schedule(key, at);
+            self.changed.notify_waiters();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<K>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Taken<K> {
+    Key(K),
+    NothingUntil(Option<Instant>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue() -> Queue<&'static str> {
+        let start = "2026-01-01T00:00:00Z".parse().unwrap();
+        let backoff = Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
+        Queue::new(Clock::following_runtime(start), backoff)
+    }
+
+    async fn seconds_until_next(queue: &Queue<&'static str>) -> (&'static str, u64) {
+        let before = Instant::now();
+        let key = queue.next().await;
+        (key, before.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_added_twice_is_handed_out_once_at_the_earlier_time() {
+        let queue = queue();
+        queue.add_after("a", Duration::from_secs(30));
+        queue.add_after("a", Duration::from_secs(10));
+        queue.add_after("a", Duration::from_secs(20));
+        assert_eq!(seconds_until_next(&queue).await, ("a", 10));
+        queue.done("a");
+        assert!(queue.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_not_handed_out_again_while_somebody_has_it() {
+        let queue = queue();
+        queue.add("a");
+        assert_eq!(queue.next().await, "a");
+        queue.add("a");
+        queue.add_after("b", Duration::from_secs(5));
+        assert_eq!(seconds_until_next(&queue).await, ("b", 5));
+        queue.done("a");
+        assert_eq!(seconds_until_next(&queue).await, ("a", 0), "it changed meanwhile");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_in_a_row_wait_longer_up_to_a_limit_and_success_forgets_them() {
+        let queue = queue();
+        queue.add("a");
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            let (key, wait) = seconds_until_next(&queue).await;
+            waits.push(wait);
+            queue.failed(key, Duration::ZERO);
+        }
+        assert_eq!(waits, [0, 1, 2, 4, 8, 16, 32, 60]);
+        let (key, _) = seconds_until_next(&queue).await;
+        queue.done_until(key, Duration::from_secs(3));
+        let (key, wait) = seconds_until_next(&queue).await;
+        assert_eq!(wait, 3);
+        queue.failed(key, Duration::ZERO);
+        assert_eq!(seconds_until_next(&queue).await, ("a", 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_happens_to_a_key_that_waits_after_a_failure_is_looked_at_at_once() {
+        let queue = queue();
+        queue.add("a");
+        let key = queue.next().await;
+        queue.failed(key, Duration::ZERO);
+        queue.add("a");
+        assert_eq!(seconds_until_next(&queue).await, ("a", 0));
+    }
+}

@@ -1,0 +1,66 @@
+//! What stands in the way of doing something.
+
+use std::time::Duration;
+
+use joiner_cloud::CloudError;
+
+use crate::text::chain;
+
+/// Why something could not be done now. It is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The API server refused or could not be reached.
+    #[error("{what}: {}", chain(.error))]
+    Api {
+        /// What was tried: verb, kind and name.
+        what: String,
+        /// What came back.
+        error: Box<kube::Error>,
+    },
+    /// The API server did not answer in time: it is not known whether the call had an effect.
+    #[error("{0}: the API server did not answer in time")]
+    Deadline(String),
+    /// The cloud refused or could not be reached.
+    #[error("{0}")]
+    Cloud(#[from] CloudError),
+    /// An object says something that makes no sense.
+    #[error("{0}")]
+    Object(String),
+}
+
+impl Trouble {
+    /// The HTTP code that the API server answered with.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Api { error, .. } => match &**error {
+                kube::Error::Api(status) => Some(status.code),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Somebody else has changed the object since it was read.
+    pub fn is_conflict(&self) -> bool {
+        self.code() == Some(409)
+    }
+
+    /// There is no such object.
+    pub fn is_not_found(&self) -> bool {
+        self.code() == Some(404)
+    }
+
+    /// How long the API server wants to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Api { error, .. } => match &**error {
+                kube::Error::Api(status) => {
+                    let seconds = status.details.as_ref()?.retry_after_seconds;
+                    (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What is known of the cluster: every object that decisions depend on, kept up to date by watches.
+//!
+//! A [`World`] is plain data. [`Cache`] shares one between the feeds that fill it, the controllers
+//! that read it, and the listeners that learn what changed. What a controller has written is known
+//! at once, from the API server's answer; a watch that tells of an older state is not believed.
+
+mod cache;
+mod feed;
+mod kept;
+mod table;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use joiner_api::{
+    capacity_buffer::CapacityBuffer, node_claim::NodeClaim, node_overlay::NodeOverlay,
+    node_pool::NodePool,
+};
+use joiner_cloud::class::NodeClass;
+use k8s_openapi::api::{
+    apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+    batch::v1::Job,
+    core::v1::{
+        Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, PodTemplate,
+        ReplicationController, Service,
+    },
+    policy::v1::PodDisruptionBudget,
+    scheduling::v1::PriorityClass,
+    storage::v1::{CSINode, StorageClass, VolumeAttachment},
+};
+
+pub use self::{
+    cache::Cache,
+    feed::{FeedState, Feeds, Wanted, feed_all},
+    kept::{Identity, Kept},
+    table::{Key, Table},
+};
+use crate::objects::{self, Objects, each_kind};
+
+/// How an object became what it is now.
+#[derive(Debug, Clone)]
+pub struct Diff<T> {
+    /// What it was; none if it was not known.
+    pub old: Option<Arc<T>>,
+    /// What it is; none if it is gone.
+    pub new: Option<Arc<T>>,
+    /// Whether it was there when the watch began: nothing has happened to it just now.
+    pub initial: bool,
+}
+
+impl<T> Diff<T> {
+    /// The object: as it is, or as it last was.
+    pub fn latest(&self) -> &Arc<T> {
+        self.new.as_ref().or(self.old.as_ref()).expect("a change has one side at least")
+    }
+}
+
+macro_rules! world {
+    ($(
+        $(#[doc = $doc:literal])+
+        $field:ident: $type:ident = $group:literal $kind:literal $scope:ident $(, $slim:path)?;
+    )+) => {
+        /// The objects of a cluster, by kind, with ways to find them.
+        #[derive(Debug, Default)]
+        pub struct World {
+            $($(#[doc = $doc])+ pub $field: Table<$type>,)+
+            /// Providers' settings, by [`class_key`].
+            pub node_classes: Table<NodeClass>,
+            indexes: Indexes,
+        }
+
+        /// An object that has changed.
+        #[derive(Debug, Clone)]
+        pub enum Change {
+            $(
+                #[doc = concat!("A `", $kind, "`.")]
+                $type(Diff<$type>),
+            )+
+            /// A provider's settings.
+            NodeClass(Diff<NodeClass>),
+        }
+
+        $(impl Kept for $type {
+            const KIND: &'static str = $kind;
+            const PLURAL: fn() -> String = || <$type as kube::Resource>::plural(&()).into_owned();
+
+            fn table(world: &World) -> &Table<Self> {
+                &world.$field
+            }
+
+            fn table_mut(world: &mut World) -> &mut Table<Self> {
+                &mut world.$field
+            }
+
+            fn change(diff: Diff<Self>) -> Change {
+                Change::$type(diff)
+            }
+
+            fn slim(self) -> Self {
+                #[allow(unused_mut, reason = "not every kind is made small in a way of its own")]
+                let mut object = kept::without_managed_fields(self);
+                $(object = $slim(object);)?
+                object
+            }
+
+            fn identity(&self) -> Identity<'_> {
+                Identity::of(&self.metadata)
+            }
+        })+
+
+        impl World {
+            /// Everything that is known, as the index reads it.
+            pub fn objects(&self) -> Objects {
+                let mut objects = Objects::default();
+                $(objects.$field = self.$field.values().cloned().collect();)+
+                objects.node_classes = self.node_classes.values().map(|class| to_object(class)).collect();
+                objects
+            }
+        }
+    };
+}
+
+each_kind!(world);
+
+impl Kept for NodeClass {
+    const KIND: &'static str = "NodeClass";
+    const PLURAL: fn() -> String = || "nodeclasses".to_owned();
+
+    fn table(world: &World) -> &Table<Self> {
+        &world.node_classes
+    }
+
+    fn table_mut(world: &mut World) -> &mut Table<Self> {
+        &mut world.node_classes
+    }
+
+    fn change(diff: Diff<Self>) -> Change {
+        Change::NodeClass(diff)
+    }
+
+    fn slim(self) -> Self {
+        self
+    }
+
+    fn identity(&self) -> Identity<'_> {
+        Identity { namespace: None, name: &self.name, version: self.version }
+    }
+
+    fn key(&self) -> Key {
+        class_key(&self.group, &self.kind, &self.name)
+    }
+}
+
+/// By what a class is found in [`World::node_classes`].
+pub fn class_key(group: &str, kind: &str, name: &str) -> Key {
+    Key::new(Some(&format!("{kind}.{group}")), name)
+}
+
+fn to_object(class: &NodeClass) -> objects::NodeClass {
+    objects::NodeClass {
+        group: class.group.clone(),
+        kind: class.kind.clone(),
+        name: class.name.clone(),
+        object: class.object(),
+        place: None,
+    }
+}
+
+/// Ways to find objects other than by name.
+#[derive(Debug, Default)]
+struct Indexes {
+    pods_by_node: BTreeMap<Box<str>, BTreeSet<Key>>,
+    nodes_by_provider_id: BTreeMap<Box<str>, BTreeSet<Key>>,
+    claims_by_provider_id: BTreeMap<Box<str>, BTreeSet<Key>>,
+    attachments_by_node: BTreeMap<Box<str>, BTreeSet<Key>>,
+}
+
+impl World {
+    /// Pods that are bound to a node, in order of name.
+    pub fn pods_on<'w>(&'w self, node: &str) -> impl Iterator<Item = &'w Arc<Pod>> {
+        found(&self.pods, self.indexes.pods_by_node.get(node))
+    }
+
+    /// Nodes with this provider ID: one, if all is well.
+    pub fn nodes_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<Node>> {
+        found(&self.nodes, self.indexes.nodes_by_provider_id.get(provider_id))
+    }
+
+    /// Claims with this provider ID: one, if all is well.
+    pub fn claims_of<'w>(&'w self, provider_id: &str) -> impl Iterator<Item = &'w Arc<NodeClaim>> {
+        found(&self.node_claims, self.indexes.claims_by_provider_id.get(provider_id))
+    }
+
+    /// Volumes that are attached to a node.
+    pub fn attachments_to<'w>(
+        &'w self,
+        node: &str,
+    ) -> impl Iterator<Item = &'w Arc<VolumeAttachment>> {
+        found(&self.volume_attachments, self.indexes.attachments_by_node.get(node))
+    }
+
+    /// The class that a claim or a pool names.
+    pub fn class(&self, group: &str, kind: &str, name: &str) -> Option<&Arc<NodeClass>> {
+        self.node_classes.get(&class_key(group, kind, name))
+    }
+
+    /// Takes over how an object is now; tells what changed, if anything did.
+    pub(crate) fn put<T: Kept>(&mut self, object: T, initial: bool) -> Option<Change> {
+        let (old, new) = T::table_mut(self).put(object)?;
+        Some(self.changed(Diff { old, new: Some(new), initial }))
+    }
+
+    /// Forgets an object, unless a newer one of its name is known.
+    pub(crate) fn remove<T: Kept>(&mut self, key: &Key, version: u64) -> Option<Change> {
+        let old = T::table_mut(self).remove(key, version)?;
+        Some(self.changed(Diff { old: Some(old), new: None, initial: false }))
+    }
+
+    fn changed<T: Kept>(&mut self, diff: Diff<T>) -> Change {
+        let change = T::change(diff);
+        self.indexes.follow(&change);
+        change
+    }
+}
+
+fn found<'w, T: Kept>(
+    table: &'w Table<T>,
+    keys: Option<&'w BTreeSet<Key>>,
+) -> impl Iterator<Item = &'w Arc<T>> + use<'w, T> {
+    keys.into_iter().flatten().filter_map(|key| table.get(key))
+}
+
+impl Indexes {
+    fn follow(&mut self, change: &Change) {
+        match change {
+            Change::Pod(diff) => move_entry(&mut self.pods_by_node, diff, |pod| {
+                pod.spec.as_ref()?.node_name.as_deref()
+            }),
+            Change::Node(diff) => move_entry(&mut self.nodes_by_provider_id, diff, |node| {
+                node.spec.as_ref()?.provider_id.as_deref()
+            }),
+            Change::NodeClaim(diff) => move_entry(&mut self.claims_by_provider_id, diff, |claim| {
+                claim.status.as_ref()?.provider_id.as_deref()
+            }),
+            Change::VolumeAttachment(diff) => {
+                move_entry(&mut self.attachments_by_node, diff, |attachment| {
+                    Some(&attachment.spec.node_name)
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Moves an object from where it was found to where it is found now.
+fn move_entry<T: Kept>(
+    index: &mut BTreeMap<Box<str>, BTreeSet<Key>>,
+    diff: &Diff<T>,
+    place: impl Fn(&T) -> Option<&str>,
+) {
+    let place = |object: &T| place(object).filter(|place| !place.is_empty()).map(Box::from);
+    let old: Option<Box<str>> = diff.old.as_deref().and_then(&place);
+    let new: Option<Box<str>> = diff.new.as_deref().and_then(&place);
+    if old == new {
+        return;
+    }
+    let key = diff.latest().key();
+    if let Some(old) = old
+        && let Some(keys) = index.get_mut(&old)
+    {
+        keys.remove(&key);
+        if keys.is_empty() {
+            index.remove(&old);
+        }
+    }
+    if let Some(new) = new {
+        index.entry(new).or_default().insert(key);
+    }
+}

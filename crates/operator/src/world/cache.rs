@@ -1,0 +1,98 @@
+//! A world that many share.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{Change, Kept, Key, World};
+
+/// Who is told of changes, while nobody else can change anything: what is seen then is what the
+/// change led to.
+type Listener = Box<dyn Fn(&World, &Change) + Send>;
+
+/// A world that feeds fill and controllers read. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Cache(Arc<Mutex<Shared>>);
+
+#[derive(Default)]
+struct Shared {
+    world: World,
+    listeners: Vec<Listener>,
+}
+
+impl Shared {
+    fn tell(&self, change: Option<&Change>) {
+        if let Some(change) = change {
+            for listener in &self.listeners {
+                listener(&self.world, change);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").finish_non_exhaustive()
+    }
+}
+
+impl Cache {
+    /// Looks at the world. Nothing changes meanwhile, so the look must be short.
+    pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
+        look(&self.lock().world)
+    }
+
+    /// Tells somebody of every change from now on.
+    pub fn listen(&self, listener: impl Fn(&World, &Change) + Send + 'static) {
+        self.lock().listeners.push(Box::new(listener));
+    }
+
+    /// One of our own writes was answered with this object.
+    pub fn wrote<T: Kept>(&self, object: T) {
+        let shared = &mut *self.lock();
+        let Some((old, new)) = T::table_mut(&mut shared.world).put_own(object) else { return };
+        let diff = super::Diff { old, new: Some(new), initial: false };
+        let change = shared.world.changed(diff);
+        shared.tell(Some(&change));
+    }
+
+    /// The API server says that there is no such object any more.
+    pub fn gone<T: Kept>(&self, key: &Key) {
+        let shared = &mut *self.lock();
+        let change = shared.world.remove::<T>(key, u64::MAX);
+        shared.tell(change.as_ref());
+    }
+
+    /// Objects of this kind that only our own writes tell of: no watch has confirmed them yet.
+    pub fn unconfirmed<T: Kept>(&self) -> Vec<Key> {
+        self.read(|world| T::table(world).unconfirmed().cloned().collect())
+    }
+
+    pub(super) fn put<T: Kept>(&self, object: T, initial: bool) {
+        let shared = &mut *self.lock();
+        let change = shared.world.put(object, initial);
+        shared.tell(change.as_ref());
+    }
+
+    pub(super) fn removed<T: Kept>(&self, key: &Key, version: u64) {
+        let shared = &mut *self.lock();
+        let change = shared.world.remove::<T>(key, version);
+        shared.tell(change.as_ref());
+    }
+
+    pub(super) fn begin_list<T: Kept>(&self) {
+        T::table_mut(&mut self.lock().world).begin_list();
+    }
+
+    pub(super) fn end_list<T: Kept>(&self) {
+        let missing = T::table_mut(&mut self.lock().world).end_list();
+        for key in missing {
+            self.gone::<T>(&key);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,307 @@
+//! Watches that keep the world up to date.
+
+use std::{
+    collections::BTreeMap,
+    convert::Infallible,
+    fmt::Debug,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, future::BoxFuture, stream::BoxStream};
+use joiner_clock::Clock;
+use joiner_cloud::class::{ClassKind, NodeClass};
+use kube::{
+    Api, Client, Resource,
+    api::{ApiResource, DynamicObject, GroupVersionKind},
+    runtime::watcher::{self, Event, watcher},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::{Cache, Kept, kept};
+use crate::text::chain;
+
+/// How long a broken watch waits before it tries again, at first and at most.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
+/// How many objects a list asks for at once; it bounds the memory that a list takes.
+const PAGE_SIZE: u32 = 500;
+
+/// How well one kind is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FeedState {
+    /// Whether a whole list has arrived.
+    pub synced: bool,
+    /// What stands in the way now, and what to do about it.
+    pub trouble: Option<String>,
+}
+
+/// How well each kind is known. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Feeds(Arc<FeedStates>);
+
+#[derive(Debug, Default)]
+struct FeedStates {
+    by_plural: Mutex<BTreeMap<String, FeedState>>,
+    changed: Notify,
+}
+
+impl Feeds {
+    /// Every feed by the plural of its kind.
+    pub fn states(&self) -> BTreeMap<String, FeedState> {
+        self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether every kind was listed once.
+    pub fn synced(&self) -> bool {
+        let states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
+        states.values().all(|state| state.synced)
+    }
+
+    /// Waits until every kind was listed once.
+    pub async fn when_synced(&self) {
+        loop {
+            let mut changed = pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if self.synced() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    fn set(&self, plural: &str, change: impl FnOnce(&mut FeedState)) {
+        let mut states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
+        change(states.entry(plural.to_owned()).or_default());
+        drop(states);
+        self.0.changed.notify_waiters();
+    }
+}
+
+/// Which kinds are needed beyond those that always are.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The classes of the providers that are on.
+    pub classes: Vec<ClassKind>,
+    /// What default spreading looks at: services and what owns pods.
+    pub default_spread: bool,
+    /// Overlays.
+    pub overlays: bool,
+    /// Buffers, and what they refer to.
+    pub buffers: bool,
+}
+
+/// The feeds of all kinds that are wanted; each runs until it is dropped.
+pub fn feed_all(
+    client: &Client,
+    cache: &Cache,
+    clock: &Clock,
+    wanted: &Wanted,
+) -> (Feeds, Vec<BoxFuture<'static, Infallible>>) {
+    use k8s_openapi::api::{
+        apps::v1 as apps, core::v1 as core, policy::v1, storage::v1 as storage,
+    };
+    let mut feeder = Feeder {
+        client: client.clone(),
+        cache: cache.clone(),
+        clock: clock.clone(),
+        feeds: Feeds::default(),
+        running: Vec::new(),
+    };
+    feeder.add::<joiner_api::node_pool::NodePool>();
+    feeder.add::<joiner_api::node_claim::NodeClaim>();
+    feeder.add::<core::Node>();
+    feeder.add::<core::Pod>();
+    feeder.add::<core::Namespace>();
+    feeder.add::<core::PersistentVolume>();
+    feeder.add::<core::PersistentVolumeClaim>();
+    feeder.add::<apps::DaemonSet>();
+    feeder.add::<v1::PodDisruptionBudget>();
+    feeder.add::<storage::CSINode>();
+    feeder.add::<storage::StorageClass>();
+    feeder.add::<storage::VolumeAttachment>();
+    if wanted.default_spread {
+        feeder.add::<core::Service>();
+        feeder.add::<core::ReplicationController>();
+    }
+    if wanted.default_spread || wanted.buffers {
+        feeder.add::<apps::ReplicaSet>();
+        feeder.add::<apps::StatefulSet>();
+    }
+    if wanted.buffers {
+        feeder.add::<apps::Deployment>();
+        feeder.add::<core::PodTemplate>();
+        feeder.add::<joiner_api::capacity_buffer::CapacityBuffer>();
+    }
+    if wanted.overlays {
+        feeder.add::<joiner_api::node_overlay::NodeOverlay>();
+    }
+    for class in &wanted.classes {
+        feeder.add_class(class);
+    }
+    (feeder.feeds, feeder.running)
+}
+
+struct Feeder {
+    client: Client,
+    cache: Cache,
+    clock: Clock,
+    feeds: Feeds,
+    running: Vec<BoxFuture<'static, Infallible>>,
+}
+
+impl Feeder {
+    fn add<T>(&mut self)
+    where
+        T: Kept + Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let events = watcher(Api::<T>::all(self.client.clone()), config()).boxed();
+        self.run(T::PLURAL(), events, |object| object);
+    }
+
+    fn add_class(&mut self, class: &ClassKind) {
+        let gvk = GroupVersionKind::gvk(class.group, class.version, class.kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, class.plural);
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let class = *class;
+        self.run(class.plural.to_owned(), watcher(api, config()).boxed(), move |object| {
+            node_class(&class, object)
+        });
+    }
+
+    fn run<W, T: Kept>(
+        &mut self,
+        plural: String,
+        events: BoxStream<'static, watcher::Result<Event<W>>>,
+        read: impl Fn(W) -> T + Send + 'static,
+    ) where
+        W: Send + 'static,
+    {
+        self.feeds.set(&plural, |_| {});
+        let feed = Feed {
+            cache: self.cache.clone(),
+            clock: self.clock.clone(),
+            feeds: self.feeds.clone(),
+            plural,
+        };
+        self.running.push(Box::pin(feed.run(events, read)));
+    }
+}
+
+fn config() -> watcher::Config {
+    watcher::Config::default().page_size(PAGE_SIZE)
+}
+
+struct Feed {
+    cache: Cache,
+    clock: Clock,
+    feeds: Feeds,
+    plural: String,
+}
+
+impl Feed {
+    async fn run<W, T: Kept>(
+        self,
+        mut events: BoxStream<'static, watcher::Result<Event<W>>>,
+        read: impl Fn(W) -> T + Send,
+    ) -> Infallible {
+        let mut wait = BACKOFF.0;
+        let mut first_list = true;
+        loop {
+            match events.next().await {
+                Some(Ok(event)) => {
+                    wait = BACKOFF.0;
+                    self.take(event, &read, &mut first_list);
+                }
+                Some(Err(error)) => {
+                    self.complain(&error);
+                    self.clock.sleep(wait).await;
+                    wait = (wait * 2).min(BACKOFF.1);
+                }
+                // A watcher has no end; if it had one, there would be nothing more to learn.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn take<W, T: Kept>(&self, event: Event<W>, read: &impl Fn(W) -> T, first_list: &mut bool) {
+        match event {
+            Event::Init => self.cache.begin_list::<T>(),
+            Event::InitApply(object) => self.cache.put(read(object), *first_list),
+            Event::Apply(object) => self.cache.put(read(object), false),
+            Event::InitDone => {
+                self.cache.end_list::<T>();
+                *first_list = false;
+                self.feeds.set(&self.plural, |state| {
+                    *state = FeedState { synced: true, trouble: None };
+                });
+                return;
+            }
+            Event::Delete(object) => {
+                let object = read(object);
+                self.cache.removed::<T>(&object.key(), object.identity().version);
+            }
+        }
+        self.recovered();
+    }
+
+    fn recovered(&self) {
+        if self.feeds.states().get(&self.plural).is_some_and(|state| state.trouble.is_some()) {
+            self.feeds.set(&self.plural, |state| state.trouble = None);
+        }
+    }
+
+    fn complain(&self, error: &watcher::Error) {
+        let trouble = trouble(&self.plural, error);
+        let known = self.feeds.states().remove(&self.plural).and_then(|state| state.trouble);
+        if known.as_ref() == Some(&trouble) {
+            tracing::debug!(resource = self.plural, "{trouble}");
+        } else {
+            tracing::warn!(resource = self.plural, "{trouble}");
+        }
+        self.feeds.set(&self.plural, |state| state.trouble = Some(trouble));
+    }
+}
+
+/// What stands in the way of a watch, and what to do about it.
+fn trouble(plural: &str, error: &watcher::Error) -> String {
+    let status = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => status,
+        watcher::Error::WatchError(status) => status,
+        other => return format!("cannot watch {plural}, trying again: {}", chain(other)),
+    };
+    match status.code {
+        403 => format!(
+            "not allowed to list and watch {plural}: grant the verbs get, list and watch on it to \
+             Joiner's service account ({})",
+            status.message
+        ),
+        404 => format!(
+            "the API server does not know {plural}: install the CRDs with `joiner crds | kubectl \
+             apply --server-side -f -`"
+        ),
+        _ => format!("cannot watch {plural}, trying again: {}", status.message),
+    }
+}
+
+fn node_class(class: &ClassKind, object: DynamicObject) -> NodeClass {
+    let DynamicObject { metadata, mut data, .. } = object;
+    NodeClass {
+        group: class.group.to_owned(),
+        api_version: class.version.to_owned(),
+        kind: class.kind.to_owned(),
+        name: metadata.name.unwrap_or_default(),
+        uid: metadata.uid.unwrap_or_default(),
+        version: kept::version(metadata.resource_version.as_deref()),
+        generation: metadata.generation.unwrap_or_default(),
+        annotations: metadata.annotations.unwrap_or_default(),
+        spec: data.get_mut("spec").map(Value::take).unwrap_or_default(),
+        status: data.get_mut("status").map(Value::take).unwrap_or_default(),
+        deleting: metadata.deletion_timestamp.map(|time| time.0),
+        finalizers: metadata.finalizers.unwrap_or_default(),
+    }
+}

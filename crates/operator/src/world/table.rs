@@ -1,0 +1,162 @@
+//! The objects of one kind.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use super::Kept;
+
+/// What tells objects of one kind apart: `namespace/name`, or the name alone.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(Box<str>);
+
+impl Key {
+    /// The key of an object.
+    pub fn new(namespace: Option<&str>, name: &str) -> Self {
+        match namespace.filter(|namespace| !namespace.is_empty()) {
+            Some(namespace) => Self(format!("{namespace}/{name}").into()),
+            None => Self(name.into()),
+        }
+    }
+
+    /// The key of an object of the whole cluster.
+    pub fn cluster(name: &str) -> Self {
+        Self::new(None, name)
+    }
+
+    /// The namespace, if the object has one.
+    pub fn namespace(&self) -> Option<&str> {
+        self.0.rsplit_once('/').map(|(namespace, _)| namespace)
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The objects of one kind, in order of their keys.
+#[derive(Debug)]
+pub struct Table<T> {
+    objects: BTreeMap<Key, Entry<T>>,
+    /// Objects that a list under way has told of.
+    listed: Option<BTreeSet<Key>>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    object: Arc<T>,
+    version: u64,
+    /// Whether only our own write tells of it: a list that does not have it may be older.
+    own: bool,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), listed: None }
+    }
+}
+
+impl<T: Kept> Table<T> {
+    /// The object of this key.
+    pub fn get(&self, key: &Key) -> Option<&Arc<T>> {
+        self.objects.get(key).map(|entry| &entry.object)
+    }
+
+    /// The object of the whole cluster that has this name.
+    pub fn named(&self, name: &str) -> Option<&Arc<T>> {
+        self.get(&Key::cluster(name))
+    }
+
+    /// The version of an object that was last seen.
+    pub fn version(&self, key: &Key) -> Option<u64> {
+        self.objects.get(key).map(|entry| entry.version)
+    }
+
+    /// All objects, in order of their keys.
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &Arc<T>> {
+        self.objects.values().map(|entry| &entry.object)
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there is no object.
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Objects that only our own writes tell of.
+    pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &Key> {
+        self.objects.iter().filter(|(_, entry)| entry.own).map(|(key, _)| key)
+    }
+
+    /// Takes an object that a watch or a list tells of; answers what was known before and what is
+    /// known now, if it is news.
+    pub(super) fn put(&mut self, object: T) -> Option<(Option<Arc<T>>, Arc<T>)> {
+        let key = object.key();
+        if let Some(listed) = &mut self.listed {
+            listed.insert(key.clone());
+        }
+        self.take(key, object, false)
+    }
+
+    /// Takes an object that one of our own writes was answered with.
+    pub(super) fn put_own(&mut self, object: T) -> Option<(Option<Arc<T>>, Arc<T>)> {
+        let own = !self.objects.contains_key(&object.key());
+        self.take(object.key(), object, own)
+    }
+
+    fn take(&mut self, key: Key, object: T, own: bool) -> Option<(Option<Arc<T>>, Arc<T>)> {
+        let version = object.identity().version;
+        if let Some(known) = self.objects.get_mut(&key)
+            && version <= known.version
+        {
+            known.own &= own;
+            return None;
+        }
+        let object = Arc::new(object.slim());
+        let entry = Entry { object: Arc::clone(&object), version, own };
+        let old = self.objects.insert(key, entry).map(|entry| entry.object);
+        Some((old, object))
+    }
+
+    /// Forgets an object, unless a newer one of its name is known.
+    pub(super) fn remove(&mut self, key: &Key, version: u64) -> Option<Arc<T>> {
+        let known = self.objects.get(key)?;
+        if known.version > version {
+            return None;
+        }
+        self.objects.remove(key).map(|entry| entry.object)
+    }
+
+    /// From now on objects are listed; what the list does not have is gone.
+    pub(super) fn begin_list(&mut self) {
+        self.listed = Some(BTreeSet::new());
+    }
+
+    /// The list is whole: answers what it does not have. What only our own writes tell of may be
+    /// newer than the list, and stays.
+    pub(super) fn end_list(&mut self) -> Vec<Key> {
+        let listed = self.listed.take().unwrap_or_default();
+        let missing =
+            self.objects.iter().filter(|(key, entry)| !entry.own && !listed.contains(*key));
+        missing.map(|(key, _)| key.clone()).collect()
+    }
+}

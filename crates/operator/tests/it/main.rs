@@ -1,0 +1,6 @@
+//! What the controllers do to a cluster, on the laboratory and in virtual time.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod hydration;
+mod stage;

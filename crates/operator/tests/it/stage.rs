@@ -1,0 +1,204 @@
+//! A laboratory with a cloud and some controllers: where every test begins.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::SignedDuration;
+use joiner_api::{crd::crds, node_claim::NodeClaim, node_pool::NodePool};
+use joiner_apiserver::{Key, Resource};
+use joiner_cloud::{
+    CloudProvider, Providers,
+    testing::{TEST_NODE_CLASS, TestCloud, test_node_class_crd},
+};
+use joiner_lab::{Lab, Setup};
+use joiner_operator::{
+    cluster::Cluster,
+    context::Context,
+    controller::{Controller, Started, start},
+    world::{Cache, Wanted, feed_all},
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+/// A laboratory, a cloud, and controllers that work while time passes.
+pub(crate) struct Stage {
+    pub(crate) lab: Lab,
+    pub(crate) cloud: TestCloud,
+    pub(crate) context: Context,
+    tasks: JoinSet<()>,
+    waiting: Vec<Started>,
+}
+
+impl Stage {
+    /// An API server without a cluster: no scheduler, no kubelets, nothing that the test does not
+    /// do itself.
+    pub(crate) fn bare() -> Self {
+        Self::new(Lab::new(Setup { bare: true, ..Setup::new(1) }))
+    }
+
+    /// A whole cluster.
+    pub(crate) fn whole() -> Self {
+        Self::new(Lab::new(Setup::new(1)))
+    }
+
+    fn new(lab: Lab) -> Self {
+        let admin = lab.caller("admin");
+        let crd = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
+        for definition in crds() {
+            admin.create(&crd, serde_json::to_value(definition).unwrap()).unwrap();
+        }
+        admin.create(&crd, test_node_class_crd()).unwrap();
+        let cloud = TestCloud::new();
+        let clock = lab.server().clock().clone();
+        let cache = Cache::default();
+        let client = kube::Client::new(lab.client("joiner").connect(), "default");
+        let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
+        let context = Context {
+            cluster: Cluster::new(client, clock.clone(), cache.clone()),
+            clock,
+            cache,
+            providers: Arc::new(Providers::new(on, Vec::new())),
+        };
+        Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
+    }
+
+    /// Has a controller work once time passes.
+    pub(crate) fn with<C: Controller>(mut self, controller: impl FnOnce(Context) -> C) -> Self {
+        let controller = controller(self.context.clone());
+        self.waiting.push(start(controller, &self.context.cache, &self.context.clock));
+        self
+    }
+
+    /// Lets seconds pass, with everything working.
+    pub(crate) async fn pass(&mut self, seconds: i64) {
+        if !self.waiting.is_empty() {
+            self.begin().await;
+        }
+        self.lab.pass(SignedDuration::from_secs(seconds)).await;
+    }
+
+    async fn begin(&mut self) {
+        let wanted = Wanted { classes: vec![TEST_NODE_CLASS], ..Wanted::default() };
+        let Context { cache, clock, cluster, .. } = &self.context;
+        let (feeds, running) = feed_all(cluster.client(), cache, clock, &wanted);
+        for feed in running {
+            self.tasks.spawn(async move {
+                let never = feed.await;
+                match never {}
+            });
+        }
+        feeds.when_synced().await;
+        for started in self.waiting.drain(..) {
+            self.tasks.spawn(async move {
+                let never = started.run().await;
+                match never {}
+            });
+        }
+        // What follows at once from what is there already.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+
+    /// Creates an object as an administrator would.
+    pub(crate) fn create(&self, group: &str, plural: &str, object: Value) -> Value {
+        let created = self.lab.caller("admin").create(&Resource::new(group, plural), object);
+        created.unwrap().value().clone()
+    }
+
+    /// Changes an object as an administrator would; `status` for its status.
+    pub(crate) fn merge(
+        &self,
+        group: &str,
+        plural: &str,
+        name: &str,
+        subresource: Option<&'static str>,
+        patch: Value,
+    ) -> Value {
+        let (resource, key) = (Resource::new(group, plural), key(name));
+        let merged = self.lab.caller("admin").merge(&resource, &key, subresource, patch);
+        merged.unwrap().value().clone()
+    }
+
+    /// An object as it is now; none if it is gone.
+    pub(crate) fn find<T: DeserializeOwned>(
+        &self,
+        group: &str,
+        plural: &str,
+        name: &str,
+    ) -> Option<T> {
+        let found = self.lab.caller("admin").get(&Resource::new(group, plural), &key(name)).ok()?;
+        Some(serde_json::from_value(found.value().clone()).unwrap())
+    }
+
+    /// A claim that is there.
+    pub(crate) fn claim(&self, name: &str) -> NodeClaim {
+        self.find("karpenter.sh", "nodeclaims", name).unwrap()
+    }
+
+    /// A pool that is there.
+    pub(crate) fn pool(&self, name: &str) -> NodePool {
+        self.find("karpenter.sh", "nodepools", name).unwrap()
+    }
+
+    /// Creates a ready class, a pool that refers to it, and answers the pool.
+    pub(crate) fn create_pool(&self, name: &str) -> Value {
+        self.create_class("default");
+        self.create("karpenter.sh", "nodepools", pool(name))
+    }
+
+    /// Creates a class that is ready, unless it is there.
+    pub(crate) fn create_class(&self, name: &str) {
+        if self.find::<Value>(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, name).is_some() {
+            return;
+        }
+        let class = json!({
+            "apiVersion": format!("{}/{}", TEST_NODE_CLASS.group, TEST_NODE_CLASS.version),
+            "kind": TEST_NODE_CLASS.kind,
+            "metadata": {"name": name},
+            "spec": {},
+        });
+        self.create(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, class);
+        let ready = json!({"status": {"conditions": [{
+            "type": "Ready", "status": "True", "reason": "Ready", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }]}});
+        self.merge(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, name, Some("status"), ready);
+    }
+
+    /// Creates a claim of the test cloud.
+    pub(crate) fn create_claim(&self, name: &str) -> Value {
+        self.create_class("default");
+        self.create("karpenter.sh", "nodeclaims", claim(name))
+    }
+}
+
+fn key(name: &str) -> Key {
+    match name.split_once('/') {
+        Some((namespace, name)) => Key::new(namespace, name),
+        None => Key::new("", name),
+    }
+}
+
+/// How pools and claims refer to the class of the test cloud.
+pub(crate) fn class_reference() -> Value {
+    json!({"group": TEST_NODE_CLASS.group, "kind": TEST_NODE_CLASS.kind, "name": "default"})
+}
+
+/// A pool that takes whatever the test cloud has.
+pub(crate) fn pool(name: &str) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": {"template": {"spec": {"nodeClassRef": class_reference(), "requirements": []}}},
+    })
+}
+
+/// A claim that somebody wrote by hand.
+pub(crate) fn claim(name: &str) -> Value {
+    json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": name},
+        "spec": {"nodeClassRef": class_reference(), "requirements": []},
+    })
+}
