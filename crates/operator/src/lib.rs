@@ -16,4 +16,5 @@
 pub mod files;
 pub mod index;
 pub mod objects;
+pub mod settings;
 mod validate;
