@@ -24,5 +24,6 @@ pub mod objects;
 pub mod queue;
 mod text;
 pub mod trouble;
+pub mod settings;
 mod validate;
 pub mod world;

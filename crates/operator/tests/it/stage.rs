@@ -14,6 +14,7 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
+    settings::{Settings, Values},
     world::{Cache, Wanted, feed_all},
 };
 use serde::de::DeserializeOwned;
@@ -58,6 +59,7 @@ impl Stage {
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
+            settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };
         Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
     }
