@@ -14,8 +14,9 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
+    random::Random,
     settings::{Settings, Values},
-    world::{Cache, Wanted, feed_all},
+    world::{Cache, Feeds, Wanted, feed_all},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -59,6 +60,8 @@ impl Stage {
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
+            feeds: Feeds::default(),
+            random: Arc::new(Random::seeded(1)),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };
         Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
@@ -81,8 +84,8 @@ impl Stage {
 
     async fn begin(&mut self) {
         let wanted = Wanted { classes: vec![TEST_NODE_CLASS], ..Wanted::default() };
-        let Context { cache, clock, cluster, .. } = &self.context;
-        let (feeds, running) = feed_all(cluster.client(), cache, clock, &wanted);
+        let Context { cache, clock, cluster, feeds, .. } = &self.context;
+        let running = feed_all(cluster.client(), cache, clock, feeds, &wanted);
         for feed in running {
             self.tasks.spawn(async move {
                 let never = feed.await;
