@@ -121,7 +121,7 @@ fn catalog(
             closed.insert(name(pool), format!("{} {:?} is not there", class.kind, class.name));
             continue;
         };
-        match provider.instance_types(object) {
+        match provider.instance_types(&name(pool), object) {
             Ok(types) => {
                 by_pool.insert(name(pool), types);
             }
