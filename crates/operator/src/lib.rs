@@ -15,6 +15,7 @@
 
 pub mod files;
 pub mod index;
+pub mod lease;
 pub mod objects;
 pub mod settings;
 mod validate;
