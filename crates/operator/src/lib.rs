@@ -13,9 +13,13 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod events;
 pub mod files;
 pub mod index;
 pub mod lease;
+pub mod log;
+pub mod metrics;
 pub mod objects;
+pub mod probes;
 pub mod settings;
 mod validate;
