@@ -12,6 +12,8 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::{
     cluster::Cluster,
+    events::Recorder,
+    metrics::Metrics,
     random::Random,
     settings::Settings,
     world::{Cache, Feeds},
@@ -33,6 +35,10 @@ pub struct Context {
     pub feeds: Feeds,
     /// Chance.
     pub random: Arc<Random>,
+    /// What people read in `kubectl describe`.
+    pub events: Recorder,
+    /// What dashboards read.
+    pub metrics: Arc<Metrics>,
     /// What the user chose.
     pub settings: Arc<Settings>,
 }
