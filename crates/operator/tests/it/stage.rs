@@ -119,7 +119,7 @@ impl Stage {
     /// Creates an object as an administrator would.
     pub(crate) fn create(&self, group: &str, plural: &str, object: Value) -> Value {
         let created = self.lab.caller("admin").create(&Resource::new(group, plural), object);
-        created.unwrap().value().clone()
+        created.unwrap().value()
     }
 
     /// Changes an object as an administrator would; `status` for its status.
@@ -133,7 +133,7 @@ impl Stage {
     ) -> Value {
         let (resource, key) = (Resource::new(group, plural), key(name));
         let merged = self.lab.caller("admin").merge(&resource, &key, subresource, patch);
-        merged.unwrap().value().clone()
+        merged.unwrap().value()
     }
 
     /// An object as it is now; none if it is gone.
@@ -144,7 +144,7 @@ impl Stage {
         name: &str,
     ) -> Option<T> {
         let found = self.lab.caller("admin").get(&Resource::new(group, plural), &key(name)).ok()?;
-        Some(serde_json::from_value(found.value().clone()).unwrap())
+        Some(serde_json::from_value(found.value()).unwrap())
     }
 
     /// The value of a series on the metrics page, such as `karpenter_nodes_created_total{..}`: of
@@ -165,8 +165,8 @@ impl Stage {
             let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
             format!("{}: {}", field("reason"), field("message"))
         };
-        let about_it = events.iter().filter(|event| about(event.value()));
-        about_it.map(|event| text(event.value())).collect()
+        let about_it = events.iter().filter(|event| about(&event.value()));
+        about_it.map(|event| text(&event.value())).collect()
     }
 
     /// A claim that is there.
