@@ -23,7 +23,7 @@ use tracing_subscriber::{
     Layer,
     filter::Targets,
     layer::{Context, SubscriberExt},
-    registry::LookupSpan,
+    registry::{LookupSpan, Scope},
 };
 
 use self::{fields::Fields, output::Outputs, sampler::Sampler};
@@ -111,7 +111,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
             return;
         }
         let mut fields = Fields::default();
-        let spans = context.event_scope(event).into_iter().flat_map(|scope| scope.from_root());
+        let spans = context.event_scope(event).into_iter().flat_map(Scope::from_root);
         for span in spans {
             if let Some(of_span) = span.extensions().get::<Fields>() {
                 fields.add(of_span);

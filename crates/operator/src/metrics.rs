@@ -6,7 +6,7 @@
 //! [`gauge_set`] (series that are replaced together), [`summary`] (quantiles), and what the
 //! operating system knows of the process.
 //!
-//! The text is Prometheus' own format and not OpenMetrics, as Karpenter's is: there, counters are
+//! The text is Prometheus' own format and not `OpenMetrics`, as Karpenter's is: there, counters are
 //! called differently in their headers and `le="1"` is `le="1.0"`, which is another series.
 
 mod buckets;
@@ -40,6 +40,19 @@ pub struct Build {
     pub compiler: &'static str,
     /// The commit.
     pub commit: &'static str,
+    /// The architecture, by Rust's name.
+    pub architecture: &'static str,
+}
+
+impl Build {
+    /// Go's word for the architecture.
+    fn go_architecture(&self) -> &'static str {
+        match self.architecture {
+            "x86_64" => "amd64",
+            "aarch64" => "arm64",
+            other => other,
+        }
+    }
 }
 
 /// What a metrics page shows; clones are the same page.
@@ -60,7 +73,7 @@ impl Registry {
         let info = Opts::new("karpenter_build_info", help)
             .const_label("version", build.version)
             .const_label("goversion", build.compiler)
-            .const_label("goarch", architecture())
+            .const_label("goarch", build.go_architecture())
             .const_label("commit", build.commit);
         let info = Gauge::with_opts(info)?;
         info.set(1.0);
@@ -99,15 +112,6 @@ pub fn node_label(key: &str) -> String {
 /// The label of a condition's metric that shows a label of its object: the whole key.
 pub fn object_label(key: &str) -> String {
     key.replace(['/', '.', '-'], "_")
-}
-
-/// Go's word for the architecture this was built for.
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
 }
 
 /// Registers what it makes, with the engine's own label on everything.

@@ -41,7 +41,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 #[error(
     "cannot listen on port {port} (--{}, {}): choose another port or end what listens there",
     setting.name,
-    setting.variable()
+    setting.variable
 )]
 pub struct ListenError {
     port: u16,

@@ -133,9 +133,8 @@ pub fn decide(seen: Option<&Seen>, me: &str, mine: bool, now: Duration, terms: &
         return Step::Lost { holder: holder.clone() };
     }
     let over = seen.since + seen.record.duration.unwrap_or(terms.lease);
-    if now >= over {
-        Step::Acquire
-    } else {
-        Step::Wait { holder: holder.clone(), left: over - now }
+    match over.checked_sub(now).filter(|left| !left.is_zero()) {
+        Some(left) => Step::Wait { holder: holder.clone(), left },
+        None => Step::Acquire,
     }
 }

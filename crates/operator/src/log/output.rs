@@ -71,7 +71,7 @@ impl Output {
 
 /// All places, and those where it is said that one of them does not work.
 pub(super) struct Outputs {
-    outputs: Vec<Output>,
+    lines: Vec<Output>,
     complaints: Vec<Output>,
     /// Whether the last line could not be written, so that the next is not complained about too.
     failing: bool,
@@ -82,15 +82,15 @@ impl Outputs {
         let open = |paths: &[String]| {
             paths.iter().map(|path| Output::open(path)).collect::<Result<Vec<_>, _>>()
         };
-        Ok(Self { outputs: open(outputs)?, complaints: open(complaints)?, failing: false })
+        Ok(Self { lines: open(outputs)?, complaints: open(complaints)?, failing: false })
     }
 
     pub(super) fn are_read_by_people(&self) -> bool {
-        !self.outputs.is_empty() && self.outputs.iter().all(Output::is_terminal)
+        !self.lines.is_empty() && self.lines.iter().all(Output::is_terminal)
     }
 
     pub(super) fn write(&mut self, line: &str) {
-        let written = self.outputs.iter_mut().map(|output| output.write(line));
+        let written = self.lines.iter_mut().map(|output| output.write(line));
         // All of them are tried, whatever the first says.
         let problem = written.filter_map(Result::err).last();
         let again = std::mem::replace(&mut self.failing, problem.is_some());
@@ -108,7 +108,7 @@ impl Outputs {
 impl Outputs {
     /// Lines are kept where a test can read them.
     pub(super) fn kept(written: &std::sync::Arc<std::sync::Mutex<Vec<u8>>>) -> Self {
-        let outputs = vec![Output::Memory(std::sync::Arc::clone(written))];
-        Self { outputs, complaints: Vec::new(), failing: false }
+        let lines = vec![Output::Memory(std::sync::Arc::clone(written))];
+        Self { lines, complaints: Vec::new(), failing: false }
     }
 }

@@ -1,5 +1,7 @@
 //! What there is to measure.
 
+#![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
+
 use std::collections::BTreeMap;
 
 use joiner_clock::Clock;
