@@ -22,6 +22,7 @@ pub mod hydration;
 pub mod index;
 pub mod objects;
 pub mod queue;
+pub mod settings;
 mod text;
 pub mod trouble;
 mod validate;
