@@ -10,7 +10,7 @@ use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Providers};
 use k8s_openapi::api::core::v1::Node;
 
-use crate::{cluster::Cluster, world::Cache};
+use crate::{cluster::Cluster, settings::Settings, world::Cache};
 
 /// What every controller of a cluster shares. There is no other state in the process: several
 /// clusters have one each.
@@ -24,6 +24,8 @@ pub struct Context {
     pub cluster: Cluster,
     /// The clouds.
     pub providers: Arc<Providers>,
+    /// What the user has chosen.
+    pub settings: Arc<Settings>,
 }
 
 impl Context {

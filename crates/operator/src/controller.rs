@@ -62,7 +62,7 @@ pub trait Controller: Send + Sync + 'static {
 pub struct Started {
     /// The controller's name.
     pub name: &'static str,
-    run: BoxFuture<'static, Infallible>,
+    pub(crate) run: BoxFuture<'static, Infallible>,
 }
 
 impl fmt::Debug for Started {
@@ -89,7 +89,11 @@ pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Star
     Started { name: C::NAME, run: work(controller, queue).boxed() }
 }
 
-async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> Infallible {
+/// Works off a queue for ever.
+pub(crate) async fn work<C: Controller>(
+    controller: Arc<C>,
+    queue: Arc<Queue<C::Key>>,
+) -> Infallible {
     let mut running = FuturesUnordered::new();
     loop {
         tokio::select! {

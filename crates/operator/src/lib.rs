@@ -13,15 +13,24 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod claims;
 pub mod cluster;
 pub mod conditions;
+pub mod consistency;
 pub mod context;
 pub mod controller;
+pub mod expiration;
 pub mod files;
+pub mod garbage;
 pub mod hydration;
 pub mod index;
+pub mod lifecycle;
+pub mod names;
 pub mod objects;
+pub mod pod_events;
 pub mod queue;
+pub mod registration_health;
+pub mod rounds;
 pub mod settings;
 mod text;
 pub mod trouble;

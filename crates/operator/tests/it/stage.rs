@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use joiner_api::{crd::crds, node_claim::NodeClaim, node_pool::NodePool};
-use joiner_apiserver::{Key, Resource};
+use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_cloud::{
     CloudProvider, Providers,
     testing::{TEST_NODE_CLASS, TestCloud, test_node_class_crd},
@@ -14,6 +14,8 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
+    rounds::{self, Rounds},
+    settings::{Settings, Values},
     world::{Cache, Wanted, feed_all},
 };
 use serde::de::DeserializeOwned;
@@ -58,6 +60,7 @@ impl Stage {
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
+            settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };
         Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
     }
@@ -66,6 +69,18 @@ impl Stage {
     pub(crate) fn with<C: Controller>(mut self, controller: impl FnOnce(Context) -> C) -> Self {
         let controller = controller(self.context.clone());
         self.waiting.push(start(controller, &self.context.cache, &self.context.clock));
+        self
+    }
+
+    /// Has something be done again and again once time passes.
+    pub(crate) fn with_rounds<R: Rounds>(mut self, make: impl FnOnce(Context) -> R) -> Self {
+        self.waiting.push(rounds::start(make(self.context.clone()), &self.context.clock));
+        self
+    }
+
+    /// With other settings, for what is put on the stage from now on.
+    pub(crate) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.context.settings));
         self
     }
 
@@ -127,6 +142,12 @@ impl Stage {
     ) -> Option<T> {
         let found = self.lab.caller("admin").get(&Resource::new(group, plural), &key(name)).ok()?;
         Some(serde_json::from_value(found.value().clone()).unwrap())
+    }
+
+    /// Deletes an object as an administrator would.
+    pub(crate) fn delete(&self, group: &str, plural: &str, name: &str) {
+        let (resource, options) = (Resource::new(group, plural), DeleteOptions::default());
+        self.lab.caller("admin").delete(&resource, &key(name), options).unwrap();
     }
 
     /// A claim that is there.
