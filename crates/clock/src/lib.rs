@@ -85,7 +85,7 @@ impl Clock {
     }
 
     /// How long the runtime waits while this much time passes on this clock.
-    fn on_runtime_time(&self, duration: Duration) -> Duration {
+    pub fn on_runtime_time(&self, duration: Duration) -> Duration {
         match &*self.0 {
             Source::Runtime { speed: Some(speed), .. } => duration.div_f64(*speed),
             _ => duration,

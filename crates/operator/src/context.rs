@@ -10,7 +10,12 @@ use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Providers};
 use k8s_openapi::api::core::v1::Node;
 
-use crate::{cluster::Cluster, settings::Settings, world::Cache};
+use crate::{
+    cluster::Cluster,
+    random::Random,
+    settings::Settings,
+    world::{Cache, Feeds},
+};
 
 /// What every controller of a cluster shares. There is no other state in the process: several
 /// clusters have one each.
@@ -24,7 +29,11 @@ pub struct Context {
     pub cluster: Cluster,
     /// The clouds.
     pub providers: Arc<Providers>,
-    /// What the user has chosen.
+    /// How well each kind is known.
+    pub feeds: Feeds,
+    /// Chance.
+    pub random: Arc<Random>,
+    /// What the user chose.
     pub settings: Arc<Settings>,
 }
 

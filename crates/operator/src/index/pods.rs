@@ -185,7 +185,7 @@ fn convert_spec(pod: &core::Pod) -> PodSpec {
 }
 
 /// Whether a pod that has no node wants one from us.
-fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
+pub(super) fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
     if is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node) {
         return false;
     }

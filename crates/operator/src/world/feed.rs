@@ -60,6 +60,12 @@ impl Feeds {
         states.values().all(|state| state.synced)
     }
 
+    /// What stands in the way of knowing one of these kinds.
+    pub fn trouble_with(&self, plurals: &[&str]) -> Option<String> {
+        let states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
+        plurals.iter().find_map(|plural| states.get(*plural)?.trouble.clone())
+    }
+
     /// Waits until every kind was listed once.
     pub async fn when_synced(&self) {
         loop {
@@ -98,8 +104,9 @@ pub fn feed_all(
     client: &Client,
     cache: &Cache,
     clock: &Clock,
+    feeds: &Feeds,
     wanted: &Wanted,
-) -> (Feeds, Vec<BoxFuture<'static, Infallible>>) {
+) -> Vec<BoxFuture<'static, Infallible>> {
     use k8s_openapi::api::{
         apps::v1 as apps, core::v1 as core, policy::v1, storage::v1 as storage,
     };
@@ -107,7 +114,7 @@ pub fn feed_all(
         client: client.clone(),
         cache: cache.clone(),
         clock: clock.clone(),
-        feeds: Feeds::default(),
+        feeds: feeds.clone(),
         running: Vec::new(),
     };
     feeder.add::<joiner_api::node_pool::NodePool>();
@@ -141,7 +148,7 @@ pub fn feed_all(
     for class in &wanted.classes {
         feeder.add_class(class);
     }
-    (feeder.feeds, feeder.running)
+    feeder.running
 }
 
 struct Feeder {

@@ -14,9 +14,10 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
+    random::Random,
     rounds::{self, Rounds},
     settings::{Settings, Values},
-    world::{Cache, Wanted, feed_all},
+    world::{Cache, Feeds, Wanted, feed_all},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -60,6 +61,8 @@ impl Stage {
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
+            feeds: Feeds::default(),
+            random: Arc::new(Random::seeded(1)),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };
         Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
@@ -94,8 +97,8 @@ impl Stage {
 
     async fn begin(&mut self) {
         let wanted = Wanted { classes: vec![TEST_NODE_CLASS], ..Wanted::default() };
-        let Context { cache, clock, cluster, .. } = &self.context;
-        let (feeds, running) = feed_all(cluster.client(), cache, clock, &wanted);
+        let Context { cache, clock, cluster, feeds, .. } = &self.context;
+        let running = feed_all(cluster.client(), cache, clock, feeds, &wanted);
         for feed in running {
             self.tasks.spawn(async move {
                 let never = feed.await;
