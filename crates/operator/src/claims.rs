@@ -21,8 +21,13 @@ pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
 
 /// The pool that the claim says it belongs to.
 pub fn pool(claim: &NodeClaim) -> Option<&str> {
-    let labels = claim.metadata.labels.as_ref()?;
-    labels.get(label::NODE_POOL).map(String::as_str).filter(|pool| !pool.is_empty())
+    Some(label(claim, label::NODE_POOL)).filter(|pool| !pool.is_empty())
+}
+
+/// A label of the claim; empty if it has none, as metrics show it.
+pub fn label<'c>(claim: &'c NodeClaim, key: &str) -> &'c str {
+    let label = claim.metadata.labels.as_ref().and_then(|labels| labels.get(key));
+    label.map(String::as_str).unwrap_or_default()
 }
 
 /// The identity of the pool that owns the claim, if one does.

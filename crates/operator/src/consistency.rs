@@ -20,6 +20,7 @@ use crate::{
     conditions::{CONSISTENT_STATE_FOUND, Conditioned, INITIALIZED, Status},
     context::Context,
     controller::{Controller, Next},
+    events::{Event, Subject},
     index::{orders, resources},
     trouble::Trouble,
     world::{Change, Kept, Key, World},
@@ -94,6 +95,8 @@ impl Controller for Consistency {
             None => conditions.set_true(CONSISTENT_STATE_FOUND),
             Some(problem) => {
                 tracing::error!(NodeClaim = %key, "consistency check failed: {problem}");
+                let about = Subject::of(&*claim);
+                self.context.events.tell(Event::failed_consistency_check(&about, &problem));
                 conditions.set(
                     CONSISTENT_STATE_FOUND,
                     Status::False,

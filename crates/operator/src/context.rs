@@ -12,6 +12,8 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::{
     cluster::Cluster,
+    events::Recorder,
+    metrics::Metrics,
     random::Random,
     settings::Settings,
     world::{Cache, Feeds},
@@ -35,6 +37,10 @@ pub struct Context {
     pub random: Arc<Random>,
     /// What the user chose.
     pub settings: Arc<Settings>,
+    /// Where what happens is counted.
+    pub metrics: Arc<Metrics>,
+    /// Where what happens is told.
+    pub events: Recorder,
 }
 
 impl Context {

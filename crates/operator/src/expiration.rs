@@ -9,9 +9,13 @@ use crate::{
     claims::is_deleting,
     context::Context,
     controller::{Controller, Next},
+    disrupted,
     trouble::Trouble,
     world::{Change, Kept, Key, World},
 };
+
+/// Why a claim is disrupted, as metrics call it.
+const REASON: &str = "expired";
 
 /// Deletes claims at the end of their time.
 #[derive(Debug)]
@@ -42,6 +46,8 @@ impl Controller for Expiration {
             return Ok(Next::After(left));
         }
         self.0.cluster.delete(&*claim).await?;
+        disrupted::count_claim(&self.0, &claim, REASON);
+        disrupted::count_pods(&self.0, &claim, REASON);
         tracing::info!(NodeClaim = %key, "deleted nodeclaim that has expired");
         Ok(Next::Done)
     }

@@ -23,6 +23,7 @@ use std::{
 
 use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, machine::Machine};
+use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 use kube::{
     Api,
@@ -36,7 +37,7 @@ use self::{
     launch::Request,
     liveness::{Liveness, Step},
     registration::Joined,
-    timeouts::Timeouts,
+    timeouts::{Annotated, Timeouts},
 };
 use crate::{
     claims::{self, has_finalizer, is_deleting, provider_id, uid},
@@ -44,6 +45,8 @@ use crate::{
     conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
     context::Context,
     controller::{Controller, Next},
+    disrupted,
+    events::{Event, Subject},
     names::TERMINATION_FINALIZER,
     queue::Backoff,
     registration_health::{Failure, Outcome, RegistrationHealth},
@@ -186,6 +189,7 @@ impl Lifecycle {
             && let Some(reason) = launch::gives_up(error)
         {
             tracing::error!(NodeClaim = %claim.key(), "cannot launch nodeclaim, giving it up: {error}");
+            self.tell(launch::event(&claim, error));
             return self.give_up(&claim, reason).await;
         }
         let mut next = NodeClaim::clone(&claim);
@@ -267,6 +271,7 @@ impl Lifecycle {
                 "node registered without the taint karpenter.sh/unregistered:NoExecute: pods may \
                  have come to it too early; have its kubelet register with the taint"
             );
+            self.tell([Event::unregistered_taint_missing(&Subject::of(claim))]);
         }
         let heard = hooks::ask(&self.hooks, claim).await;
         if !heard.pending.is_empty() {
@@ -292,6 +297,8 @@ impl Lifecycle {
         claim.status.get_or_insert_default().node_name.clone_from(&node.metadata.name);
         claim.conditions_mut(now).set_true(REGISTERED);
         self.tell_pool(claim, Outcome::Joined);
+        let (pool, zone) = (claims::label(claim, NODE_POOL), claims::label(claim, ZONE));
+        self.context.metrics.nodes_created(pool, zone).inc();
         tracing::info!(NodeClaim = %claim.key(), Node = %node.key(), "registered nodeclaim");
         Ok(Next::Done)
     }
@@ -348,6 +355,11 @@ impl Lifecycle {
         let timeouts = self.timeouts(claim, provider);
         for malformed in &timeouts.malformed {
             tracing::warn!("{}", malformed.message);
+            let about = match malformed.on {
+                Annotated::NodePool => self.pool_of(claim).map(|pool| Subject::of(&*pool)),
+                Annotated::NodeClass => self.class_of(claim).map(|class| Subject::of_class(&class)),
+            };
+            self.tell(about.map(|about| Event::invalid_timeout(&about, &malformed.message)));
         }
         liveness::liveness(claim, &timeouts, self.context.now())
     }
@@ -369,8 +381,9 @@ impl Lifecycle {
     }
 
     /// Deletes a claim; pods that waited for it are planned again.
-    async fn give_up(&self, claim: &NodeClaim, _reason: &'static str) -> Result<Next, Trouble> {
+    async fn give_up(&self, claim: &NodeClaim, reason: &'static str) -> Result<Next, Trouble> {
         self.context.cluster.delete(claim).await?;
+        disrupted::count_claim(&self.context, claim, reason);
         Ok(Next::Done)
     }
 
@@ -387,6 +400,10 @@ impl Lifecycle {
         self.context.cluster.patch(old, new, Lock::None).await?;
         self.context.cluster.patch_status(old, new, Lock::None).await?;
         Ok(())
+    }
+
+    fn tell(&self, event: impl IntoIterator<Item = Event>) {
+        event.into_iter().for_each(|event| self.context.events.tell(event));
     }
 
     fn nodes_of(&self, claim: &NodeClaim) -> Vec<Arc<Node>> {

@@ -8,6 +8,7 @@
 
 pub mod declared;
 mod gates;
+pub mod providers;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -25,8 +26,10 @@ use crate::index::{IndexSettings, Pending, spread::SchedulerConfig};
 /// One setting, as its users know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setting {
-    /// The name of the flag, without dashes in front. The variable is the same in capitals.
+    /// The name of the flag, without dashes in front.
     pub name: &'static str,
+    /// The variable that is read where the flag is not given: the same name in capitals.
+    pub variable: &'static str,
     /// What stands for the value in help texts. A `BOOL` needs no value to be on.
     pub value: &'static str,
     /// The default as somebody would type it; empty for none.
@@ -36,9 +39,15 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The variable that is read where the flag is not given.
-    pub fn variable(&self) -> String {
-        self.name.replace('-', "_").to_uppercase()
+    /// A setting with this flag, variable, placeholder, default and help.
+    pub const fn new(
+        name: &'static str,
+        variable: &'static str,
+        value: &'static str,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { name, variable, value, default, help }
     }
 
     /// Whether the flag alone, without a value, means that it is on.
@@ -136,8 +145,6 @@ impl PlannerSettings {
 pub struct Settings {
     /// What planning goes by.
     pub planner: PlannerSettings,
-    /// Names of the providers that shall be on; empty where that follows from what they are given.
-    pub providers: Vec<String>,
     /// Where metrics are served; 0 takes any port that is free.
     pub metrics_port: u16,
     /// Where probes are answered; 0 takes any port that is free.
@@ -240,7 +247,6 @@ impl Settings {
     pub fn read_from(from: &mut Reader<'_>) -> Self {
         let settings = Self {
             planner: PlannerSettings::read(from),
-            providers: from.list(&declared::PROVIDERS),
             metrics_port: from.port(&declared::METRICS_PORT),
             health_probe_port: from.port(&declared::HEALTH_PROBE_PORT),
             kube_client_qps: from.count(&declared::KUBE_CLIENT_QPS),

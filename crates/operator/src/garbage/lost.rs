@@ -10,9 +10,13 @@ use super::{GarbageCollection, some_at_once};
 use crate::{
     claims::{is_deleting, is_ready, provider_id},
     conditions::{Conditioned, REGISTERED},
+    disrupted,
     trouble::Trouble,
     world::Kept,
 };
+
+/// Why a claim is disrupted, as metrics call it.
+const REASON: &str = "garbage_collected";
 
 impl GarbageCollection {
     /// The claims of one cloud, as they are known now.
@@ -56,6 +60,8 @@ impl GarbageCollection {
             return Ok(());
         }
         self.context.cluster.delete(&**claim).await?;
+        disrupted::count_claim(&self.context, claim, REASON);
+        disrupted::count_pods(&self.context, claim, REASON);
         tracing::info!(
             NodeClaim = %claim.key(), "provider-id" = id,
             "garbage collecting nodeclaim with no cloudprovider representation"

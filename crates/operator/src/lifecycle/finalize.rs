@@ -2,9 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::{CloudProvider, Deletion};
+use joiner_core::label::{CAPACITY_TYPE, NODE_POOL, ZONE};
 use k8s_openapi::api::core::v1::Node;
 
 use super::Lifecycle;
@@ -13,6 +14,7 @@ use crate::{
     cluster::Lock,
     conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
     controller::Next,
+    events::{Event, Subject},
     names::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
     trouble::Trouble,
     world::Kept,
@@ -77,6 +79,8 @@ impl Lifecycle {
                     NodeClaim = %claim.key(), "termination-time" = deadline,
                     "annotated nodeclaim with the end of its termination grace period"
                 );
+                let about = Subject::of(&*claim);
+                self.tell([Event::termination_grace_period_expiring(&about, &deadline)]);
                 Ok(self.current(&claim))
             }
             Err(trouble) if trouble.is_not_found() => Ok(None),
@@ -142,12 +146,33 @@ impl Lifecycle {
         match self.context.cluster.patch(&*claim, &released, Lock::Version).await {
             Ok(_) => {
                 tracing::info!(NodeClaim = %claim.key(), "deleted nodeclaim");
+                self.count_end(&claim);
                 Ok(Next::Done)
             }
             Err(trouble) if trouble.is_not_found() => Ok(Next::Done),
             Err(trouble) => Err(trouble),
         }
     }
+
+    fn count_end(&self, claim: &NodeClaim) {
+        let (metrics, now) = (&self.context.metrics, self.context.now());
+        let pool = claims::label(claim, NODE_POOL);
+        if let Some(deleted) = &claim.metadata.deletion_timestamp {
+            metrics.nodeclaims_termination_duration(pool).observe(seconds(deleted.0, now));
+        }
+        if claim.holds(INSTANCE_TERMINATING)
+            && let Some(since) = claim.since(INSTANCE_TERMINATING)
+        {
+            metrics.nodeclaims_instance_termination_duration(pool).observe(seconds(since, now));
+        }
+        let (capacity, zone) = (claims::label(claim, CAPACITY_TYPE), claims::label(claim, ZONE));
+        metrics.nodeclaims_terminated(pool, capacity, zone).inc();
+    }
+}
+
+/// Seconds from then until now.
+fn seconds(since: Timestamp, now: Timestamp) -> f64 {
+    now.duration_since(since).as_secs_f64().max(0.0)
 }
 
 /// When a deleted claim's node is drained at the latest, unless the claim says so already or has no

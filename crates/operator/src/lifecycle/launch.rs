@@ -9,6 +9,7 @@ use joiner_core::label::{self, Labels};
 
 use crate::{
     conditions::{Conditioned, LAUNCHED, Status},
+    events::{Event, Subject},
     index::orders,
 };
 
@@ -83,8 +84,8 @@ pub(super) fn failed(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) 
     claim.conditions_mut(now).set(LAUNCHED, Status::Unknown, reason, &message);
 }
 
-/// The beginning of a text that is too long for a condition or an event.
-pub(super) fn shortened(text: &str) -> String {
+/// The beginning of a text that is too long for a condition.
+fn shortened(text: &str) -> String {
     match text.char_indices().nth(MESSAGE_LENGTH) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_owned(),
@@ -96,6 +97,16 @@ pub(super) fn gives_up(error: &CloudError) -> Option<&'static str> {
     match error {
         CloudError::InsufficientCapacity(_) => Some("insufficient_capacity"),
         CloudError::NodeClassNotReady(_) => Some("nodeclass_not_ready"),
+        CloudError::Create { .. } | CloudError::Invalid(_) | CloudError::Unknown(_) => None,
+    }
+}
+
+/// What users are told when a claim is given up.
+pub(super) fn event(claim: &NodeClaim, error: &CloudError) -> Option<Event> {
+    let about = Subject::of(claim);
+    match error {
+        CloudError::InsufficientCapacity(why) => Some(Event::insufficient_capacity(&about, why)),
+        CloudError::NodeClassNotReady(why) => Some(Event::node_class_not_ready(&about, why)),
         CloudError::Create { .. } | CloudError::Invalid(_) | CloudError::Unknown(_) => None,
     }
 }

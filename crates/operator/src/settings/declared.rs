@@ -2,15 +2,18 @@
 //!
 //! Defaults are texts, since that is what users see and what charts write; a test reads them all.
 
+#![expect(clippy::doc_markdown, reason = "helps are shown where backticks would be")]
+
 use super::Setting;
 
-/// Declares settings, each with its flag, placeholder, default and help, and the list of them all.
+/// Declares settings, each with its variable, flag, placeholder, default and help, and the list of
+/// them all.
 macro_rules! settings {
     ($(#[$doc:meta])* $list:ident: $($constant:ident $name:literal $value:literal $default:literal $help:literal;)*) => {
         $(
             #[doc = $help]
             pub const $constant: Setting =
-                Setting { name: $name, value: $value, default: $default, help: $help };
+                Setting::new($name, stringify!($constant), $value, $default, $help);
         )*
 
         $(#[$doc])*

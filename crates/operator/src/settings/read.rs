@@ -42,19 +42,31 @@ impl<'v> Reader<'v> {
     pub fn refuse(&mut self, setting: &Setting, value: &str, remedy: &str) {
         self.problems.push(format!(
             "--{} ({}) cannot be {value:?}: {remedy}",
-            setting.name,
-            setting.variable()
+            setting.name, setting.variable
         ));
     }
 
     /// A value that is too long to repeat, and what is wrong with it.
     pub fn refuse_with(&mut self, setting: &Setting, problem: &str) {
-        self.problems.push(format!("--{} ({}): {problem}", setting.name, setting.variable()));
+        self.problems.push(format!("--{} ({}): {problem}", setting.name, setting.variable));
     }
 
-    /// A problem with something that has no declaration here.
+    /// A problem with something that has no declaration.
     pub fn refuse_other(&mut self, problem: impl Into<String>) {
         self.problems.push(problem.into());
+    }
+
+    /// One of a few words that somebody typed for something that has no declaration.
+    pub fn word<T: Copy, const N: usize>(
+        &mut self,
+        flag: &str,
+        text: &str,
+        choices: [(&str, T); N],
+    ) -> T {
+        choose(text, choices).unwrap_or_else(|remedy| {
+            self.refuse_other(format!("--{flag} cannot be {text:?}: {remedy}"));
+            choices[0].1
+        })
     }
 
     /// The text itself.
@@ -74,12 +86,10 @@ impl<'v> Reader<'v> {
         choices: [(&str, T); N],
     ) -> T {
         let text = self.text(setting);
-        if let Some((_, choice)) = choices.iter().find(|(word, _)| *word == text) {
-            return *choice;
-        }
-        let words = choices.map(|(word, _)| word).join(" or ");
-        self.refuse(setting, text, &format!("use {words}"));
-        choices[0].1
+        choose(text, choices).unwrap_or_else(|remedy| {
+            self.refuse(setting, text, &remedy);
+            choices[0].1
+        })
     }
 
     /// Whether something is on.
@@ -190,13 +200,19 @@ impl<'v> Reader<'v> {
                 (Some(_), None) => self.warn(format!(
                     "--{} ({}) names {:?}, which is no feature: it has no effect",
                     setting.name,
-                    setting.variable(),
+                    setting.variable,
                     name.trim()
                 )),
             }
         }
         gates
     }
+}
+
+/// What a word stands for, or which words there are.
+fn choose<T: Copy, const N: usize>(text: &str, choices: [(&str, T); N]) -> Result<T, String> {
+    let chosen = choices.iter().find(|(word, _)| *word == text).map(|(_, choice)| *choice);
+    chosen.ok_or_else(|| format!("use {}", choices.map(|(word, _)| word).join(" or ")))
 }
 
 /// The words that Go's programs, and so Karpenter's users, write for booleans.

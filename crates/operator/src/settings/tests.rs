@@ -21,7 +21,7 @@ fn named(name: &str) -> &'static Setting {
 fn the_defaults_are_karpenters() {
     let all = declared::PLANNER.iter().chain(declared::CONTROLLER);
     let lines: Vec<String> = all
-        .map(|setting| format!("--{} {} {}", setting.name, setting.variable(), setting.default))
+        .map(|setting| format!("--{} {} {}", setting.name, setting.variable, setting.default))
         .collect();
     expect![[r#"
         --preference-policy PREFERENCE_POLICY Respect
@@ -58,6 +58,13 @@ fn the_defaults_are_karpenters() {
         --initialization-timeout INITIALIZATION_TIMEOUT 0s
         --karpenter-service KARPENTER_SERVICE "#]]
     .assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn every_variable_is_the_flag_in_capitals() {
+    for setting in declared::PLANNER.iter().chain(declared::CONTROLLER) {
+        assert_eq!(setting.variable, setting.name.replace('-', "_").to_uppercase());
+    }
 }
 
 #[test]
@@ -101,7 +108,6 @@ fn settings_are_read() {
         "launch-timeout=30m",
         "initialization-timeout=1h30m",
         "memory-limit=268435456",
-        "providers=vsphere, kwok,",
         "log-level=debug",
         "log-output-paths=stdout,/var/log/joiner.log",
         "leader-election-namespace=karpenter",
@@ -115,7 +121,6 @@ fn settings_are_read() {
     assert_eq!(settings.timeouts.launch, Some(Duration::from_mins(30)));
     assert_eq!(settings.timeouts.initialization, Some(Duration::from_mins(90)));
     assert_eq!(settings.memory_limit, Some(256 << 20));
-    assert_eq!(settings.providers, ["vsphere", "kwok"]);
     assert_eq!(settings.log.level, LogLevel::Debug);
     assert_eq!(settings.log.outputs, ["stdout", "/var/log/joiner.log"]);
     assert_eq!(settings.leader_election.namespace.as_deref(), Some("karpenter"));

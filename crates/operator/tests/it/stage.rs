@@ -14,6 +14,8 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
+    events::Recorder,
+    metrics::{Build, Engine, Metrics, Registry},
     random::Random,
     rounds::{self, Rounds},
     settings::{Settings, Values},
@@ -28,6 +30,7 @@ pub(crate) struct Stage {
     pub(crate) lab: Lab,
     pub(crate) cloud: TestCloud,
     pub(crate) context: Context,
+    page: Registry,
     tasks: JoinSet<()>,
     waiting: Vec<Started>,
 }
@@ -56,6 +59,10 @@ impl Stage {
         let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
         let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
+        let build = Build { version: "", compiler: "", commit: "", architecture: "" };
+        let page = Registry::new(&build).unwrap();
+        let metrics = Metrics::register(&page, &Engine::default(), &clock).unwrap();
+        let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
             clock,
@@ -64,8 +71,12 @@ impl Stage {
             feeds: Feeds::default(),
             random: Arc::new(Random::seeded(1)),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
+            metrics: Arc::new(metrics),
+            events,
         };
-        Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(writer.run());
+        Self { lab, cloud, context, page, tasks, waiting: Vec::new() }
     }
 
     /// Has a controller work once time passes.
@@ -151,6 +162,30 @@ impl Stage {
     pub(crate) fn delete(&self, group: &str, plural: &str, name: &str) {
         let (resource, options) = (Resource::new(group, plural), DeleteOptions::default());
         self.lab.caller("admin").delete(&resource, &key(name), options).unwrap();
+    }
+
+    /// What was told for a reason: the objects' names and the messages, sorted.
+    pub(crate) fn told(&self, reason: &str) -> Vec<String> {
+        let events = self.lab.caller("admin").list(&Resource::new("", "events"), None);
+        let events = events.iter().map(|event| event.value());
+        let mut told: Vec<String> = events
+            .filter(|event| event["reason"] == reason)
+            .map(|event| {
+                let (kind, name) =
+                    (&event["involvedObject"]["kind"], &event["involvedObject"]["name"]);
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                format!("{} {}: {}", text(kind), text(name), text(&event["message"]))
+            })
+            .collect();
+        told.sort();
+        told
+    }
+
+    /// The series of a metric as they are served, in order.
+    pub(crate) fn metric(&self, name: &str) -> Vec<String> {
+        let text = self.page.text();
+        let series = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+        series.map(|line| line[name.len()..].to_owned()).collect()
     }
 
     /// A claim that is there.
