@@ -12,6 +12,7 @@ mod disruption;
 mod in_flight;
 mod intern;
 mod nodes;
+pub mod orders;
 mod overlays;
 mod pods;
 pub mod pools;
@@ -27,7 +28,10 @@ use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
 use k8s_openapi::api::core::v1::Pod;
 
-pub use self::overlays::overlays;
+pub(crate) use self::{
+    convert::{resources, taints},
+    disruption::{Owner, is_owned_by, is_reschedulable, is_terminal, is_terminating},
+};
 use self::{
     disruption::Disruption,
     nodes::Machines,
@@ -35,6 +39,7 @@ use self::{
     spread::{DefaultSpread, SchedulerConfig},
     volumes::VolumeIndex,
 };
+pub use self::{nodes::usage_by_pool, overlays::overlays};
 use crate::objects::Objects;
 
 /// The label that every namespace carries its own name in.

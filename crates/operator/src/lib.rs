@@ -13,23 +13,34 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod claims;
 pub mod cluster;
 pub mod conditions;
+pub mod consistency;
 pub mod context;
 pub mod controller;
+pub mod disrupted;
 pub mod engine;
 pub mod events;
+pub mod expiration;
 pub mod files;
+pub mod garbage;
 pub mod hydration;
 pub mod index;
 pub mod lease;
+pub mod lifecycle;
 pub mod log;
 pub mod metrics;
+pub mod names;
 pub mod objects;
+pub mod pod_events;
+pub mod pools;
 pub mod probes;
 pub mod provisioning;
 pub mod queue;
 pub mod random;
+pub mod registration_health;
+pub mod rounds;
 pub mod settings;
 pub mod stop;
 pub mod text;

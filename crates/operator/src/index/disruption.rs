@@ -22,7 +22,7 @@ const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 
 /// Who owns a pod, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(crate) enum Owner {
     DaemonSet,
     StatefulSet,
     /// A static pod's node.
@@ -30,7 +30,7 @@ pub(super) enum Owner {
 }
 
 /// Whether one of a pod's owners is of this kind.
-pub(super) fn is_owned_by(pod: &Pod, owner: Owner) -> bool {
+pub(crate) fn is_owned_by(pod: &Pod, owner: Owner) -> bool {
     let (api_version, kind) = match owner {
         Owner::DaemonSet => ("apps/v1", "DaemonSet"),
         Owner::StatefulSet => ("apps/v1", "StatefulSet"),
@@ -41,19 +41,28 @@ pub(super) fn is_owned_by(pod: &Pod, owner: Owner) -> bool {
 }
 
 /// Whether a pod has ended.
-pub(super) fn is_terminal(pod: &Pod) -> bool {
+pub(crate) fn is_terminal(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Failed" | "Succeeded"))
 }
 
 /// Whether a pod is being deleted.
-pub(super) fn is_terminating(pod: &Pod) -> bool {
+pub(crate) fn is_terminating(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_some()
 }
 
 /// Whether a pod is neither at its end nor on its way there.
 pub(super) fn is_active(pod: &Pod) -> bool {
     !is_terminal(pod) && !is_terminating(pod)
+}
+
+/// Whether a pod needs another place when its node goes. A pod of a `StatefulSet` does even while
+/// it terminates, since its successor has its name and comes only after it.
+pub(crate) fn is_reschedulable(pod: &Pod) -> bool {
+    let follows = is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod);
+    (is_active(pod) || follows)
+        && !is_owned_by(pod, Owner::DaemonSet)
+        && !is_owned_by(pod, Owner::Node)
 }
 
 /// What stands in the way of moving pods.
@@ -104,16 +113,10 @@ impl<'o> Disruption<'o> {
         Self { budgets, now }
     }
 
-    /// Whether a pod of a leaving node needs another place now. A pod of a `StatefulSet` does even
-    /// while it terminates, since its successor has its name and comes only after it.
+    /// Whether a pod of a leaving node needs another place now.
     pub(super) fn is_currently_reschedulable(&self, pod: &Pod) -> bool {
-        if is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node) {
-            return false;
-        }
-        if is_active(pod) {
-            return !self.is_protected(pod) && !self.is_fully_blocked(pod);
-        }
-        is_owned_by(pod, Owner::StatefulSet) && is_terminating(pod)
+        let stays = || is_active(pod) && (self.is_protected(pod) || self.is_fully_blocked(pod));
+        is_reschedulable(pod) && !stays()
     }
 
     /// Whether the pod has asked not to be evicted. A value that is no time is no such wish.

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use joiner_api::{crd::crds, node_claim::NodeClaim, node_pool::NodePool};
-use joiner_apiserver::{Key, Resource};
+use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_cloud::{
     CloudProvider, Providers,
     testing::{TEST_NODE_CLASS, TestCloud, test_node_class_crd},
@@ -17,6 +17,7 @@ use joiner_operator::{
     events::Recorder,
     metrics::{Build, Engine, Metrics, Registry},
     random::Random,
+    rounds::{self, Rounds},
     settings::{Settings, Values},
     stop::Stop,
     world::{Cache, Feeds, Wanted, feed_all},
@@ -25,16 +26,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-/// What the metrics say that the program was built from.
-const BUILD: Build =
-    Build { version: "test", compiler: "test", commit: "test", architecture: "x86_64" };
-
 /// A laboratory, a cloud, and controllers that work while time passes.
 pub(crate) struct Stage {
     pub(crate) lab: Lab,
     pub(crate) cloud: TestCloud,
     pub(crate) context: Context,
-    registry: Registry,
+    page: Registry,
     tasks: JoinSet<()>,
     waiting: Vec<Started>,
 }
@@ -62,30 +59,43 @@ impl Stage {
         let clock = lab.server().clock().clone();
         let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
-        let (events, writer) = Recorder::new(clock.clone(), client.clone());
-        let registry = Registry::new(&BUILD).unwrap();
-        let metrics = Metrics::register(&registry, &Engine::default(), &clock).unwrap();
         let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
+        let build = Build { version: "", compiler: "", commit: "", architecture: "" };
+        let page = Registry::new(&build).unwrap();
+        let metrics = Metrics::register(&page, &Engine::default(), &clock).unwrap();
+        let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
-            events,
-            metrics: Arc::new(metrics),
             feeds: Feeds::default(),
             random: Arc::new(Random::seeded(1)),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
+            metrics: Arc::new(metrics),
+            events,
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(writer.run());
-        Self { lab, cloud, context, registry, tasks, waiting: Vec::new() }
+        Self { lab, cloud, context, page, tasks, waiting: Vec::new() }
     }
 
     /// Has a controller work once time passes.
     pub(crate) fn with<C: Controller>(mut self, controller: impl FnOnce(Context) -> C) -> Self {
         let controller = controller(self.context.clone());
         self.waiting.push(start(controller, &self.context.cache, &self.context.clock));
+        self
+    }
+
+    /// Has something be done again and again once time passes.
+    pub(crate) fn with_rounds<R: Rounds>(mut self, make: impl FnOnce(Context) -> R) -> Self {
+        self.waiting.push(rounds::start(make(self.context.clone()), &self.context.clock));
+        self
+    }
+
+    /// With other settings, for what is put on the stage from now on.
+    pub(crate) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.context.settings));
         self
     }
 
@@ -120,7 +130,7 @@ impl Stage {
     /// Creates an object as an administrator would.
     pub(crate) fn create(&self, group: &str, plural: &str, object: Value) -> Value {
         let created = self.lab.caller("admin").create(&Resource::new(group, plural), object);
-        created.unwrap().value()
+        created.unwrap().value().clone()
     }
 
     /// Changes an object as an administrator would; `status` for its status.
@@ -134,7 +144,7 @@ impl Stage {
     ) -> Value {
         let (resource, key) = (Resource::new(group, plural), key(name));
         let merged = self.lab.caller("admin").merge(&resource, &key, subresource, patch);
-        merged.unwrap().value()
+        merged.unwrap().value().clone()
     }
 
     /// An object as it is now; none if it is gone.
@@ -145,29 +155,37 @@ impl Stage {
         name: &str,
     ) -> Option<T> {
         let found = self.lab.caller("admin").get(&Resource::new(group, plural), &key(name)).ok()?;
-        Some(serde_json::from_value(found.value()).unwrap())
+        Some(serde_json::from_value(found.value().clone()).unwrap())
     }
 
-    /// The value of a series on the metrics page, such as `karpenter_nodes_created_total{..}`: of
-    /// all series that start so, the sum.
-    pub(crate) fn metric(&self, start: &str) -> f64 {
-        let page = self.registry.text();
-        let lines = page.lines().filter(|line| line.starts_with(start));
-        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    /// Deletes an object as an administrator would.
+    pub(crate) fn delete(&self, group: &str, plural: &str, name: &str) {
+        let (resource, options) = (Resource::new(group, plural), DeleteOptions::default());
+        self.lab.caller("admin").delete(&resource, &key(name), options).unwrap();
     }
 
-    /// Reasons and messages of all events about an object.
-    pub(crate) fn events(&self, kind: &str, name: &str) -> Vec<String> {
+    /// What was told for a reason: the objects' names and the messages, sorted.
+    pub(crate) fn told(&self, reason: &str) -> Vec<String> {
         let events = self.lab.caller("admin").list(&Resource::new("", "events"), None);
-        let about = |event: &Value| {
-            event["involvedObject"]["kind"] == kind && event["involvedObject"]["name"] == name
-        };
-        let text = |event: &Value| {
-            let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
-            format!("{}: {}", field("reason"), field("message"))
-        };
-        let about_it = events.iter().filter(|event| about(&event.value()));
-        about_it.map(|event| text(&event.value())).collect()
+        let events = events.iter().map(|event| event.value());
+        let mut told: Vec<String> = events
+            .filter(|event| event["reason"] == reason)
+            .map(|event| {
+                let (kind, name) =
+                    (&event["involvedObject"]["kind"], &event["involvedObject"]["name"]);
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                format!("{} {}: {}", text(kind), text(name), text(&event["message"]))
+            })
+            .collect();
+        told.sort();
+        told
+    }
+
+    /// The series of a metric as they are served, in order.
+    pub(crate) fn metric(&self, name: &str) -> Vec<String> {
+        let text = self.page.text();
+        let series = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+        series.map(|line| line[name.len()..].to_owned()).collect()
     }
 
     /// A claim that is there.
