@@ -14,6 +14,7 @@
 )]
 
 pub mod claims;
+pub mod classes;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;
