@@ -47,8 +47,9 @@ impl Controller for PoolRegistrationHealth {
             }
             // Whoever tells of a claim's outcome changes the claim next.
             Change::NodeClaim(diff) => {
-                let owner = claims::owning_pool(diff.latest());
-                owner.into_iter().for_each(|owner| add(Key::cluster(&owner.name)));
+                if let Some(owner) = claims::owning_pool(diff.latest()) {
+                    add(Key::cluster(&owner.name));
+                }
             }
             _ => {}
         }
