@@ -3,6 +3,8 @@
 //! Some conditions make up the root one, `Ready`: it is true when all of them are, and says which
 //! are not. All others stand for themselves.
 
+use std::cmp::Reverse;
+
 use jiff::{Timestamp, Unit};
 use joiner_api::{
     condition::{Condition, find},
@@ -236,7 +238,7 @@ impl ConditionSet<'_> {
             .filter(|condition| self.dependents.contains(&condition.type_.as_str()))
             .filter(|condition| !(condition.is_true() && self.is_current(condition)))
             .collect();
-        unhealthy.sort_by(|a, b| since(b).cmp(&since(a)));
+        unhealthy.sort_by_key(|condition| Reverse(since(condition)));
         if unhealthy.is_empty() {
             self.write(READY, Status::True, READY, "");
             return;

@@ -35,12 +35,12 @@ pub struct Context {
     pub feeds: Feeds,
     /// Chance.
     pub random: Arc<Random>,
+    /// What people read in `kubectl describe`.
+    pub events: Recorder,
+    /// What dashboards read.
+    pub metrics: Arc<Metrics>,
     /// What the user chose.
     pub settings: Arc<Settings>,
-    /// Where what happens is counted.
-    pub metrics: Arc<Metrics>,
-    /// Where what happens is told.
-    pub events: Recorder,
 }
 
 impl Context {

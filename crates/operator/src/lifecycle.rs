@@ -42,7 +42,7 @@ use self::{
     timeouts::{Annotated, Timeouts},
 };
 use crate::{
-    claims::{self, has_finalizer, is_deleting, provider_id, uid},
+    claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
     cluster::Lock,
     conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
     context::Context,
@@ -124,7 +124,7 @@ impl Controller for Lifecycle {
             }
             Change::NodeClass(diff) if changed(diff, |class| class.version) => {
                 let class = diff.latest();
-                add_unfinished(&|claim| is_of_class(claim, class));
+                add_unfinished(&|claim| refers_to(claim.spec.node_class_ref.as_ref(), class));
             }
             _ => {}
         }
@@ -146,13 +146,6 @@ impl Controller for Lifecycle {
 
 fn changed<T, R: PartialEq>(diff: &Diff<T>, part: impl Fn(&T) -> R) -> bool {
     diff.old.as_deref().map(&part) != diff.new.as_deref().map(&part)
-}
-
-fn is_of_class(claim: &NodeClaim, class: &NodeClass) -> bool {
-    claim.spec.node_class_ref.as_ref().is_some_and(|reference| {
-        (&reference.group, &reference.kind, &reference.name)
-            == (&class.group, &class.kind, &class.name)
-    })
 }
 
 /// What became of asking for a machine.

@@ -27,7 +27,8 @@ pub trait Rounds: Send + Sync + 'static {
 pub fn start<R: Rounds>(rounds: R, clock: &Clock) -> Started {
     let queue = Arc::new(Queue::new(clock.clone(), R::BACKOFF));
     queue.add(Everything);
-    Started { name: R::NAME, run: work(Arc::new(Round(rounds)), queue).boxed() }
+    let round = Arc::new(Round(rounds));
+    Started { name: R::NAME, run: Box::new(|stop| work(round, queue, stop).boxed()) }
 }
 
 /// A controller with one thing to look at.

@@ -1,11 +1,8 @@
 //! The loop that plans and creates.
 
-use std::{
-    convert::Infallible,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::{StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, stream};
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
 use joiner_core::{plan::PlannedClaim, quantity::Quantity};
 use k8s_openapi::api::core::v1::Node;
@@ -21,6 +18,7 @@ use crate::{
     context::Context,
     index,
     queue::Backoff,
+    stop::Stop,
     trouble::Trouble,
     world::{Change, World},
 };
@@ -63,13 +61,17 @@ impl Provisioner {
         Self { context, triggers, unsure: Mutex::default() }
     }
 
-    /// Plans and creates until it is dropped.
-    pub async fn run(self) -> Infallible {
+    /// Plans and creates until it is told to stop; a pass that is under way then is finished.
+    pub async fn run(self, stop: Stop) {
         let Context { clock, settings, .. } = &self.context;
         let mut failures = 0;
         let mut again: Option<Instant> = None;
         loop {
-            self.triggers.window(clock, settings.batch, again).await;
+            tokio::select! {
+                biased;
+                () = stop.asked() => return,
+                () = self.triggers.window(clock, settings.batch, again) => {}
+            }
             again = match self.pass().await {
                 Ok(waiting) => {
                     failures = 0;
@@ -87,8 +89,8 @@ impl Provisioner {
     /// Plans once and creates what is missing. Answers whether there are pods that still wait.
     pub async fn pass(&self) -> Result<bool, Trouble> {
         self.settle_unsure().await?;
-        if let Some(trouble) = self.context.feeds.trouble_with(&["pods", "nodes", "nodeclaims"]) {
-            return Err(Trouble::Object(format!("no plan is made from stale facts: {trouble}")));
+        if let Some(missing) = self.context.feeds.missing_of(&["pods", "nodes", "nodeclaims"]) {
+            return Err(Trouble::Object(format!("no plan is made from stale facts: {missing}")));
         }
         let input = self.context.cache.read(|world| Input::gather(world, &self.context.providers));
         let pass = input.plan(&self.context.settings.planner, self.context.now());
@@ -99,11 +101,9 @@ impl Provisioner {
 
     async fn create_all(&self, pass: &Pass) -> Result<(), Trouble> {
         let claims = &pass.planned.plan.claims;
-        let created: Vec<Result<Option<Created>, Trouble>> = stream::iter(claims)
-            .map(|planned| self.create(planned))
-            .buffered(AT_ONCE)
-            .collect()
-            .await;
+        let creating: Vec<_> = claims.iter().map(|planned| self.create(planned).boxed()).collect();
+        let created: Vec<Result<Option<Created>, Trouble>> =
+            stream::iter(creating).buffered(AT_ONCE).collect().await;
         let mut trouble = None;
         for outcome in created {
             match outcome {

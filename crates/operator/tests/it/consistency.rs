@@ -51,7 +51,7 @@ async fn c03_a_node_that_has_far_less_is_not() {
     assert_eq!((status.as_str(), reason.as_str()), ("False", "ConsistencyCheckFailed"));
     let problem = "expected 16Gi of resource memory, but found 8Gi (50.0% of expected)";
     assert_eq!(message, problem);
-    assert_eq!(stage.told("FailedConsistencyCheck"), [format!("NodeClaim web-1: {problem}")]);
+    assert_eq!(stage.events("NodeClaim", "web-1"), [format!("FailedConsistencyCheck: {problem}")]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -137,6 +137,6 @@ async fn x08_x09_an_expired_claim_and_the_pods_that_have_to_move_are_counted() {
     }
     stage.pass(2 * HOUR).await;
     let labels = r#"{capacity_type="",consolidation_policy="",nodepool="",reason="expired",termination_mode="graceful"}"#;
-    assert_eq!(stage.metric("karpenter_nodeclaims_disrupted_total"), [format!("{labels} 1")]);
-    assert_eq!(stage.metric("karpenter_pods_disruption_initiated_total"), [format!("{labels} 2")]);
+    assert_eq!(stage.series("karpenter_nodeclaims_disrupted_total"), [format!("{labels} 1")]);
+    assert_eq!(stage.series("karpenter_pods_disruption_initiated_total"), [format!("{labels} 2")]);
 }

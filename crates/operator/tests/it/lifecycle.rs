@@ -27,7 +27,7 @@ fn with_lifecycle(stage: Stage) -> Stage {
 
 /// Why claims were given up, as metrics call it.
 fn given_up(stage: &Stage) -> Vec<String> {
-    let counted = stage.metric("karpenter_nodeclaims_disrupted_total");
+    let counted = stage.series("karpenter_nodeclaims_disrupted_total");
     let reason = |series: &String| {
         let (_, rest) = series.split_once("reason=\"").unwrap();
         rest.split_once('"').unwrap().0.to_owned()

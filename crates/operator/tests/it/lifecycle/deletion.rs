@@ -144,11 +144,11 @@ async fn l67_a_claim_stays_until_its_machine_is_gone() {
     assert_eq!(condition.unwrap().status, "True");
     stage.pass(60).await;
     assert!(stage.find_claim("web-1").is_none());
-    let ended = stage.metric("karpenter_nodeclaims_terminated_total");
+    let ended = stage.series("karpenter_nodeclaims_terminated_total");
     assert!(ended.len() == 1 && ended[0].ends_with("} 1"), "{ended:?}");
     for took in ["termination", "instance_termination"] {
         let sum = format!("karpenter_nodeclaims_{took}_duration_seconds_sum");
-        let [sum] = &stage.metric(&sum)[..] else { panic!("{took} is counted once") };
+        let [sum] = &stage.series(&sum)[..] else { panic!("{took} is counted once") };
         let seconds: f64 = sum.rsplit_once(' ').unwrap().1.parse().unwrap();
         assert_eq!(seconds.round(), 55.0, "eleven times five seconds");
     }
@@ -254,8 +254,8 @@ async fn l73_the_deadline_is_the_grace_period_after_the_deletion() {
     let deleted = stage.claim("web-1").metadata.deletion_timestamp.unwrap().0;
     let expected = deleted + jiff::SignedDuration::from_mins(90);
     assert_eq!(deadline(&stage), Some(expected.to_string()));
-    let told = format!("NodeClaim web-1: All pods will be deleted by {expected}");
-    assert_eq!(stage.told("TerminationGracePeriodExpiring"), [told]);
+    let told = format!("TerminationGracePeriodExpiring: All pods will be deleted by {expected}");
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,8 +60,8 @@ async fn l03_a_claim_that_there_is_no_room_for_is_given_up() {
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
     assert!(stage.cloud.state().machines.is_empty());
-    let told = "NodeClaim web-1: NodeClaim web-1 event: no host has 4 CPUs free";
-    assert_eq!(stage.told("InsufficientCapacityError"), [told]);
+    let told = "InsufficientCapacityError: NodeClaim web-1 event: no host has 4 CPUs free";
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
     assert_eq!(given_up(&stage), ["insufficient_capacity"]);
 }
 
@@ -92,8 +92,8 @@ async fn l04_a_claim_that_the_cloud_refuses_for_its_class_is_given_up() {
     stage.cloud.state().next_create.push_back(Some(error));
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
-    let told = "NodeClaim web-1: NodeClaim web-1 event: the template is gone";
-    assert_eq!(stage.told("NodeClassNotReady"), [told]);
+    let told = "NodeClassNotReady: NodeClaim web-1 event: the template is gone";
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
     assert_eq!(given_up(&stage), ["nodeclass_not_ready"]);
 }
 

@@ -185,8 +185,8 @@ async fn a_timeout_that_cannot_be_read_is_told_and_does_not_count() {
     stage.create_claim_as(pool_claim("web-1", &pool));
     stage.pass(14 * MINUTE).await;
     assert!(stage.claim("web-1").metadata.deletion_timestamp.is_none());
-    let [told] = &stage.told("InvalidTimeout")[..] else { panic!("it is told once") };
-    let start = "NodePool general: NodePool \"general\": annotation joiner.sh/registration-timeout: \
+    let [told] = &stage.events("NodePool", "general")[..] else { panic!("it is told once") };
+    let start = "InvalidTimeout: NodePool \"general\": annotation joiner.sh/registration-timeout: \
                  \"soon\" is no duration";
     assert!(told.starts_with(start), "{told}");
     stage.pass(2 * MINUTE).await;

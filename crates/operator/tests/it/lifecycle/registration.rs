@@ -75,8 +75,8 @@ async fn l06_a_claim_is_registered_by_the_node_with_its_provider_id() {
     assert_eq!(stage.condition("other-1", "Registered"), None);
     let zone = stage.label_of("node-1", "topology.kubernetes.io/zone").unwrap();
     let counted = format!("{{nodepool=\"\",zone=\"{zone}\"}} 1");
-    assert_eq!(stage.metric("karpenter_nodes_created_total"), [counted]);
-    assert_eq!(stage.told("UnregisteredTaintMissing"), [] as [&str; 0]);
+    assert_eq!(stage.series("karpenter_nodes_created_total"), [counted]);
+    assert_eq!(stage.events("NodeClaim", "web-1"), [] as [&str; 0]);
     assert_eq!(stage.taints_of("node-2"), ["karpenter.sh/unregistered:NoExecute"]);
 }
 
@@ -143,9 +143,9 @@ async fn l09_a_node_that_came_without_the_taint_is_registered_all_the_same() {
     stage.join(node);
     stage.pass(1).await;
     assert_eq!(stage.status_of("web-1", "Registered").as_deref(), Some("True"));
-    let told = "NodeClaim web-1: Missing karpenter.sh/unregistered taint which prevents \
+    let told = "UnregisteredTaintMissing: Missing karpenter.sh/unregistered taint which prevents \
                 registration related race conditions on Karpenter-managed nodes";
-    assert_eq!(stage.told("UnregisteredTaintMissing"), [told]);
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
 }
 
 #[tokio::test(start_paused = true)]
