@@ -1,7 +1,7 @@
 //! What is often asked of claims and the nodes they became.
 
-use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::order::ClaimId;
+use joiner_api::{node_claim::NodeClaim, node_class_reference::NodeClassReference};
+use joiner_cloud::{class::NodeClass, order::ClaimId};
 use joiner_core::label;
 use k8s_openapi::{
     api::core::v1::Node,
@@ -33,6 +33,14 @@ pub fn label<'c>(claim: &'c NodeClaim, key: &str) -> &'c str {
 /// The identity of the pool that owns the claim, if one does.
 pub fn owning_pool(claim: &NodeClaim) -> Option<&OwnerReference> {
     claim.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "NodePool")
+}
+
+/// Whether a claim's or a pool's reference leads to this class.
+pub fn refers_to(reference: Option<&NodeClassReference>, class: &NodeClass) -> bool {
+    reference.is_some_and(|reference| {
+        (&reference.group, &reference.kind, &reference.name)
+            == (&class.group, &class.kind, &class.name)
+    })
 }
 
 /// Whether somebody wants the object gone.

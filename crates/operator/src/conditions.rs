@@ -3,7 +3,7 @@
 //! Some conditions make up the root one, `Ready`: it is true when all of them are, and says which
 //! are not. All others stand for themselves.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cmp::Reverse};
 
 use jiff::{Timestamp, Unit};
 use joiner_api::{
@@ -248,7 +248,7 @@ impl<'o> ConditionSet<'o> {
             .filter(|condition| self.dependents.contains(&condition.type_.as_str()))
             .filter(|condition| !(condition.is_true() && self.is_current(condition)))
             .collect();
-        unhealthy.sort_by(|a, b| since(b).cmp(&since(a)));
+        unhealthy.sort_by_key(|condition| Reverse(since(condition)));
         if unhealthy.is_empty() {
             self.write(READY, Status::True, READY, "");
             return;

@@ -1,6 +1,6 @@
 //! How the beginning of a claim's end is counted.
 
-use joiner_api::node_claim::NodeClaim;
+use joiner_api::{duration::Duration, node_claim::NodeClaim};
 use joiner_core::label::{CAPACITY_TYPE, NODE_POOL};
 
 use crate::{claims::label, context::Context, index::is_reschedulable};
@@ -28,7 +28,7 @@ pub fn count_pods(context: &Context, claim: &NodeClaim, reason: &str) {
 
 /// How patient a claim's end is with its pods, as metrics call it.
 fn mode(claim: &NodeClaim) -> &'static str {
-    match claim.spec.termination_grace_period.as_ref().map(|period| period.nanos()) {
+    match claim.spec.termination_grace_period.as_ref().map(Duration::nanos) {
         None => "graceful",
         Some(0) => "forceful",
         Some(_) => "eventual",

@@ -6,6 +6,7 @@
 //! it once. From here, a deleted claim goes to [`finalize`]; its node is drained by its own
 //! controller.
 
+mod attempts;
 mod devices;
 mod finalize;
 mod hooks;
@@ -32,6 +33,7 @@ use kube::{
 
 pub use self::hooks::{Hooked, RegistrationHook};
 use self::{
+    attempts::Attempts,
     devices::Devices,
     initialization::Lack,
     launch::Request,
@@ -40,7 +42,7 @@ use self::{
     timeouts::{Annotated, Timeouts},
 };
 use crate::{
-    claims::{self, has_finalizer, is_deleting, provider_id, uid},
+    claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
     cluster::Lock,
     conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
     context::Context,
@@ -66,12 +68,21 @@ pub struct Lifecycle {
     /// Machines that were made and that their claims, by identity, do not tell of yet: writing it
     /// down may have failed. Whoever has one is not asked for another.
     made: Mutex<BTreeMap<String, Machine>>,
+    launches: Attempts,
+    deletions: Attempts,
 }
 
 impl Lifecycle {
     /// A controller that tells `health` which machines joined.
     pub fn new(context: Context, health: RegistrationHealth) -> Self {
-        Self { context, health, hooks: Vec::new(), made: Mutex::default() }
+        Self {
+            context,
+            health,
+            hooks: Vec::new(),
+            made: Mutex::default(),
+            launches: Attempts::default(),
+            deletions: Attempts::default(),
+        }
     }
 
     /// Nodes are registered only when these are done.
@@ -98,9 +109,7 @@ impl Controller for Lifecycle {
         match change {
             Change::NodeClaim(diff) => match &diff.new {
                 Some(claim) => add(claim.key()),
-                None => {
-                    self.made().remove(uid(&diff.latest().metadata));
-                }
+                None => self.forget(uid(&diff.latest().metadata)),
             },
             Change::Node(diff) => {
                 let ids = diff.old.iter().chain(&diff.new).filter_map(|node| {
@@ -115,7 +124,7 @@ impl Controller for Lifecycle {
             }
             Change::NodeClass(diff) if changed(diff, |class| class.version) => {
                 let class = diff.latest();
-                add_unfinished(&|claim| is_of_class(claim, class));
+                add_unfinished(&|claim| refers_to(claim.spec.node_class_ref.as_ref(), class));
             }
             _ => {}
         }
@@ -139,17 +148,12 @@ fn changed<T, R: PartialEq>(diff: &Diff<T>, part: impl Fn(&T) -> R) -> bool {
     diff.old.as_deref().map(&part) != diff.new.as_deref().map(&part)
 }
 
-fn is_of_class(claim: &NodeClaim, class: &NodeClass) -> bool {
-    claim.spec.node_class_ref.as_ref().is_some_and(|reference| {
-        (&reference.group, &reference.kind, &reference.name)
-            == (&class.group, &class.kind, &class.name)
-    })
-}
-
 /// What became of asking for a machine.
 enum Launch {
     /// It was settled before.
     Settled,
+    /// It failed a moment ago, and is not tried again for so long.
+    Waits(Duration),
     /// There is one.
     Made(Box<Machine>),
     /// There is none yet.
@@ -196,6 +200,7 @@ impl Lifecycle {
         let mut pass = Pass::default();
         match launch {
             Launch::Settled => next.conditions_mut(self.context.now()).confirm(LAUNCHED),
+            Launch::Waits(left) => pass.next = Next::After(left),
             Launch::Made(machine) => launch::made(&mut next, &machine, self.context.now()),
             Launch::Failed(error) => {
                 launch::failed(&mut next, &error, self.context.now());
@@ -231,7 +236,7 @@ impl Lifecycle {
     async fn launch(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Launch {
         let identity = uid(&claim.metadata);
         if claim.status(LAUNCHED) != Status::Unknown {
-            self.made().remove(identity);
+            self.forget(identity);
             return Launch::Settled;
         }
         if let Some(machine) = self.made().get(identity) {
@@ -241,14 +246,28 @@ impl Lifecycle {
             Request::Order(order) => order,
             Request::Refused(error) => return Launch::Failed(error),
         };
+        if let Some(left) = self.launches.wait(identity) {
+            return Launch::Waits(left);
+        }
         match provider.create(&order).await {
             Ok(machine) => {
                 launch::log(claim, &machine);
                 self.made().insert(identity.to_owned(), machine.clone());
                 Launch::Made(Box::new(machine))
             }
-            Err(error) => Launch::Failed(error),
+            Err(error) => {
+                let clock = &self.context.clock;
+                self.launches.failed(identity, Self::BACKOFF, |wait| clock.instant_after(wait));
+                Launch::Failed(error)
+            }
         }
+    }
+
+    /// There is nothing more to remember of a claim.
+    fn forget(&self, identity: &str) {
+        self.made().remove(identity);
+        self.launches.forget(identity);
+        self.deletions.forget(identity);
     }
 
     /// Has the claim's node learn what the claim knows of it.

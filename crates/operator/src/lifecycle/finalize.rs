@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use super::Lifecycle;
 use crate::{
-    claims::{self, has_finalizer, is_deleting, provider_id},
+    claims::{self, has_finalizer, is_deleting, provider_id, uid},
     cluster::Lock,
     conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
     controller::Next,
@@ -48,8 +48,13 @@ impl Lifecycle {
         if let Some(wait) = self.nodes_remain(&claim, !is_terminating).await? {
             return Ok(wait);
         }
+        let identity = uid(&claim.metadata);
+        if let Some(left) = self.deletions.wait(identity) {
+            return Ok(Next::After(left));
+        }
         match provider.delete(&claims::id(&claim), provider_id(&claim)).await? {
             Deletion::Requested => {
+                self.deletions.again(identity, self.context.clock.instant_after(ASK_AGAIN));
                 self.instance_terminating(&claim).await?;
                 Ok(Next::After(ASK_AGAIN))
             }

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use joiner_api::{condition::find, node_pool::NodePool};
-use joiner_cloud::class::NodeClass;
 
 use super::{Failure, Health, Outcome, Outcomes, RegistrationHealth};
 use crate::{
@@ -42,13 +41,16 @@ impl Controller for PoolRegistrationHealth {
             },
             Change::NodeClass(diff) => {
                 let class = diff.latest();
-                let pools = world.node_pools.values().filter(|pool| is_of_class(pool, class));
+                let pools = world.node_pools.values().filter(|pool| {
+                    claims::refers_to(pool.spec.template.spec.node_class_ref.as_ref(), class)
+                });
                 pools.for_each(|pool| add(pool.key()));
             }
             // Whoever tells of a claim's outcome changes the claim next.
             Change::NodeClaim(diff) => {
-                let owner = claims::owning_pool(diff.latest());
-                owner.into_iter().for_each(|owner| add(Key::cluster(&owner.name)));
+                if let Some(owner) = claims::owning_pool(diff.latest()) {
+                    add(Key::cluster(&owner.name));
+                }
             }
             _ => {}
         }
@@ -73,13 +75,6 @@ impl Controller for PoolRegistrationHealth {
         self.context.cluster.patch_status(&*pool, &said, Lock::Version).await?;
         Ok(Next::Done)
     }
-}
-
-fn is_of_class(pool: &NodePool, class: &NodeClass) -> bool {
-    pool.spec.template.spec.node_class_ref.as_ref().is_some_and(|reference| {
-        (&reference.group, &reference.kind, &reference.name)
-            == (&class.group, &class.kind, &class.name)
-    })
 }
 
 /// Whether what the pool says of its machines is about another pool or class than there is now.

@@ -60,10 +60,10 @@ impl Outcomes {
             Outcome::Joined => None,
             Outcome::Failed(failure) => Some(failure),
         });
-        let (count, last) = (failures.clone().count(), failures.last());
-        match last {
-            Some(failure) if count >= TOO_MANY => Health::Unhealthy(failure.clone()),
-            _ if count < self.0.len() => Health::Healthy,
+        let failures: Vec<&Failure> = failures.collect();
+        match failures.last() {
+            Some(last) if failures.len() >= TOO_MANY => Health::Unhealthy((*last).clone()),
+            _ if failures.len() < self.0.len() => Health::Healthy,
             _ => Health::Unknown,
         }
     }

@@ -49,7 +49,9 @@ async fn c03_a_node_that_has_far_less_is_not() {
     let stage = with_node(claim("web-1"), json!({"cpu": "4", "memory": "8Gi"})).await;
     let (status, reason, message) = found(&stage).unwrap();
     assert_eq!((status.as_str(), reason.as_str()), ("False", "ConsistencyCheckFailed"));
-    assert_eq!(message, "expected 16Gi of resource memory, but found 8Gi (50.0% of expected)");
+    let problem = "expected 16Gi of resource memory, but found 8Gi (50.0% of expected)";
+    assert_eq!(message, problem);
+    assert_eq!(stage.events("NodeClaim", "web-1"), [format!("FailedConsistencyCheck: {problem}")]);
 }
 
 #[tokio::test(start_paused = true)]

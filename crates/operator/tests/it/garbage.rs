@@ -92,6 +92,10 @@ async fn g03_a_hundred_claims_are_deleted_in_one_round() {
     for number in 0..100 {
         assert!(stage.find_claim(&format!("web-{number}")).is_none(), "web-{number}");
     }
+    let [counted] = &stage.series("karpenter_nodeclaims_disrupted_total")[..] else {
+        panic!("all for one reason");
+    };
+    assert!(counted.contains(r#"reason="garbage_collected""#) && counted.ends_with(" 100"));
 }
 
 #[tokio::test(start_paused = true)]

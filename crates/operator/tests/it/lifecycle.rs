@@ -24,3 +24,13 @@ fn with_lifecycle(stage: Stage) -> Stage {
         .with(|context| Lifecycle::new(context, health.clone()))
         .with(|context| PoolRegistrationHealth::new(context, health.clone()))
 }
+
+/// Why claims were given up, as metrics call it.
+fn given_up(stage: &Stage) -> Vec<String> {
+    let counted = stage.series("karpenter_nodeclaims_disrupted_total");
+    let reason = |series: &String| {
+        let (_, rest) = series.split_once("reason=\"").unwrap();
+        rest.split_once('"').unwrap().0.to_owned()
+    };
+    counted.iter().map(reason).collect()
+}

@@ -115,15 +115,6 @@ impl Stage {
         self.find_node(node)?.metadata.labels?.remove(label)
     }
 
-    /// Lets a claim go whatever holds it, as if nobody had cared for its machine.
-    pub(crate) fn tear_away(&self, claim: &str) {
-        let none = json!({"metadata": {"finalizers": null}});
-        self.merge("karpenter.sh", "nodeclaims", claim, None, none);
-        if self.find_claim(claim).is_some() {
-            self.delete_claim(claim);
-        }
-    }
-
     /// How a pool's machines are doing, by its condition.
     pub(crate) fn health_of(&self, pool: &str) -> Option<(String, String)> {
         let pool = self.pool(pool);

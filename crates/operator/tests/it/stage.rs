@@ -26,12 +26,16 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
+/// What the metrics say that the program was built from.
+const BUILD: Build =
+    Build { version: "test", compiler: "test", commit: "test", architecture: "x86_64" };
+
 /// A laboratory, a cloud, and controllers that work while time passes.
 pub(crate) struct Stage {
     pub(crate) lab: Lab,
     pub(crate) cloud: TestCloud,
     pub(crate) context: Context,
-    page: Registry,
+    registry: Registry,
     tasks: JoinSet<()>,
     waiting: Vec<Started>,
 }
@@ -59,25 +63,24 @@ impl Stage {
         let clock = lab.server().clock().clone();
         let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
-        let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
-        let build = Build { version: "", compiler: "", commit: "", architecture: "" };
-        let page = Registry::new(&build).unwrap();
-        let metrics = Metrics::register(&page, &Engine::default(), &clock).unwrap();
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
+        let registry = Registry::new(&BUILD).unwrap();
+        let metrics = Metrics::register(&registry, &Engine::default(), &clock).unwrap();
+        let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
+            events,
+            metrics: Arc::new(metrics),
             feeds: Feeds::default(),
             random: Arc::new(Random::seeded(1)),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
-            metrics: Arc::new(metrics),
-            events,
         };
         let mut tasks = JoinSet::new();
         tasks.spawn(writer.run());
-        Self { lab, cloud, context, page, tasks, waiting: Vec::new() }
+        Self { lab, cloud, context, registry, tasks, waiting: Vec::new() }
     }
 
     /// Has a controller work once time passes.
@@ -130,7 +133,7 @@ impl Stage {
     /// Creates an object as an administrator would.
     pub(crate) fn create(&self, group: &str, plural: &str, object: Value) -> Value {
         let created = self.lab.caller("admin").create(&Resource::new(group, plural), object);
-        created.unwrap().value().clone()
+        created.unwrap().value()
     }
 
     /// Changes an object as an administrator would; `status` for its status.
@@ -144,7 +147,7 @@ impl Stage {
     ) -> Value {
         let (resource, key) = (Resource::new(group, plural), key(name));
         let merged = self.lab.caller("admin").merge(&resource, &key, subresource, patch);
-        merged.unwrap().value().clone()
+        merged.unwrap().value()
     }
 
     /// An object as it is now; none if it is gone.
@@ -155,7 +158,29 @@ impl Stage {
         name: &str,
     ) -> Option<T> {
         let found = self.lab.caller("admin").get(&Resource::new(group, plural), &key(name)).ok()?;
-        Some(serde_json::from_value(found.value().clone()).unwrap())
+        Some(serde_json::from_value(found.value()).unwrap())
+    }
+
+    /// The value of a series on the metrics page, such as `karpenter_nodes_created_total{..}`: of
+    /// all series that start so, the sum.
+    pub(crate) fn metric(&self, start: &str) -> f64 {
+        let page = self.registry.text();
+        let lines = page.lines().filter(|line| line.starts_with(start));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
+    /// Reasons and messages of all events about an object.
+    pub(crate) fn events(&self, kind: &str, name: &str) -> Vec<String> {
+        let events = self.lab.caller("admin").list(&Resource::new("", "events"), None);
+        let about = |event: &Value| {
+            event["involvedObject"]["kind"] == kind && event["involvedObject"]["name"] == name
+        };
+        let text = |event: &Value| {
+            let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", field("reason"), field("message"))
+        };
+        let about_it = events.iter().filter(|event| about(&event.value()));
+        about_it.map(|event| text(&event.value())).collect()
     }
 
     /// Deletes an object as an administrator would.
@@ -164,26 +189,9 @@ impl Stage {
         self.lab.caller("admin").delete(&resource, &key(name), options).unwrap();
     }
 
-    /// What was told for a reason: the objects' names and the messages, sorted.
-    pub(crate) fn told(&self, reason: &str) -> Vec<String> {
-        let events = self.lab.caller("admin").list(&Resource::new("", "events"), None);
-        let events = events.iter().map(|event| event.value());
-        let mut told: Vec<String> = events
-            .filter(|event| event["reason"] == reason)
-            .map(|event| {
-                let (kind, name) =
-                    (&event["involvedObject"]["kind"], &event["involvedObject"]["name"]);
-                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-                format!("{} {}: {}", text(kind), text(name), text(&event["message"]))
-            })
-            .collect();
-        told.sort();
-        told
-    }
-
     /// The series of a metric as they are served, in order.
-    pub(crate) fn metric(&self, name: &str) -> Vec<String> {
-        let text = self.page.text();
+    pub(crate) fn series(&self, name: &str) -> Vec<String> {
+        let text = self.registry.text();
         let series = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
         series.map(|line| line[name.len()..].to_owned()).collect()
     }

@@ -2,7 +2,8 @@
 
 use joiner_api::condition::find;
 use joiner_cloud::CloudError;
-use joiner_operator::conditions::Conditioned;
+use joiner_operator::{conditions::Conditioned, world::Key};
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use super::stage;
@@ -143,6 +144,14 @@ async fn l67_a_claim_stays_until_its_machine_is_gone() {
     assert_eq!(condition.unwrap().status, "True");
     stage.pass(60).await;
     assert!(stage.find_claim("web-1").is_none());
+    let ended = stage.series("karpenter_nodeclaims_terminated_total");
+    assert!(ended.len() == 1 && ended[0].ends_with("} 1"), "{ended:?}");
+    for took in ["termination", "instance_termination"] {
+        let sum = format!("karpenter_nodeclaims_{took}_duration_seconds_sum");
+        let [sum] = &stage.series(&sum)[..] else { panic!("{took} is counted once") };
+        let seconds: f64 = sum.rsplit_once(' ').unwrap().1.parse().unwrap();
+        assert_eq!(seconds.round(), 55.0, "eleven times five seconds");
+    }
     assert_eq!(stage.cloud.calls("delete"), 12, "every five seconds, until nothing was there");
 }
 
@@ -174,7 +183,7 @@ async fn l70_a_claim_that_never_had_a_machine_ends_at_once() {
     stage.create("karpenter.sh", "nodeclaims", claim("web-1"));
     stage.pass(1).await;
     stage.delete_claim("web-1");
-    stage.pass(0).await;
+    stage.pass(1).await;
     assert!(stage.find_claim("web-1").is_none());
     assert_eq!(stage.cloud.calls("create"), 0);
 }
@@ -245,6 +254,8 @@ async fn l73_the_deadline_is_the_grace_period_after_the_deletion() {
     let deleted = stage.claim("web-1").metadata.deletion_timestamp.unwrap().0;
     let expected = deleted + jiff::SignedDuration::from_mins(90);
     assert_eq!(deadline(&stage), Some(expected.to_string()));
+    let told = format!("TerminationGracePeriodExpiring: All pods will be deleted by {expected}");
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -273,10 +284,7 @@ async fn l75_nodes_of_a_claim_that_never_registered_are_not_deleted() {
 async fn a_node_that_the_cache_has_lost_is_not_taken_for_gone() {
     let mut stage = registered().await;
     // A watch that missed everything: the cache believes that the node is gone.
-    stage
-        .context
-        .cache
-        .gone::<k8s_openapi::api::core::v1::Node>(&joiner_operator::world::Key::cluster("node-1"));
+    stage.context.cache.gone::<Node>(&Key::cluster("node-1"));
     stage.delete_claim("web-1");
     stage.pass(1).await;
     assert!(stage.find_node("node-1").unwrap().metadata.deletion_timestamp.is_some());

@@ -1,5 +1,8 @@
 //! From a node that has joined to one that pods can use.
 
+use std::sync::Arc;
+
+use joiner_core::quantity::Quantity;
 use serde_json::{Value, json};
 
 use super::{stage, with_lifecycle};
@@ -13,6 +16,11 @@ const INITIALIZED: &str = "karpenter.sh/initialized";
 /// A claim with this spec, launched, and its node, joined.
 async fn joined(spec: Value) -> Stage {
     let mut stage = stage();
+    join(&mut stage, spec).await;
+    stage
+}
+
+async fn join(stage: &mut Stage, spec: Value) {
     let mut claim = claim("web-1");
     for (field, value) in spec.as_object().unwrap() {
         claim["spec"][field] = value.clone();
@@ -21,7 +29,6 @@ async fn joined(spec: Value) -> Stage {
     stage.pass(1).await;
     stage.join(node("node-1", "web-1"));
     stage.pass(1).await;
-    stage
 }
 
 fn is_initialized(stage: &Stage) -> bool {
@@ -93,7 +100,14 @@ async fn l34_a_node_that_is_not_ready_is_not_initialized() {
 #[tokio::test(start_paused = true)]
 async fn l35_l36_a_node_waits_for_every_resource_that_was_asked_for() {
     let requests = json!({"cpu": "1", "example.com/gpu": "2", "example.com/nothing": "0"});
-    let mut stage = joined(json!({"resources": {"requests": requests}})).await;
+    let mut stage = stage();
+    let types = Arc::clone(&stage.cloud.state().types);
+    let with_gpus = types.iter().cloned().map(|mut with_gpus| {
+        Arc::make_mut(&mut with_gpus).capacity.set("example.com/gpu", Quantity::whole(2));
+        with_gpus
+    });
+    stage.cloud.state().types = with_gpus.collect();
+    join(&mut stage, json!({"resources": {"requests": requests}})).await;
     let message = "Resource \"example.com/gpu\" was requested but not registered";
     assert_eq!(lack(&stage), said("ResourceNotRegistered", message));
     let mut more = amounts();

@@ -3,7 +3,7 @@
 use joiner_cloud::CloudError;
 use serde_json::{Value, json};
 
-use super::stage;
+use super::{given_up, stage};
 use crate::{play::foreign_claim, stage::claim};
 
 #[tokio::test(start_paused = true)]
@@ -60,6 +60,9 @@ async fn l03_a_claim_that_there_is_no_room_for_is_given_up() {
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
     assert!(stage.cloud.state().machines.is_empty());
+    let told = "InsufficientCapacityError: NodeClaim web-1 event: no host has 4 CPUs free";
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
+    assert_eq!(given_up(&stage), ["insufficient_capacity"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -89,6 +92,9 @@ async fn l04_a_claim_that_the_cloud_refuses_for_its_class_is_given_up() {
     stage.cloud.state().next_create.push_back(Some(error));
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
+    let told = "NodeClassNotReady: NodeClaim web-1 event: the template is gone";
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
+    assert_eq!(given_up(&stage), ["nodeclass_not_ready"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use joiner_cloud::CloudError;
 use serde_json::{Value, json};
 
-use super::{stage, with_lifecycle};
+use super::{given_up, stage, with_lifecycle};
 use crate::{
     play::{node, pool_claim},
     stage::Stage,
@@ -35,6 +35,7 @@ async fn l48_a_node_that_does_not_join_in_time_costs_the_claim() {
     stage.pass(10).await;
     assert!(stage.find_claim("web-1").is_none());
     assert!(stage.cloud.state().machines.is_empty());
+    assert_eq!(given_up(&stage), ["registration_timeout"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,6 +70,7 @@ async fn l50_l51_a_launch_that_takes_too_long_costs_the_claim_and_not_before() {
     // A claim that is tried again and again is looked at once a minute at least.
     stage.pass(MINUTE + 10).await;
     assert!(stage.find_claim("web-1").is_none());
+    assert_eq!(given_up(&stage), ["launch_timeout"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -113,7 +115,8 @@ async fn l53_the_launch_is_timed_from_when_the_condition_changed() {
     set_condition(&stage, &unknown);
     stage.pass(4 * MINUTE).await;
     assert!(stage.claim("web-1").metadata.deletion_timestamp.is_none());
-    assert_eq!(stage.status_of("web-1", "Launched").as_deref(), Some("True"));
+    stage.pass(3 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -154,7 +157,7 @@ async fn never_ready(stage: &mut Stage) {
 async fn initialization_may_take_for_ever_unless_somebody_says_otherwise() {
     let mut stage = stage();
     never_ready(&mut stage).await;
-    stage.pass(24 * 60 * MINUTE).await;
+    stage.pass(2 * 60 * MINUTE).await;
     assert!(stage.claim("web-1").metadata.deletion_timestamp.is_none());
     annotate(&stage, "general", "joiner.sh/initialization-timeout", "1h");
     stage.pass(1).await;
@@ -171,6 +174,23 @@ async fn initialization_is_timed_from_when_the_node_registered() {
     assert!(stage.claim("web-1").metadata.deletion_timestamp.is_none());
     stage.pass(10).await;
     assert!(stage.claim("web-1").metadata.deletion_timestamp.is_some());
+    assert_eq!(given_up(&stage), ["initialization_timeout"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_that_cannot_be_read_is_told_and_does_not_count() {
+    let mut stage = stage();
+    let pool = stage.create_pool("general");
+    annotate(&stage, "general", "joiner.sh/registration-timeout", "soon");
+    stage.create_claim_as(pool_claim("web-1", &pool));
+    stage.pass(14 * MINUTE).await;
+    assert!(stage.claim("web-1").metadata.deletion_timestamp.is_none());
+    let [told] = &stage.events("NodePool", "general")[..] else { panic!("it is told once") };
+    let start = "InvalidTimeout: NodePool \"general\": annotation joiner.sh/registration-timeout: \
+                 \"soon\" is no duration";
+    assert!(told.starts_with(start), "{told}");
+    stage.pass(2 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
 }
 
 /// Two claims of a pool, one after the other, whose nodes never join.

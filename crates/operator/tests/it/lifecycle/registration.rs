@@ -73,6 +73,10 @@ async fn l06_a_claim_is_registered_by_the_node_with_its_provider_id() {
     assert_eq!(stage.status_of("web-1", "Registered").as_deref(), Some("True"));
     assert_eq!(stage.claim("web-1").status.unwrap().node_name.as_deref(), Some("node-1"));
     assert_eq!(stage.condition("other-1", "Registered"), None);
+    let zone = stage.label_of("node-1", "topology.kubernetes.io/zone").unwrap();
+    let counted = format!("{{nodepool=\"\",zone=\"{zone}\"}} 1");
+    assert_eq!(stage.series("karpenter_nodes_created_total"), [counted]);
+    assert_eq!(stage.events("NodeClaim", "web-1"), [] as [&str; 0]);
     assert_eq!(stage.taints_of("node-2"), ["karpenter.sh/unregistered:NoExecute"]);
 }
 
@@ -139,6 +143,9 @@ async fn l09_a_node_that_came_without_the_taint_is_registered_all_the_same() {
     stage.join(node);
     stage.pass(1).await;
     assert_eq!(stage.status_of("web-1", "Registered").as_deref(), Some("True"));
+    let told = "UnregisteredTaintMissing: Missing karpenter.sh/unregistered taint which prevents \
+                registration related race conditions on Karpenter-managed nodes";
+    assert_eq!(stage.events("NodeClaim", "web-1"), [told]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -371,9 +378,9 @@ async fn l27_all_hooks_are_asked_and_all_that_are_not_done_are_named() {
 
 #[tokio::test(start_paused = true)]
 async fn l28_a_hook_is_asked_again_when_it_said() {
-    let not_yet = Ok(Hooked::NotYet(Duration::from_secs(30)));
-    let hook = TestHook::new("lb", [not_yet, Ok(Hooked::Done(Labels::new()))]);
-    let mut stage = hooked([hook]).await;
+    let hook = TestHook::new("lb", [Ok(Hooked::NotYet(Duration::from_secs(30)))]);
+    let mut stage = hooked([hook.clone()]).await;
+    *hook.answers.lock().unwrap() = vec![Ok(Hooked::Done(Labels::new()))];
     stage.pass(25).await;
     assert_eq!(pending(&stage).as_deref(), Some("lb"));
     stage.pass(10).await;
