@@ -6,7 +6,10 @@
 use std::{fmt::Debug, time::Duration};
 
 use joiner_clock::Clock;
-use k8s_openapi::{ClusterResourceScope, api::core::v1::Pod};
+use k8s_openapi::{
+    ClusterResourceScope,
+    api::core::v1::{Node, Pod},
+};
 use kube::{
     Api, Client, Resource,
     api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams, Preconditions},
@@ -148,6 +151,29 @@ impl Cluster {
         let patched = self.call(what, call).await?;
         self.cache.wrote(patched.clone());
         Ok(Some(patched))
+    }
+
+    /// Takes a finalizer from a node: from this very one, and whatever others do to its finalizers
+    /// at the same time. That the node is gone already is as good.
+    pub async fn remove_finalizer(&self, node: &Node, finalizer: &str) -> Result<(), Trouble> {
+        let what = || format!("remove finalizer {finalizer} from Node {}", node.key());
+        let patch = Patch::Strategic(json!({"metadata": {
+            "uid": node.metadata.uid,
+            "$deleteFromPrimitiveList/finalizers": [finalizer],
+        }}));
+        let nodes = self.api::<Node>();
+        match self.call(what, nodes.patch(&name(node), &PatchParams::default(), &patch)).await {
+            Ok(left) if left.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty()) => {
+                self.cache.wrote(left);
+                Ok(())
+            }
+            Ok(_) => {
+                self.cache.gone::<Node>(&node.key());
+                Ok(())
+            }
+            Err(trouble) if trouble.is_not_found() => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
     }
 
     /// Asks for an object to be deleted: this very one, not another of its name. That it is gone

@@ -6,7 +6,7 @@
 //! plan made from a dump is the plan that was made from the cluster.
 
 mod buffers;
-mod convert;
+pub(crate) mod convert;
 mod daemons;
 mod disruption;
 mod in_flight;
@@ -19,7 +19,7 @@ mod requests;
 pub mod spread;
 #[cfg(test)]
 mod tests;
-mod volumes;
+pub(crate) mod volumes;
 
 use std::collections::BTreeMap;
 

@@ -13,15 +13,20 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod budgets;
 pub mod cluster;
 pub mod conditions;
 pub mod context;
 pub mod controller;
+pub mod eviction;
 pub mod files;
 pub mod hydration;
 pub mod index;
+pub mod marks;
 pub mod objects;
+pub mod pods;
 pub mod queue;
+pub mod termination;
 mod text;
 pub mod trouble;
 mod validate;

@@ -40,6 +40,7 @@ fn metadata(metadata: ObjectMeta) -> ObjectMeta {
         annotations: metadata.annotations.and_then(read),
         creation_timestamp: metadata.creation_timestamp,
         deletion_timestamp: metadata.deletion_timestamp,
+        deletion_grace_period_seconds: metadata.deletion_grace_period_seconds,
         owner_references: metadata.owner_references.map(|owners| exactly(owners, owner)),
         ..ObjectMeta::default()
     }
@@ -168,7 +169,7 @@ mod tests {
                     "controller.kubernetes.io/pod-deletion-cost": "5"
                 },
                 "creationTimestamp": "2026-01-01T00:00:00Z",
-                "deletionTimestamp": "2026-01-02T00:00:00Z",
+                "deletionTimestamp": "2026-01-02T00:00:00Z", "deletionGracePeriodSeconds": 30,
                 "ownerReferences": [{
                     "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "v",
                     "controller": true

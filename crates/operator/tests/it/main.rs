@@ -2,5 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod eviction;
 mod hydration;
+mod leaving;
 mod stage;
+mod termination;
