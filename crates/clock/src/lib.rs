@@ -23,7 +23,7 @@ pub struct Clock(Arc<Source>);
 
 enum Source {
     /// The time of day of this computer.
-    Wall,
+    Wall { started: Instant },
     /// The runtime's monotonic time, counted from a chosen moment at a chosen speed.
     Runtime {
         started: Instant,
@@ -38,7 +38,7 @@ enum Source {
 impl Clock {
     /// The time of day of this computer.
     pub fn wall() -> Self {
-        Self(Arc::new(Source::Wall))
+        Self(Arc::new(Source::Wall { started: Instant::now() }))
     }
 
     /// A clock that says `at_start` now and goes as the runtime's time goes: virtually where the
@@ -62,13 +62,24 @@ impl Clock {
     /// What time it is.
     pub fn now(&self) -> Timestamp {
         match &*self.0 {
-            Source::Wall => Timestamp::now(),
-            Source::Runtime { started, at_start, speed, jumped } => {
-                let passed = started.elapsed();
-                let passed = speed.map_or(passed, |speed| passed.mul_f64(speed));
+            Source::Wall { .. } => Timestamp::now(),
+            Source::Runtime { at_start, jumped, .. } => {
+                let passed = self.running();
                 let jumped = *jumped.lock().unwrap_or_else(PoisonError::into_inner);
                 let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
                 at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
+            }
+        }
+    }
+
+    /// How long this clock has been going. It only ever grows, and at the clock's own speed,
+    /// whatever the clock was set to meanwhile: what deadlines between computers are measured by.
+    pub fn running(&self) -> Duration {
+        match &*self.0 {
+            Source::Wall { started } => started.elapsed(),
+            Source::Runtime { started, speed, .. } => {
+                let passed = started.elapsed();
+                speed.map_or(passed, |speed| passed.mul_f64(speed))
             }
         }
     }
@@ -85,7 +96,7 @@ impl Clock {
     }
 
     /// How long the runtime waits while this much time passes on this clock.
-    fn on_runtime_time(&self, duration: Duration) -> Duration {
+    pub fn on_runtime_time(&self, duration: Duration) -> Duration {
         match &*self.0 {
             Source::Runtime { speed: Some(speed), .. } => duration.div_f64(*speed),
             _ => duration,
@@ -155,6 +166,15 @@ mod tests {
         assert_eq!(clock.now().to_string(), "2026-01-01T11:59:30Z");
         clock.sleep_until(noon()).await;
         assert_eq!(before.elapsed(), Duration::from_secs(30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn how_long_a_clock_runs_does_not_depend_on_what_it_is_set_to() {
+        let clock = Clock::faster(noon(), 2.0);
+        clock.jump(SignedDuration::from_hours(-5));
+        clock.sleep(Duration::from_secs(10)).await;
+        clock.jump(SignedDuration::from_hours(7));
+        assert_eq!(clock.running(), Duration::from_secs(10));
     }
 
     #[tokio::test(start_paused = true)]

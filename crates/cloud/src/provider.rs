@@ -51,9 +51,9 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// come out.
     async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError>;
 
-    /// Every type that machines of a class can have, also those that cannot be had now. Cheap: it
-    /// is asked several times for each plan.
-    fn instance_types(&self, class: &NodeClass) -> Result<InstanceTypes, CloudError>;
+    /// Every type that machines of a pool and its class can have, also those that cannot be had now.
+    /// Cheap: it is asked several times for each plan.
+    fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError>;
 
     /// Makes a machine, or finds the one that was made for this claim before.
     ///

@@ -205,7 +205,7 @@ impl CloudProvider for TestCloud {
         Ok(ClassStatus { conditions, ..ClassStatus::default() })
     }
 
-    fn instance_types(&self, _class: &NodeClass) -> Result<InstanceTypes, CloudError> {
+    fn instance_types(&self, _pool: &str, _class: &NodeClass) -> Result<InstanceTypes, CloudError> {
         Ok(Arc::clone(&self.state().types))
     }
 

@@ -36,7 +36,7 @@ impl Machines {
         settings: &Settings,
     ) -> Result<Self, Failure> {
         if let Some(path) = &args.instance_types {
-            let names = objects.node_pools.iter().map(name);
+            let names = objects.node_pools.iter().map(|pool| name(pool));
             let catalog = catalog_file("--instance-types", path)?.catalog(names);
             return Ok(Self { catalog, ..Self::default() });
         }

@@ -6,7 +6,12 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{bench::BenchArgs, output::Format, settings::RawSettings};
+use crate::{
+    bench::BenchArgs,
+    output::Format,
+    run::Controller,
+    settings::{Given, RawSettings},
+};
 
 /// Gives Kubernetes on private clouds the machines it needs.
 #[derive(Debug, Parser)]
@@ -19,6 +24,8 @@ pub(crate) struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run the controller: watch a cluster and give its pods the machines they need
+    Run(Box<RunArgs>),
     /// Show which machines the pods of a cluster need; nothing is changed
     Plan(Box<PlanArgs>),
     /// Say why something is as it is
@@ -99,6 +106,19 @@ pub(crate) struct LabServeArgs {
 fn speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "is not a number".to_owned())?;
     if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("must be more than 0".to_owned()) }
+}
+
+/// `joiner run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The kubeconfig file; without it $KUBECONFIG, the usual file, or the pod's own account
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Which context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: Given<Controller>,
 }
 
 /// `joiner plan`.

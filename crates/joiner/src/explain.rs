@@ -70,7 +70,7 @@ struct PoolVerdict<'p> {
 
 /// Runs `joiner explain pod`.
 pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
-    let settings = Settings::try_from(&args.settings)?;
+    let settings = Settings::read(&args.settings)?;
     let objects = input::objects(&args.input)?;
     let snapshot = input::snapshot(&objects, &args.input, &settings)?;
     let key =

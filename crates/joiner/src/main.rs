@@ -12,6 +12,7 @@ mod input;
 mod lab;
 mod output;
 mod plan;
+mod run;
 mod settings;
 mod table;
 mod text;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Explain(Explain::Pod(args)) => explain::run(&args),
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),

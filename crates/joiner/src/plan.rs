@@ -80,7 +80,7 @@ struct Document<'p> {
 
 /// Runs `joiner plan`.
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let settings = Settings::try_from(&args.settings)?;
+    let settings = Settings::read(&args.settings)?;
     let objects = input::objects(&args.input)?;
     let snapshot = input::snapshot(&objects, &args.input, &settings)?;
     let Checked { planned, summary, findings } = plan_and_check(&snapshot, &settings.plan);

@@ -4,7 +4,8 @@
 //! reads lists of instance types from files, KWOK's own form and the fuller one that any provider's
 //! types can be written in.
 //!
-//! This crate knows nothing of Kubernetes clients and controllers.
+//! [`Kwok`] makes the machines: its cloud is the API server itself, so this is the one provider that
+//! talks to Kubernetes.
 
 #![cfg_attr(
     test,
@@ -14,6 +15,7 @@
 
 pub mod catalog_file;
 mod kwok_form;
+mod provider;
 
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ use joiner_core::{
 };
 
 use crate::kwok_form::KwokType;
+pub use crate::provider::Kwok;
 
 /// API group of KWOK's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.kwok.sh";

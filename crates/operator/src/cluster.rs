@@ -8,11 +8,15 @@ use std::{fmt::Debug, time::Duration};
 use joiner_clock::Clock;
 use k8s_openapi::{
     ClusterResourceScope,
-    api::core::v1::{Node, Pod},
+    api::{
+        core::v1::{Node, Pod},
+        policy::v1::Eviction,
+    },
+    apimachinery::pkg::apis::meta::v1::{self as meta, DeleteOptions, ObjectMeta},
 };
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams, Preconditions},
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -199,12 +203,19 @@ impl Cluster {
     /// Asks the API server to evict a pod: this very one, not another of its name.
     pub async fn evict(&self, pod: &Key, uid: &str) -> Result<(), Trouble> {
         let what = || format!("evict Pod {pod}");
-        let delete_options = Some(DeleteParams {
-            preconditions: only(Some(uid.to_owned())),
-            ..DeleteParams::default()
-        });
-        let params = EvictParams { delete_options, ..EvictParams::default() };
-        self.call(what, self.pods(pod).evict(pod.name(), &params)).await.map(|_| ())
+        // `Api::evict` of kube 5.0 misspells the options, so that the API server ignores them.
+        let options = DeleteOptions {
+            preconditions: Some(meta::Preconditions {
+                uid: Some(uid.to_owned()),
+                resource_version: None,
+            }),
+            ..DeleteOptions::default()
+        };
+        let metadata = ObjectMeta { name: Some(pod.name().to_owned()), ..ObjectMeta::default() };
+        let eviction = Eviction { metadata, delete_options: Some(options) };
+        let (pods, params) = (self.pods(pod), PostParams::default());
+        let call = pods.create_subresource("eviction", pod.name(), &params, &eviction);
+        self.call(what, call).await.map(|_: Value| ())
     }
 
     /// Deletes a pod whatever protects it: this very one, with so many seconds to end.

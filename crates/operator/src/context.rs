@@ -12,8 +12,12 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::{
     cluster::Cluster,
+    events::Recorder,
+    metrics::Metrics,
+    random::Random,
+    settings::Settings,
     trouble::Trouble,
-    world::{Cache, Kept},
+    world::{Cache, Feeds, Kept},
 };
 
 /// What every controller of a cluster shares. There is no other state in the process: several
@@ -28,6 +32,16 @@ pub struct Context {
     pub cluster: Cluster,
     /// The clouds.
     pub providers: Arc<Providers>,
+    /// How well each kind is known.
+    pub feeds: Feeds,
+    /// Chance.
+    pub random: Arc<Random>,
+    /// What people read in `kubectl describe`.
+    pub events: Recorder,
+    /// What dashboards read.
+    pub metrics: Arc<Metrics>,
+    /// What the user chose.
+    pub settings: Arc<Settings>,
 }
 
 impl Context {

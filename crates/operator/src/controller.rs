@@ -1,13 +1,14 @@
 //! How controllers run: a queue of keys each, filled by changes of the world, worked off some at a
 //! time.
 
-use std::{convert::Infallible, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use joiner_clock::Clock;
 
 use crate::{
     queue::{Backoff, Queue},
+    stop::Stop,
     trouble::Trouble,
     world::{Cache, Change, World},
 };
@@ -67,7 +68,7 @@ pub trait Controller: Send + Sync + 'static {
 pub struct Started {
     /// The controller's name.
     pub name: &'static str,
-    run: BoxFuture<'static, Infallible>,
+    run: Box<dyn FnOnce(Stop) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl fmt::Debug for Started {
@@ -77,9 +78,9 @@ impl fmt::Debug for Started {
 }
 
 impl Started {
-    /// Works until it is dropped.
-    pub async fn run(self) -> Infallible {
-        self.run.await
+    /// Works until it is told to stop; what is under way then is finished.
+    pub async fn run(self, stop: Stop) {
+        (self.run)(stop).await;
     }
 }
 
@@ -91,10 +92,10 @@ pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Star
     cache.listen(move |world, change| {
         listening.affected(world, change, &mut |key| keys.add(key));
     });
-    Started { name: C::NAME, run: work(controller, queue).boxed() }
+    Started { name: C::NAME, run: Box::new(|stop| work(controller, queue, stop).boxed()) }
 }
 
-async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> Infallible {
+async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>, stop: Stop) {
     let mut running = FuturesUnordered::new();
     loop {
         tokio::select! {
@@ -102,6 +103,7 @@ async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> I
             Some((key, outcome)) = running.next(), if !running.is_empty() => {
                 settle::<C>(&queue, key, outcome);
             }
+            () = stop.asked() => break,
             key = queue.next(), if running.len() < C::AT_ONCE => {
                 let controller = Arc::clone(&controller);
                 running.push(async move {
@@ -111,6 +113,7 @@ async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> I
             }
         }
     }
+    while running.next().await.is_some() {}
 }
 
 fn settle<C: Controller>(queue: &Queue<C::Key>, key: C::Key, outcome: Result<Next, Trouble>) {

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
+use k8s_openapi::api::core::v1::Pod;
 
 pub use self::overlays::overlays;
 use self::{
@@ -122,6 +123,12 @@ pub fn snapshot(
         catalog,
     };
     Indexed { snapshot, notes }
+}
+
+/// Whether a pod wants a place that the scheduler could not find.
+pub fn is_provisionable(pod: &Pod) -> bool {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    node.unwrap_or_default().is_empty() && pods::is_pending(pod, Pending::Unschedulable)
 }
 
 /// Namespaces and their labels. One that only pods tell of has no label but its name, which the API

@@ -29,7 +29,8 @@ impl Backoff {
     pub const REASONABLE: Self =
         Self { first: Duration::from_millis(100), longest: Duration::from_mins(1) };
 
-    fn after(self, failures: u32) -> Duration {
+    /// How long to wait after so many failures in a row.
+    pub fn after(self, failures: u32) -> Duration {
         let doubled = 2_u32.checked_pow(failures).and_then(|times| self.first.checked_mul(times));
         doubled.unwrap_or(self.longest).min(self.longest)
     }

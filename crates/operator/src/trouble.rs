@@ -55,6 +55,19 @@ impl Trouble {
         self.code() == Some(404)
     }
 
+    /// Whether a call that failed may have had its effect all the same.
+    pub fn may_have_worked(&self) -> bool {
+        match self {
+            Self::Api { error, .. } => match &**error {
+                kube::Error::Api(status) => status.code >= 500,
+                _ => true,
+            },
+            Self::Deadline(_) => true,
+            Self::Cloud(error) => matches!(error, CloudError::Unknown(_)),
+            Self::Object(_) => false,
+        }
+    }
+
     /// How long the API server wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.status()?.details.as_ref()?.retry_after_seconds;

@@ -191,7 +191,7 @@ fn convert_spec(pod: &core::Pod) -> PodSpec {
 }
 
 /// Whether a pod that has no node wants one from us.
-fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
+pub(super) fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
     match rule {
         Pending::Unbound => {
             let gates = pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());

@@ -67,6 +67,11 @@ struct ConstraintForm {
 }
 
 impl SchedulerConfig {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.defaults.is_empty()
+    }
+
     /// Reads a configuration in YAML or JSON. Nothing written means no defaults.
     pub fn parse(text: &str) -> Result<Self, SchedulerConfigError> {
         if text.trim().is_empty() {

@@ -22,7 +22,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::{Cache, Kept, kept};
-use crate::text::chain;
+use crate::{probes::NotReady, text::chain};
 
 /// How long a broken watch waits before it tries again, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
@@ -35,7 +35,7 @@ pub struct FeedState {
     /// Whether a whole list has arrived.
     pub synced: bool,
     /// What stands in the way now, and what to do about it.
-    pub trouble: Option<String>,
+    pub missing: Option<NotReady>,
 }
 
 /// How well each kind is known. Clones are the same.
@@ -60,6 +60,12 @@ impl Feeds {
         states.values().all(|state| state.synced)
     }
 
+    /// What stands in the way of knowing one of these kinds.
+    pub fn missing_of(&self, plurals: &[&str]) -> Option<NotReady> {
+        let states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
+        plurals.iter().find_map(|plural| states.get(*plural)?.missing.clone())
+    }
+
     /// Waits until every kind was listed once.
     pub async fn when_synced(&self) {
         loop {
@@ -70,6 +76,11 @@ impl Feeds {
             }
             changed.await;
         }
+    }
+
+    /// Waits until something about them has changed.
+    pub async fn changed(&self) {
+        self.0.changed.notified().await;
     }
 
     fn set(&self, plural: &str, change: impl FnOnce(&mut FeedState)) {
@@ -98,8 +109,9 @@ pub fn feed_all(
     client: &Client,
     cache: &Cache,
     clock: &Clock,
+    feeds: &Feeds,
     wanted: &Wanted,
-) -> (Feeds, Vec<BoxFuture<'static, Infallible>>) {
+) -> Vec<BoxFuture<'static, Infallible>> {
     use k8s_openapi::api::{
         apps::v1 as apps, core::v1 as core, policy::v1, storage::v1 as storage,
     };
@@ -107,7 +119,7 @@ pub fn feed_all(
         client: client.clone(),
         cache: cache.clone(),
         clock: clock.clone(),
-        feeds: Feeds::default(),
+        feeds: feeds.clone(),
         running: Vec::new(),
     };
     feeder.add::<joiner_api::node_pool::NodePool>();
@@ -141,7 +153,7 @@ pub fn feed_all(
     for class in &wanted.classes {
         feeder.add_class(class);
     }
-    (feeder.feeds, feeder.running)
+    feeder.running
 }
 
 struct Feeder {
@@ -235,7 +247,7 @@ impl Feed {
                 self.cache.end_list::<T>();
                 *first_list = false;
                 self.feeds.set(&self.plural, |state| {
-                    *state = FeedState { synced: true, trouble: None };
+                    *state = FeedState { synced: true, missing: None };
                 });
                 return;
             }
@@ -248,43 +260,36 @@ impl Feed {
     }
 
     fn recovered(&self) {
-        if self.feeds.states().get(&self.plural).is_some_and(|state| state.trouble.is_some()) {
-            self.feeds.set(&self.plural, |state| state.trouble = None);
+        if self.feeds.states().get(&self.plural).is_some_and(|state| state.missing.is_some()) {
+            self.feeds.set(&self.plural, |state| state.missing = None);
         }
     }
 
     fn complain(&self, error: &watcher::Error) {
-        let trouble = trouble(&self.plural, error);
-        let known = self.feeds.states().remove(&self.plural).and_then(|state| state.trouble);
-        if known.as_ref() == Some(&trouble) {
-            tracing::debug!(resource = self.plural, "{trouble}");
+        let missing = missing(&self.plural, error);
+        let known = self.feeds.states().remove(&self.plural).and_then(|state| state.missing);
+        if known.as_ref() == Some(&missing) {
+            tracing::debug!(resource = self.plural, "{missing}");
         } else {
-            tracing::warn!(resource = self.plural, "{trouble}");
+            tracing::warn!(resource = self.plural, "{missing}");
         }
-        self.feeds.set(&self.plural, |state| state.trouble = Some(trouble));
+        self.feeds.set(&self.plural, |state| state.missing = Some(missing));
     }
 }
 
 /// What stands in the way of a watch, and what to do about it.
-fn trouble(plural: &str, error: &watcher::Error) -> String {
-    let status = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status)) => status,
-        watcher::Error::WatchError(status) => status,
-        other => return format!("cannot watch {plural}, trying again: {}", chain(other)),
+fn missing(plural: &str, error: &watcher::Error) -> NotReady {
+    let (verb, status) = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status)) => ("list", status),
+        watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => ("watch", status),
+        other => return NotReady::Unreachable { problem: chain(other) },
     };
     match status.code {
-        403 => format!(
-            "not allowed to list and watch {plural}: grant the verbs get, list and watch on it to \
-             Joiner's service account ({})",
-            status.message
-        ),
-        404 => format!(
-            "the API server does not know {plural}: install the CRDs with `joiner crds | kubectl \
-             apply --server-side -f -`"
-        ),
-        _ => format!("cannot watch {plural}, trying again: {}", status.message),
+        403 => NotReady::Forbidden { verb: verb.to_owned(), resource: plural.to_owned() },
+        404 => NotReady::CrdMissing { name: plural.to_owned() },
+        _ => NotReady::Unreachable { problem: format!("{verb} {plural}: {}", status.message) },
     }
 }
 

@@ -14,17 +14,26 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
-    world::{Cache, Wanted, feed_all},
+    events::Recorder,
+    metrics::{Build, Engine, Metrics, Registry},
+    random::Random,
+    settings::{Settings, Values},
+    stop::Stop,
+    world::{Cache, Feeds, Wanted, feed_all},
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+
+/// What the metrics say that the program was built from.
+const BUILD: Build = Build { version: "test", compiler: "test", commit: "test" };
 
 /// A laboratory, a cloud, and controllers that work while time passes.
 pub(crate) struct Stage {
     pub(crate) lab: Lab,
     pub(crate) cloud: TestCloud,
     pub(crate) context: Context,
+    registry: Registry,
     tasks: JoinSet<()>,
     waiting: Vec<Started>,
 }
@@ -52,14 +61,24 @@ impl Stage {
         let clock = lab.server().clock().clone();
         let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
+        let (events, writer) = Recorder::new(clock.clone(), client.clone());
+        let registry = Registry::new(&BUILD).unwrap();
+        let metrics = Metrics::register(&registry, &Engine::default(), &clock).unwrap();
         let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
             clock,
             cache,
             providers: Arc::new(Providers::new(on, Vec::new())),
+            events,
+            metrics: Arc::new(metrics),
+            feeds: Feeds::default(),
+            random: Arc::new(Random::seeded(1)),
+            settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };
-        Self { lab, cloud, context, tasks: JoinSet::new(), waiting: Vec::new() }
+        let mut tasks = JoinSet::new();
+        tasks.spawn(writer.run());
+        Self { lab, cloud, context, registry, tasks, waiting: Vec::new() }
     }
 
     /// Has a controller work once time passes.
@@ -81,8 +100,8 @@ impl Stage {
 
     async fn begin(&mut self) {
         let wanted = Wanted { classes: vec![TEST_NODE_CLASS], ..Wanted::default() };
-        let Context { cache, clock, cluster, .. } = &self.context;
-        let (feeds, running) = feed_all(cluster.client(), cache, clock, &wanted);
+        let Context { cache, clock, cluster, feeds, .. } = &self.context;
+        let running = feed_all(cluster.client(), cache, clock, feeds, &wanted);
         for feed in running {
             self.tasks.spawn(async move {
                 let never = feed.await;
@@ -92,8 +111,7 @@ impl Stage {
         feeds.when_synced().await;
         for started in self.waiting.drain(..) {
             self.tasks.spawn(async move {
-                let never = started.run().await;
-                match never {}
+                started.run(Stop::never()).await;
             });
         }
         // What follows at once from what is there already.
@@ -103,7 +121,7 @@ impl Stage {
     /// Creates an object as an administrator would.
     pub(crate) fn create(&self, group: &str, plural: &str, object: Value) -> Value {
         let created = self.lab.caller("admin").create(&Resource::new(group, plural), object);
-        created.unwrap().value().clone()
+        created.unwrap().value()
     }
 
     /// Changes an object as an administrator would; `status` for its status.
@@ -117,7 +135,7 @@ impl Stage {
     ) -> Value {
         let (resource, key) = (Resource::new(group, plural), key(name));
         let merged = self.lab.caller("admin").merge(&resource, &key, subresource, patch);
-        merged.unwrap().value().clone()
+        merged.unwrap().value()
     }
 
     /// An object as it is now; none if it is gone.
@@ -128,7 +146,29 @@ impl Stage {
         name: &str,
     ) -> Option<T> {
         let found = self.lab.caller("admin").get(&Resource::new(group, plural), &key(name)).ok()?;
-        Some(serde_json::from_value(found.value().clone()).unwrap())
+        Some(serde_json::from_value(found.value()).unwrap())
+    }
+
+    /// The value of a series on the metrics page, such as `karpenter_nodes_created_total{..}`: of
+    /// all series that start so, the sum.
+    pub(crate) fn metric(&self, start: &str) -> f64 {
+        let page = self.registry.text();
+        let lines = page.lines().filter(|line| line.starts_with(start));
+        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
+    /// Reasons and messages of all events about an object.
+    pub(crate) fn events(&self, kind: &str, name: &str) -> Vec<String> {
+        let events = self.lab.caller("admin").list(&Resource::new("", "events"), None);
+        let about = |event: &Value| {
+            event["involvedObject"]["kind"] == kind && event["involvedObject"]["name"] == name
+        };
+        let text = |event: &Value| {
+            let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", field("reason"), field("message"))
+        };
+        let about_it = events.iter().filter(|event| about(&event.value()));
+        about_it.map(|event| text(&event.value())).collect()
     }
 
     /// A claim that is there.

@@ -1,0 +1,411 @@
+//! KWOK as a cloud: a machine is a Node object, made and removed through the API server.
+//!
+//! What Karpenter's KWOK provider writes on nodes is written here too, so that one can take over
+//! from the other. Two things are added: the name of a node follows from its claim, so that a
+//! machine that was made for a claim is found again after a crash, and an annotation says which
+//! claim that is.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use joiner_clock::Clock;
+use joiner_cloud::{
+    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
+    choice::{self, Choice},
+    class::{ClassKind, ClassStatus, NodeClass},
+    machine::Machine,
+    order::{ClaimId, Order},
+};
+use joiner_core::{
+    instance_type::Catalog,
+    label::{self, Labels, WellKnown},
+    resources::Resources,
+};
+use k8s_openapi::{
+    api::core::v1::{Node, NodeSpec, NodeStatus, Taint},
+    apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::ObjectMeta},
+};
+use kube::{
+    Api, Client,
+    api::{DeleteParams, ListParams, PostParams, Preconditions},
+};
+
+use crate::{NODE_CLASS_GROUP, NODE_CLASS_KIND, catalog, catalog_file::CatalogFile};
+
+/// What the provider's names of machines begin with.
+const PREFIX: &str = "kwok://";
+/// Label and annotation by which KWOK knows the nodes that it plays the kubelet of.
+const KWOK_NODE: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
+/// Label by which several KWOKs could share the nodes.
+const KWOK_PARTITION: (&str, &str) = ("kwok-partition", "a");
+/// Label that eks-node-viewer shows as the price.
+const PRICE_LABEL: &str = "eks-node-viewer/instance-price";
+/// Annotation: the identity of the claim that the node was made for.
+const CLAIM_UID: &str = "joiner.sh/nodeclaim-uid";
+/// Annotation: the name of the claim that the node was made for.
+const CLAIM_NAME: &str = "joiner.sh/nodeclaim";
+/// Taint of a node that has not joined yet.
+const UNREGISTERED: (&str, &str) = ("karpenter.sh/unregistered", "NoExecute");
+/// How long the API server may take to answer.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// How many nodes are listed at once.
+const PAGE_SIZE: u32 = 500;
+
+const CLASS_KINDS: &[ClassKind] = &[ClassKind {
+    group: NODE_CLASS_GROUP,
+    version: "v1alpha1",
+    kind: NODE_CLASS_KIND,
+    plural: "kwoknodeclasses",
+}];
+
+const REPAIR_POLICIES: &[RepairPolicy] = &[
+    RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(10) },
+    RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(10) },
+];
+
+/// Nodes without machines.
+pub struct Kwok {
+    nodes: Api<Node>,
+    clock: Clock,
+    types: Types,
+}
+
+/// What machines can be like.
+#[derive(Debug)]
+enum Types {
+    /// Karpenter's list.
+    BuiltIn(Catalog),
+    /// The list in a file.
+    File(CatalogFile),
+}
+
+impl std::fmt::Debug for Kwok {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kwok").finish_non_exhaustive()
+    }
+}
+
+impl Kwok {
+    /// Nodes of the types that Karpenter's KWOK provider is built with.
+    pub fn new(client: Client, clock: Clock) -> Self {
+        Self { nodes: Api::all(client), clock, types: Types::BuiltIn(catalog([""])) }
+    }
+
+    /// Nodes of the types in a file.
+    pub fn with_types(client: Client, clock: Clock, file: CatalogFile) -> Self {
+        Self { nodes: Api::all(client), clock, types: Types::File(file) }
+    }
+
+    /// What is known of the types of a pool.
+    fn catalog(&self, pool: &str) -> Catalog {
+        match &self.types {
+            Types::BuiltIn(catalog) => catalog.clone(),
+            Types::File(file) => file.catalog([pool]),
+        }
+    }
+
+    fn types_of(&self, pool: &str) -> InstanceTypes {
+        let mut catalog = self.catalog(pool);
+        let key = if matches!(self.types, Types::BuiltIn(_)) { "" } else { pool };
+        catalog.by_pool.remove(key).unwrap_or_default()
+    }
+
+    async fn call<R>(
+        &self,
+        what: &str,
+        call: impl Future<Output = kube::Result<R>>,
+    ) -> Result<Result<R, kube::core::Status>, CloudError> {
+        match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {
+            Ok(Ok(answer)) => Ok(Ok(answer)),
+            Ok(Err(kube::Error::Api(status))) if status.code < 500 => Ok(Err(*status)),
+            Ok(Err(error)) => Err(CloudError::Unknown(format!("{what}: {error}"))),
+            Err(_) => Err(CloudError::Unknown(format!("{what}: the API server did not answer"))),
+        }
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<Node>, CloudError> {
+        let what = format!("get node {name}");
+        match self.call(&what, self.nodes.get_opt(name)).await? {
+            Ok(node) => Ok(node),
+            Err(status) => Err(CloudError::Unknown(format!("{what}: {}", status.message))),
+        }
+    }
+}
+
+#[async_trait]
+impl CloudProvider for Kwok {
+    fn name(&self) -> &'static str {
+        "kwok"
+    }
+
+    fn class_kinds(&self) -> &'static [ClassKind] {
+        CLASS_KINDS
+    }
+
+    fn well_known(&self) -> WellKnown {
+        self.catalog("").well_known
+    }
+
+    fn predecessor_lease(&self) -> Option<&'static str> {
+        Some("karpenter-leader-election")
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        Duration::from_mins(5)
+    }
+
+    async fn resolve_class(&self, _class: &NodeClass) -> Result<ClassStatus, CloudError> {
+        // There is nothing that could be wrong with one.
+        Ok(ClassStatus::default())
+    }
+
+    fn instance_types(&self, pool: &str, _class: &NodeClass) -> Result<InstanceTypes, CloudError> {
+        Ok(self.types_of(pool))
+    }
+
+    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+        if let Some((false, _, message)) = order.class.ready() {
+            return Err(CloudError::NodeClassNotReady(message.to_owned()));
+        }
+        let name = node_name(&order.claim);
+        if let Some(node) = self.find(&name).await? {
+            return own(node, &order.claim);
+        }
+        let types = self.types_of(order.node_pool.as_deref().unwrap_or_default());
+        let Some(choice) = self.choose(order, &types) else {
+            return Err(CloudError::InsufficientCapacity(format!(
+                "no available instance type serves NodeClaim {}: {} and {}",
+                order.claim.name, order.requirements, order.requests
+            )));
+        };
+        // As a machine takes its time to start. The wait is part of the launch: after a crash in the
+        // middle of it, the node is still made.
+        self.clock.sleep(registration_delay(&order.class)?).await;
+        let node = node(&name, order, &choice);
+        let what = format!("create node {name}");
+        match self.call(&what, self.nodes.create(&PostParams::default(), &node)).await? {
+            Ok(created) => own(created, &order.claim),
+            Err(status) if status.code == 409 => match self.find(&name).await? {
+                Some(node) => own(node, &order.claim),
+                None => Err(CloudError::Unknown(format!("{what}: it came and went"))),
+            },
+            Err(status) => Err(CloudError::Create {
+                reason: "NodeRefused",
+                message: format!("{what}: {}", status.message),
+            }),
+        }
+    }
+
+    async fn delete(
+        &self,
+        claim: &ClaimId,
+        provider_id: Option<&str>,
+    ) -> Result<Deletion, CloudError> {
+        let name = match provider_id {
+            Some(id) => id.strip_prefix(PREFIX).unwrap_or_default().to_owned(),
+            None => node_name(claim),
+        };
+        if name.is_empty() {
+            return Ok(Deletion::Gone);
+        }
+        let Some(node) = self.find(&name).await? else { return Ok(Deletion::Gone) };
+        // Another machine of this name is not meant.
+        if !is_ours(&node) || marked(&node).is_some_and(|other| other.uid != claim.uid) {
+            return Ok(Deletion::Gone);
+        }
+        // The Node object is all there is of the machine, and whoever deletes it waits for us.
+        if node.metadata.deletion_timestamp.is_some() {
+            return Ok(Deletion::Gone);
+        }
+        let what = format!("delete node {name}");
+        let preconditions = Some(Preconditions { uid: node.metadata.uid, resource_version: None });
+        let params = DeleteParams { preconditions, ..DeleteParams::default() };
+        match self.call(&what, self.nodes.delete(&name, &params)).await? {
+            Ok(_) => Ok(Deletion::Requested),
+            Err(status) if status.code == 404 => Ok(Deletion::Gone),
+            Err(status) => Err(CloudError::Unknown(format!("{what}: {}", status.message))),
+        }
+    }
+
+    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+        let Some(name) = provider_id.strip_prefix(PREFIX) else { return Ok(None) };
+        let node = self.find(name).await?;
+        Ok(node
+            .filter(|node| is_ours(node) && node.metadata.deletion_timestamp.is_none())
+            .map(machine))
+    }
+
+    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
+        let mut machines = Vec::new();
+        let mut params = ListParams::default().limit(PAGE_SIZE);
+        loop {
+            let page = match self.call("list nodes", self.nodes.list(&params)).await? {
+                Ok(page) => page,
+                Err(status) => {
+                    return Err(CloudError::Unknown(format!("list nodes: {}", status.message)));
+                }
+            };
+            machines.extend(page.items.into_iter().filter(is_ours).map(machine));
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => params = params.continue_token(&token),
+                None => return Ok(machines),
+            }
+        }
+    }
+
+    async fn drift(
+        &self,
+        _machine: &Machine,
+        _class: &NodeClass,
+    ) -> Result<Option<String>, CloudError> {
+        Ok(None)
+    }
+
+    fn repair_policies(&self) -> &'static [RepairPolicy] {
+        REPAIR_POLICIES
+    }
+}
+
+impl Kwok {
+    /// The cheapest way to serve an order. Among offerings of the same type and price, zones take
+    /// turns.
+    fn choose<'t>(&self, order: &Order, types: &'t InstanceTypes) -> Option<Choice<'t>> {
+        let well_known = self.well_known();
+        let cheapest = choice::cheapest(order, types, &well_known)?;
+        let is_equal = |other: &Choice<'t>| {
+            Arc::ptr_eq(other.instance_type, cheapest.instance_type)
+                && other.offering.price.total_cmp(&cheapest.offering.price).is_eq()
+        };
+        let equals: Vec<Choice<'t>> =
+            choice::every(order, types, &well_known).filter(is_equal).collect();
+        let turn = digest(&order.claim.uid) as usize % equals.len().max(1);
+        equals.get(turn).copied().or(Some(cheapest))
+    }
+}
+
+/// The name of a claim's node: the same whenever it is asked for.
+fn node_name(claim: &ClaimId) -> String {
+    let digest = digest(&claim.uid);
+    let (word, number) = ((digest >> 32) as u32, digest as u32);
+    format!("kwok-{}-{word:08x}-{number}", claim.name)
+}
+
+/// FNV-1a, 64 bits: the same on every computer and in every version.
+fn digest(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn registration_delay(class: &NodeClass) -> Result<Duration, CloudError> {
+    let Some(text) = class.spec["nodeRegistrationDelay"].as_str() else {
+        return Ok(Duration::ZERO);
+    };
+    let delay: joiner_api::duration::Duration = text.parse().map_err(|error| {
+        CloudError::NodeClassNotReady(format!(
+            "KWOKNodeClass {:?}: spec.nodeRegistrationDelay {text:?}: {error}",
+            class.name
+        ))
+    })?;
+    Ok(Duration::from_nanos(u64::try_from(delay.nanos()).unwrap_or_default()))
+}
+
+fn node(name: &str, order: &Order, choice: &Choice<'_>) -> Node {
+    let mut labels = order.labels.clone();
+    labels.extend(order.requirements.single_values());
+    labels.extend(choice.labels());
+    labels.insert(PRICE_LABEL.to_owned(), format!("{:.6}", choice.offering.price));
+    labels.insert(label::HOSTNAME.to_owned(), order.claim.name.clone());
+    for (key, value) in [KWOK_NODE, KWOK_PARTITION] {
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    let mut annotations = order.annotations.clone();
+    annotations.insert(KWOK_NODE.0.to_owned(), KWOK_NODE.1.to_owned());
+    annotations.insert(CLAIM_NAME.to_owned(), order.claim.name.clone());
+    annotations.insert(CLAIM_UID.to_owned(), order.claim.uid.clone());
+    let allocatable = choice.instance_type.allocatable(choice.offering);
+    Node {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(labels),
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        },
+        spec: Some(NodeSpec {
+            provider_id: Some(format!("{PREFIX}{name}")),
+            taints: Some(vec![Taint {
+                key: UNREGISTERED.0.to_owned(),
+                effect: UNREGISTERED.1.to_owned(),
+                ..Taint::default()
+            }]),
+            ..NodeSpec::default()
+        }),
+        status: Some(NodeStatus {
+            // COMPAT: a KWOK node has what was asked for, and offers what its type has.
+            capacity: Some(amounts(&order.requests)),
+            allocatable: Some(amounts(&order.requests.overlaid(&allocatable))),
+            phase: Some("Pending".to_owned()),
+            ..NodeStatus::default()
+        }),
+    }
+}
+
+fn amounts(resources: &Resources) -> BTreeMap<String, Quantity> {
+    resources.iter().map(|(name, amount)| (name.to_owned(), Quantity(amount.to_string()))).collect()
+}
+
+/// Whether a node is one that this provider, or Karpenter's, has made.
+fn is_ours(node: &Node) -> bool {
+    let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
+    let labels = node.metadata.labels.as_ref();
+    id.starts_with(PREFIX)
+        && labels.is_some_and(|labels| labels.contains_key(&CLASS_KINDS[0].label()))
+}
+
+/// Whom a node was made for: as its mark says, or, for nodes that Karpenter has made, as its owner.
+fn marked(node: &Node) -> Option<ClaimId> {
+    let annotation = |key: &str| node.metadata.annotations.as_ref()?.get(key).cloned();
+    if let (Some(name), Some(uid)) = (annotation(CLAIM_NAME), annotation(CLAIM_UID)) {
+        return Some(ClaimId { name, uid });
+    }
+    let mut owners = node.metadata.owner_references.iter().flatten();
+    let owner = owners.find(|owner| owner.kind == "NodeClaim")?;
+    Some(ClaimId { name: owner.name.clone(), uid: owner.uid.clone() })
+}
+
+/// The node as the claim's machine; a node of this name that is somebody else's is not.
+fn own(node: Node, claim: &ClaimId) -> Result<Machine, CloudError> {
+    if marked(&node).is_some_and(|marked| marked == *claim) {
+        return Ok(machine(node));
+    }
+    Err(CloudError::Create {
+        reason: "NameTaken",
+        message: format!(
+            "node {:?} exists and was not made for NodeClaim {}: delete or rename it",
+            node.metadata.name.unwrap_or_default(),
+            claim.name
+        ),
+    })
+}
+
+fn machine(node: Node) -> Machine {
+    let claim = marked(&node);
+    let resources = |amounts: Option<BTreeMap<String, Quantity>>| {
+        let read = |(name, amount): (String, Quantity)| Some((name, amount.0.parse().ok()?));
+        amounts.into_iter().flatten().filter_map(read).collect()
+    };
+    let status = node.status.unwrap_or_default();
+    let mut annotations: Labels = node.metadata.annotations.unwrap_or_default();
+    annotations.insert(KWOK_NODE.0.to_owned(), KWOK_NODE.1.to_owned());
+    Machine {
+        provider_id: node.spec.and_then(|spec| spec.provider_id).unwrap_or_default(),
+        claim,
+        image_id: None,
+        labels: node.metadata.labels.unwrap_or_default(),
+        annotations,
+        capacity: resources(status.capacity),
+        allocatable: resources(status.allocatable),
+        created: node.metadata.creation_timestamp.map(|time| time.0),
+        deleting: node.metadata.deletion_timestamp.is_some(),
+    }
+}

@@ -1,0 +1,299 @@
+//! Everything that cares for one cluster, put together.
+//!
+//! An engine waits until it may act, learns what there is in the cluster, and then lets its
+//! controllers work until it is told to stop or may no longer act. Nothing of it outlives it, and
+//! several of them, one per cluster, run in one process.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use joiner_clock::Clock;
+use joiner_cloud::{Providers, class::class_label};
+use joiner_core::label;
+use tokio::task::JoinSet;
+
+use crate::{
+    cluster::Cluster,
+    context::Context,
+    controller::{Controller, Started, start},
+    events::{Recorder, Writer},
+    hydration::{ClaimHydration, NodeHydration},
+    lease::{Candidate, Leadership, LeaseName, Lost, Terms},
+    metrics::{self, Metrics, RegistrationError, Registry},
+    probes::{NotReady, Readiness},
+    provisioning::Provisioner,
+    random::Random,
+    settings::Settings,
+    stop::{Stop, Stopper},
+    world::{Cache, FeedState, Feeds, Wanted, feed_all},
+};
+
+/// How long what is under way may take to end when the engine is told to stop.
+const GRACE: Duration = Duration::from_secs(10);
+/// The part of readiness that is about knowing the cluster.
+pub const CACHES: &str = "caches";
+
+/// What an engine is made of.
+pub struct Setup {
+    /// The cluster.
+    pub client: kube::Client,
+    /// The same, for leases alone: a flood of other calls must not delay a renewal.
+    pub lease_client: kube::Client,
+    /// The time.
+    pub clock: Clock,
+    /// The clouds.
+    pub providers: Providers,
+    /// What the user chose.
+    pub settings: Settings,
+    /// The page for its metrics.
+    pub registry: Registry,
+    /// What the cluster is called on that page, where there are several.
+    pub cluster: Option<String>,
+    /// What this process is called in leases.
+    pub identity: String,
+    /// The namespace of leases, where the settings name none.
+    pub namespace: String,
+    /// Chance.
+    pub random: Random,
+    /// Where it says whether it is ready.
+    pub readiness: Arc<Readiness>,
+}
+
+impl std::fmt::Debug for Setup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setup").field("identity", &self.identity).finish_non_exhaustive()
+    }
+}
+
+/// Why an engine ended although nobody told it to.
+#[derive(Debug, thiserror::Error)]
+pub enum Ended {
+    /// It may no longer act.
+    #[error("{0}: another controller may act now, so this one ends")]
+    LeaseLost(#[from] Lost),
+    /// A part of it has ended, which none should.
+    #[error("the part {0} of the engine has ended, which is a bug: the process ends to start anew")]
+    Part(String),
+}
+
+/// What cares for one cluster.
+#[derive(Debug)]
+pub struct Engine {
+    context: Context,
+    controllers: Vec<Started>,
+    provisioner: Provisioner,
+    writer: Writer,
+    candidate: Option<Candidate>,
+    readiness: Arc<Readiness>,
+}
+
+impl Engine {
+    /// Puts an engine together. Nothing happens before it is run.
+    pub fn new(setup: Setup) -> Result<Self, RegistrationError> {
+        let Setup { client, clock, providers, settings, .. } = setup;
+        let cache = Cache::default();
+        let (events, writer) = Recorder::new(clock.clone(), client.clone());
+        let shown = metrics::Engine {
+            cluster: setup.cluster,
+            node_labels: providers.well_known().iter().map(str::to_owned).collect(),
+            conditions: shown_conditions(&providers),
+        };
+        let candidate = (!settings.leader_election.disabled).then(|| Candidate {
+            client: setup.lease_client,
+            clock: clock.clone(),
+            identity: setup.identity,
+            terms: Terms::default(),
+            leases: leases(&settings, &providers, &setup.namespace),
+        });
+        let context = Context {
+            cluster: Cluster::new(client, clock.clone(), cache.clone()),
+            metrics: Arc::new(Metrics::register(&setup.registry, &shown, &clock)?),
+            providers: Arc::new(providers),
+            settings: Arc::new(settings),
+            feeds: Feeds::default(),
+            random: Arc::new(setup.random),
+            clock,
+            cache,
+            events,
+        };
+        let mut controllers = Vec::new();
+        let mut add = Adding { context: &context, to: &mut controllers };
+        add.controller(ClaimHydration);
+        add.controller(NodeHydration);
+        let provisioner = Provisioner::new(context.clone());
+        let readiness = setup.readiness;
+        Ok(Self { context, controllers, provisioner, writer, candidate, readiness })
+    }
+
+    /// Works until it is told to stop, or may no longer act.
+    pub async fn run(self, stop: Stop) -> Result<(), Ended> {
+        let Self { context, controllers, provisioner, writer, candidate, readiness } = self;
+        let mut tasks = Tasks::default();
+        tasks.spawn("events", writer.run());
+        let warm_up = !context.settings.disable_controller_warmup;
+        if warm_up {
+            tasks.feed(&context, &readiness);
+        } else {
+            readiness.ready(CACHES);
+        }
+        let leadership = match candidate {
+            None => None,
+            Some(candidate) => tokio::select! {
+                biased;
+                () = stop.asked() => return Ok(()),
+                held = Leadership::acquire(candidate, |waiting| tracing::info!("{waiting}")) => {
+                    Some(held)
+                }
+            },
+        };
+        if !warm_up {
+            tasks.feed(&context, &readiness);
+        }
+        let lost = async {
+            match &leadership {
+                Some(leadership) => leadership.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        let (stopper, working) = Stopper::new();
+        let ended = {
+            let work = async {
+                context.feeds.when_synced().await;
+                for started in controllers {
+                    tasks.spawn(started.name, started.run(working.clone()));
+                }
+                tasks.spawn("provisioner", provisioner.run(working.clone()));
+                tasks.ended().await
+            };
+            tokio::select! {
+                biased;
+                lost = lost => Err(lost.into()),
+                () = stop.asked() => Ok(()),
+                part = work => Err(Ended::Part(part)),
+            }
+        };
+        if ended.is_ok() {
+            stopper.stop();
+            context.events.close();
+            // What cannot end in time is dropped where it is; it can be started again from there.
+            let over = tasks.all_ended();
+            let grace = context.clock.instant_after(GRACE);
+            if tokio::time::timeout_at(grace, over).await.is_err() {
+                tracing::warn!("not everything under way has ended in time");
+            }
+            drop(tasks);
+            if let Some(leadership) = leadership {
+                leadership.release().await;
+            }
+        }
+        ended
+    }
+}
+
+struct Adding<'e> {
+    context: &'e Context,
+    to: &'e mut Vec<Started>,
+}
+
+impl Adding<'_> {
+    fn controller<C: Controller>(&mut self, new: impl FnOnce(Context) -> C) {
+        let controller = new(self.context.clone());
+        self.to.push(start(controller, &self.context.cache, &self.context.clock));
+    }
+}
+
+/// The parts of an engine that run beside each other. None of them should end by itself.
+#[derive(Debug, Default)]
+struct Tasks {
+    running: JoinSet<&'static str>,
+    /// Those that run until they are dropped, whatever they are told.
+    endless: JoinSet<&'static str>,
+}
+
+impl Tasks {
+    fn spawn(&mut self, name: &'static str, part: impl Future<Output = ()> + Send + 'static) {
+        self.running.spawn(async move {
+            part.await;
+            name
+        });
+    }
+
+    /// Starts to learn what there is in the cluster.
+    fn feed(&mut self, context: &Context, readiness: &Arc<Readiness>) {
+        let Context { cluster, cache, clock, feeds, settings, providers, .. } = context;
+        let gates = &settings.planner.gates;
+        let wanted = Wanted {
+            classes: providers.class_kinds().copied().collect(),
+            default_spread: !settings.planner.index.scheduler_config.is_empty(),
+            overlays: gates.node_overlay,
+            buffers: gates.capacity_buffer,
+        };
+        for feed in feed_all(cluster.client(), cache, clock, feeds, &wanted) {
+            self.endless.spawn(async move { match feed.await {} });
+        }
+        let (feeds, readiness) = (feeds.clone(), Arc::clone(readiness));
+        self.endless.spawn(async move {
+            loop {
+                readiness.set(CACHES, not_ready(&feeds.states()));
+                feeds.changed().await;
+            }
+        });
+    }
+
+    /// Waits until a part has ended, and says which.
+    async fn ended(&mut self) -> String {
+        tokio::select! {
+            biased;
+            Some(ended) = self.running.join_next() => name_of(ended),
+            Some(ended) = self.endless.join_next() => name_of(ended),
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Waits until all parts have ended that can.
+    async fn all_ended(&mut self) {
+        while self.running.join_next().await.is_some() {}
+    }
+}
+
+fn name_of(ended: Result<&'static str, tokio::task::JoinError>) -> String {
+    match ended {
+        Ok(name) => name.to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What is missing to know the cluster.
+fn not_ready(states: &BTreeMap<String, FeedState>) -> Vec<NotReady> {
+    let missing = |(plural, state): (&String, &FeedState)| match &state.missing {
+        Some(missing) => Some(missing.clone()),
+        None => (!state.synced).then(|| NotReady::NotSynced { what: plural.clone() }),
+    };
+    states.iter().filter_map(missing).collect()
+}
+
+/// Every lease that must be held: our own, and those of the controllers that ours take over from.
+fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
+    let election = &settings.leader_election;
+    let namespace = election.namespace.as_deref().unwrap_or(namespace);
+    let of_predecessors =
+        providers.all().iter().filter_map(|provider| provider.predecessor_lease());
+    of_predecessors
+        .chain([election.name.as_str()])
+        .map(|name| LeaseName { namespace: namespace.to_owned(), name: name.to_owned() })
+        .collect()
+}
+
+/// Kinds whose conditions are shown on the metrics page, with the labels of their objects that are
+/// shown.
+fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>> {
+    let classes: Vec<String> =
+        providers.class_kinds().map(|class| class_label(class.group, class.kind)).collect();
+    let of_claims: Vec<String> = [label::NODE_POOL.to_owned()].into_iter().chain(classes).collect();
+    let mut of_nodes = of_claims.clone();
+    of_nodes.push(label::INITIALIZED.to_owned());
+    BTreeMap::from([("NodeClaim", of_claims), ("Node", of_nodes), ("NodePool", Vec::new())])
+}

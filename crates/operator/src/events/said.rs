@@ -1,0 +1,277 @@
+//! Every event there is. Reasons, types, texts and what counts as the same are Karpenter's.
+
+use std::{fmt::Write as _, time::Duration};
+
+use jiff::Timestamp;
+
+use super::{Event, EventType, Subject};
+
+/// For how long the same is not told again, unless an event says otherwise.
+const QUIET: Duration = Duration::from_mins(2);
+/// How much of an error is told: enough to act on, and what etcd is spared.
+const ERROR_MAX: usize = 300;
+
+/// How a move was judged by a Balanced pool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// What it is worth.
+    pub score: f64,
+    /// What it has to be worth.
+    pub threshold: f64,
+    /// The pool's k.
+    pub k: i32,
+    /// Share of the pool's price that it saves, in percent.
+    pub savings: f64,
+    /// Share of the pool's disruption that it costs, in percent.
+    pub disruption: f64,
+}
+
+impl Event {
+    fn new(about: &Subject, kind: EventType, reason: &'static str, key: &[&str]) -> Self {
+        Self {
+            about: about.clone(),
+            kind,
+            reason,
+            message: String::new(),
+            key: key.join("-"),
+            quiet: QUIET,
+            limited: false,
+        }
+    }
+
+    fn normal(about: &Subject, reason: &'static str, key: &[&str]) -> Self {
+        Self::new(about, EventType::Normal, reason, key)
+    }
+
+    fn warning(about: &Subject, reason: &'static str, key: &[&str]) -> Self {
+        Self::new(about, EventType::Warning, reason, key)
+    }
+
+    fn saying(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// A node or claim, or both, cannot be disrupted, and why.
+    pub fn disruption_blocked(object: &Subject, why: &str) -> Self {
+        Self::normal(object, "DisruptionBlocked", &[&object.uid]).saying(first_upper(why))
+    }
+
+    /// A pool's budget allows no disruption for a reason.
+    pub fn pool_disruption_blocked(pool: &Subject, reason: &str) -> Self {
+        Self::normal(pool, "DisruptionBlocked", &[&pool.uid, reason])
+            .saying(format!(
+                "No allowed disruptions for disruption reason {reason} due to blocking budget"
+            ))
+            .quiet_for(Duration::from_mins(1))
+    }
+
+    /// A node cannot be consolidated, and why. Told about node and claim.
+    pub fn unconsolidatable(object: &Subject, why: &str) -> Self {
+        Self::normal(object, "Unconsolidatable", &[&object.uid])
+            .saying(why)
+            .quiet_for(Duration::from_mins(15))
+    }
+
+    /// A node could be consolidated by a command. Told about node and claim.
+    pub fn consolidation_candidate(object: &Subject, command: &str, savings: f64) -> Self {
+        Self::normal(object, "ConsolidationCandidate", &[&object.uid, command])
+            .saying(format!("Consolidation candidate: {command} (savings: ${savings:.2})"))
+    }
+
+    /// A command did not stand its second look. Told about node and claim.
+    pub fn consolidation_rejected(
+        object: &Subject,
+        command: &str,
+        why: &str,
+        savings: f64,
+    ) -> Self {
+        Self::normal(object, "ConsolidationRejected", &[&object.uid, command, why]).saying(format!(
+            "Consolidation rejected: {command}, reason: {why} (savings: ${savings:.2})"
+        ))
+    }
+
+    /// A move is worth it for a Balanced pool. Told about node and claim, or about the pool.
+    pub fn consolidation_approved(object: &Subject, score: &Score) -> Self {
+        let Score { score, threshold, k, savings, disruption } = score;
+        Self::normal(object, "ConsolidationApproved", &[&object.uid]).saying(format!(
+            "score {score:.2} >= threshold {threshold:.2} (k: {k}, savings {savings:.1}%, \
+             disruption {disruption:.1}%)"
+        ))
+    }
+
+    /// A replacement is being made.
+    pub fn disruption_launching(claim: &Subject, reason: &str) -> Self {
+        Self::normal(claim, "DisruptionLaunching", &[&claim.uid, reason])
+            .saying(format!("Launching NodeClaim: {}", first_upper(reason)))
+    }
+
+    /// A replacement is not ready yet.
+    pub fn disruption_waiting_readiness(claim: &Subject) -> Self {
+        Self::normal(claim, "DisruptionWaitingReadiness", &[&claim.uid])
+            .saying("Waiting on readiness to continue disruption")
+    }
+
+    /// A node is being removed. Told about node and claim, by their kinds.
+    pub fn disruption_terminating(object: &Subject, reason: &str) -> Self {
+        Self::normal(object, "DisruptionTerminating", &[&object.uid, reason]).saying(format!(
+            "Disrupting {}: {}",
+            object.kind,
+            first_upper(reason)
+        ))
+    }
+
+    /// A pod was evicted.
+    pub fn evicted(pod: &Subject, reason: &str) -> Self {
+        Self::normal(pod, "Evicted", &[&pod.name]).saying(format!("Evicted pod: {reason}"))
+    }
+
+    /// A pod was deleted because its node must be gone by `deadline`: it was given `granted`
+    /// seconds of the `own` it asked for.
+    pub fn disrupted(pod: &Subject, deadline: Timestamp, granted: i64, own: i64) -> Self {
+        Self::normal(pod, "Disrupted", &[&pod.name]).saying(format!(
+            "Deleting the pod to accommodate the terminationTime {} of the node. The pod was \
+             granted {granted} seconds of grace-period of its {own} terminationGracePeriodSeconds. \
+             This bypasses the PDB of the pod and the do-not-disrupt annotation.",
+            deadline.strftime("%Y-%m-%d %H:%M:%S +0000 UTC")
+        ))
+    }
+
+    /// A node is not empty yet, and why.
+    pub fn failed_draining(node: &Subject, why: &str) -> Self {
+        Self::warning(node, "FailedDraining", &[&node.name])
+            .saying(format!("Failed to drain node, {why}"))
+    }
+
+    /// Volumes are still attached to a node.
+    pub fn awaiting_volume_detachment(node: &Subject, attachments: &[impl AsRef<str>]) -> Self {
+        Self::normal(node, "AwaitingVolumeDetachment", &[&node.name]).saying(format!(
+            "Awaiting deletion of bound volumeattachments ({})",
+            some_of(attachments, 5)
+        ))
+    }
+
+    /// A node's pods will be gone by a moment. Told about node and claim. The moment is the text
+    /// of the claim's annotation.
+    pub fn termination_grace_period_expiring(object: &Subject, moment: &str) -> Self {
+        Self::warning(object, "TerminationGracePeriodExpiring", &[&object.name])
+            .saying(format!("All pods will be deleted by {moment}"))
+    }
+
+    /// A node is not repaired, and why. Told about node, claim and pool.
+    ///
+    /// COMPAT: Karpenter attaches all three to the node.
+    pub fn node_repair_blocked(object: &Subject, why: &str) -> Self {
+        Self::warning(object, "NodeRepairBlocked", &[&object.uid])
+            .saying(why)
+            .quiet_for(Duration::from_mins(15))
+    }
+
+    /// A node is smaller than its claim.
+    pub fn failed_consistency_check(claim: &Subject, problem: &str) -> Self {
+        Self::warning(claim, "FailedConsistencyCheck", &[&claim.uid, problem]).saying(problem)
+    }
+
+    /// The cloud has no room for a machine.
+    pub fn insufficient_capacity(claim: &Subject, error: &str) -> Self {
+        Self::warning(claim, "InsufficientCapacityError", &[&claim.uid]).saying(format!(
+            "NodeClaim {} event: {}",
+            claim.name,
+            short(error)
+        ))
+    }
+
+    /// The class of a claim is not ready.
+    ///
+    /// COMPAT: Karpenter has this event and never tells it.
+    pub fn node_class_not_ready(claim: &Subject, error: &str) -> Self {
+        Self::warning(claim, "NodeClassNotReady", &[&claim.uid]).saying(format!(
+            "NodeClaim {} event: {}",
+            claim.name,
+            short(error)
+        ))
+    }
+
+    /// A node joined without the taint that keeps pods away until it is set up.
+    pub fn unregistered_taint_missing(claim: &Subject) -> Self {
+        Self::warning(claim, "UnregisteredTaintMissing", &[&claim.uid]).saying(
+            "Missing karpenter.sh/unregistered taint which prevents registration related race \
+             conditions on Karpenter-managed nodes",
+        )
+    }
+
+    /// A pod's do-not-disrupt annotation cannot be read.
+    pub fn invalid_do_not_disrupt(pod: &Subject, problem: &str) -> Self {
+        Self::warning(pod, "InvalidDoNotDisruptAnnotation", &[&pod.uid, problem]).saying(format!(
+            "Invalid karpenter.sh/do-not-disrupt annotation: {problem}, ignoring annotation"
+        ))
+    }
+
+    /// A pod is protected until a moment.
+    pub fn do_not_disrupt_until(pod: &Subject, moment: Timestamp) -> Self {
+        let moment = format!("{moment:.0}");
+        Self::normal(pod, "DoNotDisruptUntil", &[&pod.uid, &moment])
+            .saying(format!("The karpenter.sh/do-not-disrupt grace period will elapse at {moment}"))
+    }
+
+    /// A pod is not protected any more.
+    pub fn do_not_disrupt_elapsed(pod: &Subject) -> Self {
+        Self::normal(pod, "DoNotDisruptGracePeriodElapsed", &[&pod.uid]).saying(
+            "The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable",
+        )
+    }
+
+    /// Where a pod should go. Only so many are told, since a plan can place thousands.
+    pub fn nominated(pod: &Subject, claim: Option<&str>, node: Option<&str>) -> Self {
+        let claim = claim.map(|claim| format!("nodeclaim/{claim}"));
+        let node = node.map(|node| format!("node/{node}"));
+        let places: Vec<String> = claim.into_iter().chain(node).collect();
+        let mut event = Self::normal(pod, "Nominated", &[&pod.uid])
+            .saying(format!("Pod should schedule on: {}", places.join(", ")));
+        event.limited = true;
+        event
+    }
+
+    /// No place for a pod, and why.
+    pub fn failed_scheduling(pod: &Subject, why: &str) -> Self {
+        Self::warning(pod, "FailedScheduling", &[&pod.uid])
+            .saying(format!("Failed to schedule pod, {why}"))
+            .quiet_for(Duration::from_mins(5))
+    }
+
+    /// A pool allows no machine that there is.
+    pub fn no_compatible_instance_types(pool: &Subject, by_min_values: bool) -> Self {
+        let mut message =
+            "NodePool requirements filtered out all compatible available instance types".to_owned();
+        if by_min_values {
+            message.push_str(" due to minValues incompatibility");
+        }
+        Self::warning(pool, "NoCompatibleInstanceTypes", &[&pool.uid])
+            .saying(message)
+            .quiet_for(Duration::from_mins(1))
+    }
+}
+
+fn first_upper(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
+}
+
+/// As much of an error as is told.
+fn short(error: &str) -> String {
+    match error.char_indices().nth(ERROR_MAX) {
+        Some((end, _)) => format!("{}...", &error[..end]),
+        None => error.to_owned(),
+    }
+}
+
+/// The first few names, and how many more there are.
+fn some_of(names: &[impl AsRef<str>], most: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    let mut text = shown.join(", ");
+    if names.len() > most {
+        // Writing to a string does not fail.
+        let _ = write!(text, " and {} other(s)", names.len() - most);
+    }
+    text
+}

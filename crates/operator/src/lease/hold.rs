@@ -1,0 +1,278 @@
+//! One lease: the thin loop that takes it, keeps it, and gives it back.
+
+use std::{sync::Arc, time::Duration};
+
+use joiner_clock::Clock;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{
+    Api,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::sync::watch;
+
+use super::{
+    Candidate, LeaseName, Lost,
+    decide::{Record, Seen, Step, decide},
+    waiting::{Teller, Waiting},
+};
+
+/// What is said where no attempt ended in any way.
+const UNANSWERED: &str = "the API server did not answer";
+
+/// What others know of a lease that was taken.
+#[derive(Debug, Clone)]
+pub(super) struct Holding {
+    lease: LeaseName,
+    /// Until when it is held without another renewal, by the running time of the clock.
+    pub(super) until: Duration,
+    /// What the last attempt to renew it met.
+    problem: String,
+}
+
+impl Holding {
+    /// Why a lease whose time is over was lost.
+    pub(super) fn not_renewed(&self) -> Lost {
+        Lost::NotRenewed { lease: self.lease.clone(), problem: self.problem.clone() }
+    }
+}
+
+/// A lease that is held.
+pub(super) struct Hold {
+    lock: Lock,
+    state: watch::Sender<Holding>,
+}
+
+impl Hold {
+    /// Waits until the lease is held.
+    pub(super) async fn acquire<T: FnMut(&Waiting)>(
+        candidate: Arc<Candidate>,
+        lease: LeaseName,
+        teller: &mut Teller<T>,
+    ) -> (Self, watch::Receiver<Holding>) {
+        let (clock, terms) = (candidate.clock.clone(), candidate.terms);
+        let mut lock = Lock::new(candidate, lease.clone());
+        let until = loop {
+            let mut pause = terms.retry;
+            match lock.attempt_within(terms.renew_deadline).await {
+                Ok(Attempt::Held { until }) => break until,
+                Ok(Attempt::Theirs { left }) => {
+                    let Record { holder, acquired: since, .. } = lock.record();
+                    teller.tell(Waiting::Held { lease: lease.clone(), holder, since });
+                    // The moment it is over is not missed by up to a whole pause.
+                    pause = pause.min(left);
+                }
+                Err(Failed { verb, problem, forbidden }) => teller.tell(if forbidden {
+                    Waiting::Forbidden { lease: lease.clone(), verb }
+                } else {
+                    Waiting::Failing { lease: lease.clone(), problem }
+                }),
+            }
+            clock.sleep(pause).await;
+        };
+        let problem = UNANSWERED.to_owned();
+        let (state, holding) = watch::channel(Holding { lease, until, problem });
+        (Self { lock, state }, holding)
+    }
+
+    /// Renews the lease until it is lost or shall be released.
+    pub(super) async fn keep(
+        mut self,
+        mut release: watch::Receiver<bool>,
+        lost: Arc<watch::Sender<Option<Lost>>>,
+    ) {
+        let (clock, terms) = (self.lock.candidate.clock.clone(), self.lock.candidate.terms);
+        loop {
+            let released = tokio::select! {
+                biased;
+                released = release.wait_for(|release| *release) => Some(released.is_ok()),
+                () = clock.sleep(terms.retry) => None,
+            };
+            match released {
+                Some(true) => return self.lock.give_back().await,
+                // Nobody is left for whom it would be held.
+                Some(false) => return,
+                None => {}
+            }
+            let left = self.state.borrow().until.saturating_sub(clock.running());
+            if left.is_zero() {
+                return;
+            }
+            match self.lock.attempt_within(left).await {
+                Ok(Attempt::Held { until }) => self.state.send_modify(|state| {
+                    (state.until, state.problem) = (until, UNANSWERED.to_owned());
+                }),
+                Ok(Attempt::Theirs { .. }) => {
+                    let (lease, by) = (self.lock.name.clone(), self.lock.record().holder);
+                    lost.send_replace(Some(Lost::Taken { lease, by }));
+                    return;
+                }
+                Err(failed) => self.state.send_modify(|state| state.problem = failed.problem),
+            }
+        }
+    }
+}
+
+/// The object, and what was seen of it.
+struct Lock {
+    candidate: Arc<Candidate>,
+    name: LeaseName,
+    leases: Api<Lease>,
+    seen: Option<Seen>,
+    /// The object's version, for writes that must not overwrite somebody else's.
+    version: Option<String>,
+    mine: bool,
+}
+
+/// How an attempt ended.
+enum Attempt {
+    /// It is mine, until this moment.
+    Held { until: Duration },
+    /// It is somebody else's, for this long at most.
+    Theirs { left: Duration },
+}
+
+/// An attempt that could not be made.
+struct Failed {
+    verb: &'static str,
+    problem: String,
+    forbidden: bool,
+}
+
+impl Failed {
+    fn new(verb: &'static str, problem: String) -> Self {
+        Self { verb, problem, forbidden: false }
+    }
+
+    fn of(verb: &'static str, error: &kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                let forbidden = status.code == 403;
+                Self { verb, problem: status.message.clone(), forbidden }
+            }
+            other => Self::new(verb, other.to_string()),
+        }
+    }
+}
+
+impl Lock {
+    fn new(candidate: Arc<Candidate>, name: LeaseName) -> Self {
+        let leases = Api::namespaced(candidate.client.clone(), &name.namespace);
+        Self { candidate, name, leases, seen: None, version: None, mine: false }
+    }
+
+    /// An attempt that is given up after a while: an answer that never comes must not hide that
+    /// the time is over.
+    async fn attempt_within(&mut self, patience: Duration) -> Result<Attempt, Failed> {
+        let clock = self.candidate.clock.clone();
+        within(&clock, patience, self.attempt()).await
+    }
+
+    /// Takes or renews the lease if that is the thing to do.
+    async fn attempt(&mut self) -> Result<Attempt, Failed> {
+        // A holder knows what it wrote last and need not look first. If somebody else wrote
+        // since, or the last answer was lost, the write is refused and it looks again.
+        if self.mine
+            && let Ok(held) = self.write().await
+        {
+            return Ok(held);
+        }
+        self.look().await?;
+        let (clock, terms) = (&self.candidate.clock, &self.candidate.terms);
+        let me = &self.candidate.identity;
+        match decide(self.seen.as_ref(), me, self.mine, clock.running(), terms) {
+            Step::Acquire | Step::Renew => self.write().await,
+            Step::Wait { left, .. } => Ok(Attempt::Theirs { left }),
+            Step::Lost { .. } => Ok(Attempt::Theirs { left: Duration::ZERO }),
+        }
+    }
+
+    async fn look(&mut self) -> Result<(), Failed> {
+        let found = self.leases.get_opt(&self.name.name).await;
+        let found = found.map_err(|error| Failed::of("get", &error))?;
+        let now = self.candidate.clock.running();
+        match found {
+            Some(lease) => self.saw(&lease, now),
+            None => (self.seen, self.version) = (None, None),
+        }
+        Ok(())
+    }
+
+    /// What the lease said last; nothing where there was none.
+    fn record(&self) -> Record {
+        self.seen.as_ref().map(|seen| seen.record.clone()).unwrap_or_default()
+    }
+
+    fn saw(&mut self, lease: &Lease, now: Duration) {
+        self.seen = Some(Seen::next(self.seen.take(), Record::of(lease), now));
+        self.version.clone_from(&lease.metadata.resource_version);
+    }
+
+    /// Writes that the lease is mine.
+    async fn write(&mut self) -> Result<Attempt, Failed> {
+        let Candidate { clock, terms, identity, .. } = &*self.candidate;
+        // From before the call: others count from when they see the write, which is after it.
+        let until = clock.running() + terms.renew_deadline;
+        let record = self.record().taken_by(identity, clock.now(), terms);
+        self.put(&record).await?;
+        self.mine = true;
+        Ok(Attempt::Held { until })
+    }
+
+    async fn put(&mut self, record: &Record) -> Result<(), Failed> {
+        let params = PostParams::default();
+        let lease = Lease {
+            metadata: ObjectMeta {
+                name: Some(self.name.name.clone()),
+                namespace: Some(self.name.namespace.clone()),
+                resource_version: self.version.clone(),
+                ..ObjectMeta::default()
+            },
+            spec: Some(record.spec()),
+        };
+        let written = if self.version.is_some() {
+            let written = self.leases.replace(&self.name.name, &params, &lease).await;
+            written.map_err(|error| Failed::of("update", &error))?
+        } else {
+            let written = self.leases.create(&params, &lease).await;
+            written.map_err(|error| Failed::of("create", &error))?
+        };
+        self.saw(&written, self.candidate.clock.running());
+        Ok(())
+    }
+
+    /// Gives the lease back, so that nobody waits for it to run out. If that fails, they do.
+    async fn give_back(&mut self) {
+        let (clock, patience) = (self.candidate.clock.clone(), self.candidate.terms.renew_deadline);
+        let give_back = async {
+            self.look().await?;
+            let record = self.record();
+            if record.holder == self.candidate.identity {
+                self.put(&record.given_back(clock.now())).await?;
+            }
+            Ok::<_, Failed>(())
+        };
+        let outcome = within(&clock, patience, give_back).await;
+        if let Err(Failed { problem, .. }) = outcome {
+            let lease = self.name.to_string();
+            tracing::warn!(
+                lease,
+                error = problem,
+                "lease not given back: the next one waits for it"
+            );
+        }
+    }
+}
+
+async fn within<T>(
+    clock: &Clock,
+    patience: Duration,
+    call: impl Future<Output = Result<T, Failed>>,
+) -> Result<T, Failed> {
+    tokio::select! {
+        biased;
+        outcome = call => outcome,
+        () = clock.sleep(patience) => {
+            Err(Failed::new("update", UNANSWERED.to_owned()))
+        }
+    }
+}

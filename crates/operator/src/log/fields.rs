@@ -1,0 +1,100 @@
+//! Facts of a line.
+
+use std::{error::Error, fmt};
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+
+/// Last words of fields that hold secrets. A net under those who write log lines: what is secret
+/// should not be given to the log at all.
+const SECRETS: [&str; 10] = [
+    "token",
+    "password",
+    "secret",
+    "authorization",
+    "credentials",
+    "private_key",
+    "user_data",
+    "userdata",
+    "api_key",
+    "kubeconfig",
+];
+/// What stands in their place.
+const LEFT_OUT: &str = "(left out)";
+
+/// The message and the facts of a line, in the order they were given.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fields {
+    pub(super) message: String,
+    pub(super) facts: Vec<(String, Value)>,
+}
+
+impl Fields {
+    /// Adds what a span knows.
+    pub(super) fn add(&mut self, others: &Self) {
+        for (name, value) in &others.facts {
+            self.set(name, value.clone());
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Value) {
+        if name == "message" {
+            self.message = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            return;
+        }
+        let (name, value) = match name.split_once('.') {
+            Some((object, part)) => (object, self.part_of(object, part, value)),
+            None => (name, shown(name, value)),
+        };
+        match self.facts.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = value,
+            None => self.facts.push((name.to_owned(), value)),
+        }
+    }
+
+    /// What is known of an object, with one more part.
+    fn part_of(&self, object: &str, part: &str, value: Value) -> Value {
+        let known = self.facts.iter().find(|(known, _)| known == object);
+        let mut parts = match known {
+            Some((_, Value::Object(parts))) => parts.clone(),
+            _ => Map::new(),
+        };
+        parts.insert(part.to_owned(), shown(part, value));
+        Value::Object(parts)
+    }
+}
+
+fn shown(name: &str, value: Value) -> Value {
+    let name = name.to_lowercase().replace('-', "_");
+    if SECRETS.iter().any(|secret| name.ends_with(secret)) { LEFT_OUT.into() } else { value }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.set(field.name(), value.into());
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        self.set(field.name(), value.to_string().into());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.set(field.name(), format!("{value:?}").into());
+    }
+}

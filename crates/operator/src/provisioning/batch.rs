@@ -1,0 +1,133 @@
+//! When to plan: not for each pod, but once no more come for a moment.
+
+use std::{
+    collections::BTreeSet,
+    pin::pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use joiner_clock::Clock;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::settings::Batch;
+
+/// What has happened since the last plan that asks for another.
+#[derive(Debug, Default)]
+pub struct Triggers {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Who asked in this window. Somebody who asks again does not keep it open.
+    seen: BTreeSet<Box<str>>,
+    /// When the window began and when somebody new last asked.
+    window: Option<(Instant, Instant)>,
+}
+
+impl Triggers {
+    /// Somebody asks for a plan: a pod without a place, a node that leaves.
+    pub fn ask(&self, uid: &str) {
+        let now = Instant::now();
+        let state = &mut *self.lock();
+        if state.seen.insert(uid.into()) {
+            let began = state.window.map_or(now, |(began, _)| began);
+            state.window = Some((began, now));
+            self.changed.notify_waiters();
+        }
+    }
+
+    /// Waits until somebody has asked and nobody new did for a moment, or everybody did for long
+    /// enough. With `again`, a window opens by itself at that moment.
+    pub async fn window(&self, clock: &Clock, batch: Batch, again: Option<Instant>) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            let window = self.lock().window;
+            let wake = match window {
+                Some((began, newest)) => {
+                    let end = (newest + clock.on_runtime_time(batch.idle))
+                        .min(began + clock.on_runtime_time(batch.max));
+                    if end <= Instant::now() {
+                        break;
+                    }
+                    Some(end)
+                }
+                None => again,
+            };
+            let due = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = due => if window.is_none() { self.ask("") },
+            }
+        }
+        *self.lock() = State::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How soon pods that still wait are planned for again.
+pub(super) const AGAIN: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BATCH: Batch = Batch { max: Duration::from_secs(10), idle: Duration::from_secs(1) };
+
+    /// After how many tenths of a second a window closes when somebody new asks at each of these.
+    async fn closes_after(asks: &[(u64, &str)], again: Option<u64>) -> u128 {
+        let clock = Clock::following_runtime("2026-01-01T00:00:00Z".parse().unwrap());
+        let triggers = Triggers::default();
+        let start = Instant::now();
+        let again = again.map(|tenths| start + Duration::from_millis(tenths * 100));
+        let asking = async {
+            for (tenths, uid) in asks {
+                tokio::time::sleep_until(start + Duration::from_millis(tenths * 100)).await;
+                triggers.ask(uid);
+            }
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = asking => {}
+            () = triggers.window(&clock, BATCH, again) => {}
+        }
+        start.elapsed().as_millis() / 100
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_window_closes_when_nobody_new_asks_for_the_idle_time() {
+        assert_eq!(closes_after(&[(0, "a")], None).await, 10);
+        assert_eq!(closes_after(&[(0, "a"), (5, "b"), (12, "c")], None).await, 22);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_twice_does_not_keep_it_open() {
+        assert_eq!(closes_after(&[(0, "a"), (5, "a"), (9, "a")], None).await, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_closes_at_the_latest_after_the_longest_time() {
+        let names: Vec<String> = (0..30).map(|n| n.to_string()).collect();
+        let asks: Vec<(u64, &str)> =
+            names.iter().enumerate().map(|(n, name)| (n as u64 * 5, name.as_str())).collect();
+        assert_eq!(closes_after(&asks, None).await, 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_anybody_it_opens_by_itself_when_it_is_time() {
+        assert_eq!(closes_after(&[], Some(100)).await, 110);
+        assert_eq!(closes_after(&[(20, "a")], Some(100)).await, 30);
+    }
+}

@@ -1,0 +1,81 @@
+//! A planned claim as an object.
+
+use joiner_api::{
+    ResourceList,
+    node_claim::{NodeClaim, NodeClaimSpec, ResourceRequirements},
+    node_pool::NodePool,
+    requirement::Requirement,
+};
+use joiner_core::{
+    plan::PlannedClaim, requirement::RequirementSpec, resources::Resources, taint::Taint,
+};
+use k8s_openapi::{
+    api::core::v1 as core,
+    apimachinery::pkg::{
+        api::resource::Quantity,
+        apis::meta::v1::{ObjectMeta, OwnerReference},
+    },
+};
+
+/// The claim as it is created, under a name that ends in `suffix`. The name is chosen here and not
+/// by the API server, so that an attempt whose answer was lost can be repeated.
+pub(super) fn object(planned: &PlannedClaim, pool: &NodePool, suffix: &str) -> NodeClaim {
+    let template = &pool.spec.template.spec;
+    let pool_name = pool.metadata.name.clone().unwrap_or_default();
+    let prefix = format!("{pool_name}-");
+    let metadata = ObjectMeta {
+        name: Some(format!("{}{suffix}", shortened(&prefix))),
+        generate_name: Some(prefix),
+        labels: Some((*planned.labels).clone()),
+        annotations: Some((*planned.annotations).clone()),
+        owner_references: Some(vec![OwnerReference {
+            api_version: "karpenter.sh/v1".to_owned(),
+            kind: "NodePool".to_owned(),
+            name: pool_name,
+            uid: pool.metadata.uid.clone().unwrap_or_default(),
+            block_owner_deletion: Some(true),
+            controller: None,
+        }]),
+        ..ObjectMeta::default()
+    };
+    let spec = NodeClaimSpec {
+        taints: taints(&planned.taints),
+        startup_taints: taints(&planned.startup_taints),
+        requirements: planned.requirements.iter().map(requirement).collect(),
+        resources: Some(ResourceRequirements { requests: amounts(&planned.requests) }),
+        node_class_ref: template.node_class_ref.clone(),
+        termination_grace_period: template.termination_grace_period.clone(),
+        expire_after: template.expire_after.clone(),
+    };
+    NodeClaim { metadata, spec, status: None }
+}
+
+/// What can be kept of a prefix so that the name fits into a label.
+fn shortened(prefix: &str) -> &str {
+    const NAME_MAX: usize = 63;
+    &prefix[..prefix.len().min(NAME_MAX - crate::random::SUFFIX_LENGTH)]
+}
+
+fn requirement(spec: &RequirementSpec) -> Requirement {
+    Requirement {
+        key: spec.key.clone(),
+        operator: spec.operator.to_string(),
+        values: spec.values.clone(),
+        min_values: spec.min_values.map(i64::from),
+    }
+}
+
+fn taints(taints: &[Taint]) -> Vec<core::Taint> {
+    let taint = |taint: &Taint| core::Taint {
+        key: taint.key.clone(),
+        value: (!taint.value.is_empty()).then(|| taint.value.clone()),
+        effect: taint.effect.as_str().to_owned(),
+        time_added: None,
+    };
+    taints.iter().map(taint).collect()
+}
+
+/// Amounts as Kubernetes writes them.
+pub(crate) fn amounts(resources: &Resources) -> ResourceList {
+    resources.iter().map(|(name, amount)| (name.to_owned(), Quantity(amount.to_string()))).collect()
+}

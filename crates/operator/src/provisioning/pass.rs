@@ -1,0 +1,138 @@
+//! One planning pass over a cluster: a pure function of its objects, its providers' types and the
+//! time.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use joiner_api::{
+    condition, node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
+};
+use joiner_cloud::{CloudProvider, Providers};
+use joiner_core::{instance_type::Catalog, pool::Readiness, snapshot::Snapshot};
+use joiner_plan::{Planned, overlay, provision};
+
+use crate::{index, objects::Objects, settings::PlannerSettings, world::World};
+
+/// A plan and what it was made from.
+#[derive(Debug)]
+pub struct Pass {
+    /// The cluster in the planner's words.
+    pub snapshot: Snapshot,
+    /// What is intended, and why.
+    pub planned: Planned,
+    /// What was read otherwise than its author may expect.
+    pub notes: Vec<String>,
+}
+
+/// What the planner needs to know of a cluster.
+#[derive(Debug)]
+pub struct Input {
+    objects: Objects,
+    catalog: Catalog,
+    /// Pools that cannot be used, and why.
+    closed: BTreeMap<String, String>,
+}
+
+impl Input {
+    /// What is known of a cluster, as far as it is ours: pools and claims of other programs are
+    /// left out, while their nodes stay, as anybody's nodes do.
+    pub fn gather(world: &World, providers: &Providers) -> Self {
+        let mut objects = world.objects();
+        let served = |class: Option<&NodeClassReference>| {
+            class.is_some_and(|class| providers.serving(&class.group, &class.kind).is_some())
+        };
+        objects.node_pools.retain(|pool| served(class_of_pool(pool)));
+        objects
+            .node_claims
+            .retain(|claim: &Arc<NodeClaim>| served(claim.spec.node_class_ref.as_ref()));
+        let mut closed = BTreeMap::new();
+        let parts: Vec<Catalog> = providers
+            .all()
+            .iter()
+            .map(|provider| catalog(world, &**provider, &objects.node_pools, &mut closed))
+            .collect();
+        for pool in &objects.node_pools {
+            if let Some(why) = not_ready(pool) {
+                closed.entry(name(pool)).or_insert(why);
+            }
+        }
+        Self { objects, catalog: Catalog::merged(&parts), closed }
+    }
+
+    /// Plans.
+    pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
+        let Self { objects, catalog, closed } = self;
+        let catalog = if settings.gates.node_overlay {
+            let pools = index::pools::node_pools(&objects, &catalog.well_known);
+            overlay::evaluate(&index::overlays(&objects), &pools, &catalog).catalog
+        } else {
+            catalog
+        };
+        let indexed = index::snapshot(&objects, catalog, &settings.index, now);
+        let mut snapshot = indexed.snapshot;
+        for pool in &mut snapshot.pools {
+            if let Some(why) = closed.get(&pool.name)
+                && pool.readiness == Readiness::Ready
+            {
+                pool.readiness = Readiness::NotReady(why.clone());
+            }
+        }
+        let planned = provision(&snapshot, &settings.plan);
+        Pass { snapshot, planned, notes: indexed.notes }
+    }
+}
+
+fn name(pool: &NodePool) -> String {
+    pool.metadata.name.clone().unwrap_or_default()
+}
+
+fn class_of_pool(pool: &NodePool) -> Option<&NodeClassReference> {
+    pool.spec.template.spec.node_class_ref.as_ref()
+}
+
+/// Why a pool cannot be used yet. In a live cluster, what nobody has looked at is not ready.
+fn not_ready(pool: &NodePool) -> Option<String> {
+    let conditions = pool.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    match condition::find(conditions, "Ready") {
+        Some(ready) if ready.is_true() => None,
+        Some(ready) => Some(format!("{}: {}", ready.reason, ready.message)),
+        None => Some("nobody has looked at it yet".to_owned()),
+    }
+}
+
+/// The types of a provider's pools. A pool whose types cannot be told is closed.
+fn catalog(
+    world: &World,
+    provider: &dyn CloudProvider,
+    pools: &[Arc<NodePool>],
+    closed: &mut BTreeMap<String, String>,
+) -> Catalog {
+    let mut by_pool = BTreeMap::new();
+    for pool in pools {
+        let Some(class) = class_of_pool(pool) else { continue };
+        let is_own = provider
+            .class_kinds()
+            .iter()
+            .any(|kind| kind.group == class.group && kind.kind == class.kind);
+        if !is_own {
+            continue;
+        }
+        let Some(object) = world.class(&class.group, &class.kind, &class.name) else {
+            closed.insert(name(pool), format!("{} {:?} is not there", class.kind, class.name));
+            continue;
+        };
+        match provider.instance_types(&name(pool), object) {
+            Ok(types) => {
+                by_pool.insert(name(pool), types);
+            }
+            Err(error) => {
+                closed.insert(name(pool), error.to_string());
+            }
+        }
+    }
+    Catalog {
+        by_pool,
+        well_known: provider.well_known(),
+        reservation_id_label: provider.reservation_id_label().map(str::to_owned),
+    }
+}

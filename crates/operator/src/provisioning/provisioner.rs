@@ -1,0 +1,202 @@
+//! The loop that plans and creates.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{FutureExt, StreamExt, stream};
+use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
+use joiner_core::{plan::PlannedClaim, quantity::Quantity};
+use k8s_openapi::api::core::v1::Node;
+use tokio::time::Instant;
+
+use super::{
+    batch::{AGAIN, Triggers},
+    claim,
+    pass::{Input, Pass},
+};
+use crate::{
+    conditions::{Conditioned, READY},
+    context::Context,
+    index,
+    queue::Backoff,
+    stop::Stop,
+    trouble::Trouble,
+    world::{Change, World},
+};
+
+/// The taint of a node that is about to go.
+const DISRUPTED: &str = "karpenter.sh/disrupted";
+/// How many claims are created at the same time.
+const AT_ONCE: usize = 20;
+/// How long a pass that failed waits, and how long one that keeps failing waits at most.
+const BACKOFF: Backoff = Backoff::REASONABLE;
+
+/// Plans for pods that wait, and creates the claims they need.
+#[derive(Debug)]
+pub struct Provisioner {
+    context: Context,
+    triggers: Arc<Triggers>,
+    /// Names of claims that may or may not have been created: the answer was lost.
+    unsure: Mutex<Vec<String>>,
+}
+
+/// A claim that was created for pods.
+#[derive(Debug)]
+pub struct Created {
+    /// The claim.
+    pub claim: NodeClaim,
+    /// `namespace/name` of its pods.
+    pub pods: Vec<String>,
+}
+
+impl Provisioner {
+    /// Starts to collect who asks for a plan.
+    pub fn new(context: Context) -> Self {
+        let triggers = Arc::new(Triggers::default());
+        let asking = Arc::clone(&triggers);
+        context.cache.listen(move |_: &World, change| {
+            if let Some(uid) = who_asks(change) {
+                asking.ask(uid);
+            }
+        });
+        Self { context, triggers, unsure: Mutex::default() }
+    }
+
+    /// Plans and creates until it is told to stop; a pass that is under way then is finished.
+    pub async fn run(self, stop: Stop) {
+        let Context { clock, settings, .. } = &self.context;
+        let mut failures = 0;
+        let mut again: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.asked() => return,
+                () = self.triggers.window(clock, settings.batch, again) => {}
+            }
+            again = match self.pass().await {
+                Ok(waiting) => {
+                    failures = 0;
+                    waiting.then(|| clock.instant_after(AGAIN))
+                }
+                Err(trouble) => {
+                    tracing::error!(controller = "provisioner", "{trouble}");
+                    failures += 1;
+                    Some(clock.instant_after(BACKOFF.after(failures)))
+                }
+            };
+        }
+    }
+
+    /// Plans once and creates what is missing. Answers whether there are pods that still wait.
+    pub async fn pass(&self) -> Result<bool, Trouble> {
+        self.settle_unsure().await?;
+        if let Some(missing) = self.context.feeds.missing_of(&["pods", "nodes", "nodeclaims"]) {
+            return Err(Trouble::Object(format!("no plan is made from stale facts: {missing}")));
+        }
+        let input = self.context.cache.read(|world| Input::gather(world, &self.context.providers));
+        let pass = input.plan(&self.context.settings.planner, self.context.now());
+        let waiting = !pass.snapshot.pods.is_empty();
+        self.create_all(&pass).await?;
+        Ok(waiting)
+    }
+
+    async fn create_all(&self, pass: &Pass) -> Result<(), Trouble> {
+        let claims = &pass.planned.plan.claims;
+        let creating: Vec<_> = claims.iter().map(|planned| self.create(planned).boxed()).collect();
+        let created: Vec<Result<Option<Created>, Trouble>> =
+            stream::iter(creating).buffered(AT_ONCE).collect().await;
+        let mut trouble = None;
+        for outcome in created {
+            match outcome {
+                Ok(Some(created)) => tracing::info!(
+                    controller = "provisioner",
+                    nodeclaim = created.claim.metadata.name,
+                    pods = created.pods.len(),
+                    "created nodeclaim"
+                ),
+                Ok(None) => {}
+                // One that fails does not stop the others.
+                Err(failed) => {
+                    tracing::error!(controller = "provisioner", "{failed}");
+                    trouble = Some(failed);
+                }
+            }
+        }
+        trouble.map_or(Ok(()), Err)
+    }
+
+    /// Creates one claim, unless its pool has become unfit meanwhile.
+    async fn create(&self, planned: &PlannedClaim) -> Result<Option<Created>, Trouble> {
+        let pool =
+            self.context.cache.read(|world| world.node_pools.named(&planned.node_pool).cloned());
+        let Some(pool) = pool.filter(|pool| is_usable(pool)) else { return Ok(None) };
+        if let Some(why) = over_limit(&pool) {
+            tracing::info!(controller = "provisioner", nodepool = planned.node_pool, "{why}");
+            return Ok(None);
+        }
+        let object = claim::object(planned, &pool, &self.context.random.suffix());
+        match self.context.cluster.create(&object).await {
+            Ok(claim) => Ok(Some(Created { claim, pods: planned.pods.clone() })),
+            Err(trouble) => {
+                if trouble.may_have_worked() {
+                    let name = object.metadata.name.clone().unwrap_or_default();
+                    self.unsure.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+                }
+                Err(trouble)
+            }
+        }
+    }
+
+    /// Finds out whether claims exist of whose creation no answer came. Until that is known, a plan
+    /// could ask for the same machines again.
+    async fn settle_unsure(&self) -> Result<(), Trouble> {
+        loop {
+            let name = self.unsure.lock().unwrap_or_else(PoisonError::into_inner).first().cloned();
+            let Some(name) = name else { return Ok(()) };
+            if let Some(claim) = self.context.cluster.get::<NodeClaim>(&name).await? {
+                self.context.cache.wrote(claim);
+            }
+            self.unsure
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .retain(|other| *other != name);
+        }
+    }
+}
+
+/// Who asks for a plan because of a change.
+fn who_asks(change: &Change) -> Option<&str> {
+    match change {
+        Change::Pod(diff) => {
+            let pod = diff.new.as_ref().filter(|pod| index::is_provisionable(pod))?;
+            pod.metadata.uid.as_deref()
+        }
+        Change::Node(diff) => {
+            let node = diff.new.as_ref().filter(|node| is_disrupted(node))?;
+            node.metadata.uid.as_deref()
+        }
+        _ => None,
+    }
+}
+
+fn is_disrupted(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    taints.iter().any(|taint| taint.key == DISRUPTED && taint.effect == "NoSchedule")
+}
+
+fn is_usable(pool: &NodePool) -> bool {
+    pool.metadata.deletion_timestamp.is_none() && pool.holds(READY)
+}
+
+/// Which limit a pool has passed already.
+fn over_limit(pool: &NodePool) -> Option<String> {
+    let used = &pool.status.as_ref()?.resources;
+    pool.spec.limits.iter().find_map(|(resource, limit)| {
+        let used_text = &used.get(resource)?.0;
+        let (used, limit): (Quantity, Quantity) = (used_text.parse().ok()?, limit.0.parse().ok()?);
+        (used > limit).then(|| {
+            format!(
+                "no claim is created: {resource} {used} is in use, more than the limit of {limit}"
+            )
+        })
+    })
+}
