@@ -20,6 +20,7 @@ use crate::{
     context::Context,
     controller::{Controller, Started, start},
     events::{Recorder, Writer},
+    eviction::{EvictionQueue, Evictions},
     hydration::{ClaimHydration, NodeHydration},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms},
     metrics::{self, Metrics, RegistrationError, Registry},
@@ -28,6 +29,7 @@ use crate::{
     random::Random,
     settings::Settings,
     stop::{Stop, Stopper},
+    termination::NodeTermination,
     world::{Cache, FeedState, Feeds, Wanted, feed_all},
 };
 
@@ -123,6 +125,9 @@ impl Engine {
         let mut add = Adding { context: &context, to: &mut controllers };
         add.controller(ClaimHydration);
         add.controller(NodeHydration);
+        let evictions = Evictions::new(&context.clock);
+        add.controller(|context| EvictionQueue::new(context, evictions.clone()));
+        add.controller(|context| NodeTermination::new(context, evictions));
         let provisioner = Provisioner::new(context.clone());
         let readiness = setup.readiness;
         Ok(Self { context, controllers, provisioner, writer, candidate, readiness })

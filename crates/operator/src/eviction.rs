@@ -10,6 +10,7 @@ mod list;
 
 use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use joiner_clock::Clock;
 use k8s_openapi::api::core::v1::Pod;
 
@@ -22,6 +23,8 @@ use self::{
 use crate::{
     context::Context,
     controller::{Controller, Next},
+    events::{Event, Subject},
+    pods::DoNotDisrupt,
     queue::{Backoff, Queue},
     trouble::Trouble,
     world::{Change, World},
@@ -77,26 +80,46 @@ impl Controller for EvictionQueue {
                 Ok(Next::Done)
             }
             Step::AwaitNews => Ok(Next::Done),
-            Step::Wait => Ok(self.again(id, &seen.pod, &wanted)),
+            Step::Wait => {
+                self.tell_of_wish(&seen.pod, now);
+                Ok(self.again(id, &seen.pod, &wanted))
+            }
             Step::Evict => {
+                self.tell_of_wish(&seen.pod, now);
                 let answer = self.context.cluster.evict(&id.pod, &id.uid).await;
+                if let Some(code) = answer::code(&answer) {
+                    self.context.metrics.pods_eviction_requests(&code.to_string()).inc();
+                }
                 match Answer::read(answer) {
                     Answer::Done => {
                         tracing::info!(pod = %id.pod, node = seen.node_name(), "evicted pod");
-                        self.evictions.asked(id, seen.version);
+                        let pod = Subject::of(&*seen.pod);
+                        self.leaves(id, &seen, Event::evicted(&pod, &seen.reason));
                     }
                     Answer::Gone => self.evictions.remove(id),
-                    Answer::Refused(_) => return Ok(self.again(id, &seen.pod, &wanted)),
+                    Answer::Refused(refusal) => {
+                        if let Some(node) = &seen.node {
+                            let why = format!("{} (Pod={})", refusal.text(), id.pod);
+                            let node = Subject::of(&**node);
+                            self.context.events.tell(Event::failed_draining(&node, &why));
+                        }
+                        return Ok(self.again(id, &seen.pod, &wanted));
+                    }
                     Answer::Failed(trouble) => return Err(trouble),
                 }
                 Ok(Next::Done)
             }
-            Step::Delete { grace_seconds } => {
+            Step::Delete { deadline, grace_seconds } => {
                 let deleted = self.context.cluster.delete_pod(&id.pod, &id.uid, grace_seconds);
                 match Answer::read(deleted.await) {
                     Answer::Done => {
-                        tracing::info!(pod = %id.pod, node = seen.node_name(), "deleted pod");
-                        self.evictions.asked(id, seen.version);
+                        tracing::info!(
+                            pod = %id.pod, node = seen.node_name(), grace_seconds, "deleted pod"
+                        );
+                        let pod = Subject::of(&*seen.pod);
+                        let own = own_grace_seconds(&seen.pod);
+                        let granted = i64::from(grace_seconds);
+                        self.leaves(id, &seen, Event::disrupted(&pod, deadline, granted, own));
                     }
                     Answer::Gone => self.evictions.remove(id),
                     Answer::Refused(_) => return Ok(Next::Again),
@@ -109,6 +132,19 @@ impl Controller for EvictionQueue {
 }
 
 impl EvictionQueue {
+    /// The API server has agreed to remove a pod.
+    fn leaves(&self, id: &PodId, seen: &Seen, event: Event) {
+        self.context.events.tell(event);
+        self.context.metrics.pods_drained(&seen.reason).inc();
+        self.evictions.asked(id, seen.version);
+    }
+
+    /// Says what comes of a pod's wish not to be disrupted.
+    fn tell_of_wish(&self, pod: &Pod, now: Timestamp) {
+        let event = DoNotDisrupt::of(pod).event(&Subject::of(pod), now);
+        event.into_iter().for_each(|event| self.context.events.tell(event));
+    }
+
     /// Later each time, but not later than the pod has to be deleted.
     fn again(&self, id: &PodId, pod: &Pod, wanted: &Wanted) -> Next {
         if let Some(wait) = wanted.until_forced(pod, self.context.now()) {
@@ -116,4 +152,9 @@ impl EvictionQueue {
         }
         Next::Again
     }
+}
+
+/// What a pod would get to end if nothing were in a hurry.
+fn own_grace_seconds(pod: &Pod) -> i64 {
+    pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or_default()
 }

@@ -7,12 +7,13 @@ mod deadline;
 mod tests;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_api::duration::Duration;
+use joiner_api::duration::{Duration, DurationError};
 use joiner_core::taint::first_untolerated;
 use k8s_openapi::api::core::v1::Pod;
 
 pub use self::deadline::{forced_since, grace_seconds};
 use crate::{
+    events::{Event, Subject},
     index::convert::tolerations,
     marks::{DO_NOT_DISRUPT, disrupted_taint},
 };
@@ -131,8 +132,8 @@ pub fn is_disruptable(pod: &Pod, now: Timestamp) -> bool {
 }
 
 /// What a pod's wish not to be disrupted comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DoNotDisrupt<'p> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DoNotDisrupt {
     /// There is none: no annotation, or one that says so.
     None,
     /// It stands for ever.
@@ -142,12 +143,12 @@ pub enum DoNotDisrupt<'p> {
     /// It stands from the start for a while, and the pod has not started.
     NotStarted,
     /// It cannot be read, and is none.
-    Invalid(&'p str),
+    Invalid(DurationError),
 }
 
-impl<'p> DoNotDisrupt<'p> {
+impl DoNotDisrupt {
     /// What a pod says.
-    pub fn of(pod: &'p Pod) -> Self {
+    pub fn of(pod: &Pod) -> Self {
         let annotations = pod.metadata.annotations.as_ref();
         let value = annotations.and_then(|all| all.get(DO_NOT_DISRUPT)).map(String::as_str);
         let duration = match value {
@@ -156,7 +157,7 @@ impl<'p> DoNotDisrupt<'p> {
             Some(value) => match value.parse::<Duration>() {
                 Ok(duration) if duration.nanos() > 0 => duration,
                 Ok(_) => return Self::None,
-                Err(_) => return Self::Invalid(value),
+                Err(error) => return Self::Invalid(error),
             },
         };
         let start = pod.status.as_ref().and_then(|status| status.start_time.as_ref());
@@ -166,11 +167,21 @@ impl<'p> DoNotDisrupt<'p> {
     }
 
     /// Whether the wish stands now.
-    pub fn is_active(self, now: Timestamp) -> bool {
+    pub fn is_active(&self, now: Timestamp) -> bool {
         match self {
             Self::Always | Self::NotStarted => true,
-            Self::Until(end) => now < end,
+            Self::Until(end) => now < *end,
             Self::None | Self::Invalid(_) => false,
+        }
+    }
+
+    /// What to tell about the pod because of its wish.
+    pub fn event(&self, pod: &Subject, now: Timestamp) -> Option<Event> {
+        match self {
+            Self::Until(end) if now < *end => Some(Event::do_not_disrupt_until(pod, *end)),
+            Self::Until(_) => Some(Event::do_not_disrupt_elapsed(pod)),
+            Self::Invalid(error) => Some(Event::invalid_do_not_disrupt(pod, &error.to_string())),
+            Self::None | Self::Always | Self::NotStarted => None,
         }
     }
 }

@@ -15,6 +15,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::Deletion;
+use joiner_core::label;
 use k8s_openapi::api::core::v1::Node;
 
 use self::{
@@ -23,14 +24,15 @@ use self::{
 };
 use crate::{
     cluster::Lock,
-    conditions::{Conditioned, DRAINED, INSTANCE_TERMINATING, Status, VOLUMES_DETACHED},
+    conditions::{Conditioned, DRAINED, INSTANCE_TERMINATING, Status},
     context::Context,
     controller::{Controller, Next},
+    events::{Event, Subject},
     eviction::Evictions,
     marks::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
     queue::Backoff,
     trouble::Trouble,
-    world::{Change, Kept, Key, World},
+    world::{Change, Diff, Kept, Key, World},
 };
 
 /// How often a node that waits is looked at; what it waits for may also be that time passes.
@@ -63,23 +65,26 @@ impl Controller for NodeTermination {
     const AT_ONCE: usize = 100;
 
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
-        let mut add = |node: &Arc<Node>| {
-            if self.is_leaving(node) {
-                add(node.key());
-            }
-        };
         match change {
-            Change::Node(diff) => diff.new.iter().for_each(add),
-            Change::NodeClaim(diff) => {
-                let id = diff.latest().status.as_ref().and_then(|status| status.provider_id.as_deref());
-                id.into_iter().flat_map(|id| world.nodes_of(id)).for_each(add);
+            Change::Node(diff) => {
+                let is_news = |node: &Node| match &diff.old {
+                    Some(old) => !self.is_leaving(old) || is_ready(old) != is_ready(node),
+                    None => true,
+                };
+                let leaving = diff.new.iter().filter(|node| self.is_leaving(node));
+                leaving.filter(|node| is_news(node)).for_each(|node| add(node.key()));
+            }
+            Change::NodeClaim(diff) if tells_more_than_conditions(diff) => {
+                let id = diff.latest().status.as_ref().and_then(|s| s.provider_id.as_deref());
+                let nodes = id.into_iter().flat_map(|id| world.nodes_of(id));
+                nodes.filter(|node| self.is_leaving(node)).for_each(|node| add(node.key()));
             }
             Change::Pod(diff) => {
                 let node = diff.latest().spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-                node.and_then(|name| world.nodes.named(name)).into_iter().for_each(add);
+                self.something_left(world, node, add);
             }
             Change::VolumeAttachment(diff) => {
-                world.nodes.named(&diff.latest().spec.node_name).into_iter().for_each(&mut add);
+                self.something_left(world, Some(&diff.latest().spec.node_name), add);
             }
             _ => {}
         }
@@ -93,11 +98,15 @@ impl Controller for NodeTermination {
             return self.finish(&node).await;
         }
         let deadline = claim.as_deref().map(deadline).transpose()?.flatten();
+        if let Some(deadline) = deadline {
+            let (about, moment) = (Subject::of(&*node), deadline.to_string());
+            self.tell(Event::termination_grace_period_expiring(&about, &moment));
+        }
         let node = self.mark(node).await?;
         let mut changed = claim.as_deref().cloned();
         let progress = self.advance(&node, changed.as_mut(), deadline).await;
         if let (Some(claim), Some(changed)) = (&claim, &changed) {
-            self.tell(claim, changed).await?;
+            self.write_down(&node, claim, changed).await?;
         }
         match progress? {
             Progress::Finished => self.finish(&node).await,
@@ -110,6 +119,21 @@ impl NodeTermination {
     /// Has pods leave by way of `evictions`.
     pub fn new(context: Context, evictions: Evictions) -> Self {
         Self { context, evictions }
+    }
+
+    /// Something has happened to a pod or a volume of a node, which may be what the node waits for.
+    /// Once its machine is being removed it waits for nothing else, and the cloud is not asked more
+    /// often because pods end.
+    fn something_left(&self, world: &World, node: Option<&str>, add: &mut dyn FnMut(Key)) {
+        let Some(node) = node.and_then(|name| world.nodes.named(name)) else { return };
+        let claim = world.claim_of(node);
+        if self.is_leaving(node) && !claim.is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
+            add(node.key());
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        self.context.events.tell(event);
     }
 
     /// Whether a node is being deleted, and waits for us.
@@ -191,6 +215,10 @@ impl NodeTermination {
         for pod in &leave_now {
             self.evictions.add(pod, deadline);
         }
+        if waiting > 0 {
+            let why = format!("{waiting} pods are waiting to be evicted");
+            self.tell(Event::failed_draining(&Subject::of(node), &why));
+        }
         let Some(claim) = claim else { return waiting == 0 };
         let is_drained = waiting == 0 && drain::lasted_long_enough(claim, now);
         let mut conditions = claim.conditions_mut(now);
@@ -217,18 +245,16 @@ impl NodeTermination {
             let class = reference.and_then(|r| world.class(&r.group, &r.kind, &r.name));
             (attached, class.cloned())
         });
-        let Some(claim) = claim else { return Ok(attached.is_empty()) };
-        let detachment = volumes::decide(&attached, claim, class.as_deref(), deadline, now);
-        let mut conditions = claim.conditions_mut(now);
-        match &detachment {
-            Detachment::Done => conditions.set_true(VOLUMES_DETACHED),
-            Detachment::Waits | Detachment::TimeoutUnreadable(_) => {
-                let reason = "AwaitingVolumeDetachment";
-                conditions.set(VOLUMES_DETACHED, Status::Unknown, reason, reason);
-            }
-            Detachment::GivenUp { reason } => {
-                conditions.set(VOLUMES_DETACHED, Status::False, reason, reason);
-            }
+        let detachment = match &claim {
+            Some(claim) => volumes::decide(&attached, claim, class.as_deref(), deadline, now),
+            None if attached.is_empty() => Detachment::Done,
+            None => Detachment::Waits,
+        };
+        if matches!(detachment, Detachment::Waits | Detachment::TimeoutUnreadable(_)) {
+            self.tell(Event::awaiting_volume_detachment(&Subject::of(node), &attached.0));
+        }
+        if let Some(claim) = claim {
+            detachment.write(claim, now);
         }
         match detachment {
             Detachment::Done | Detachment::GivenUp { .. } => Ok(true),
@@ -248,9 +274,19 @@ impl NodeTermination {
     }
 
     /// Writes down what was reached.
-    async fn tell(&self, claim: &NodeClaim, changed: &NodeClaim) -> Result<(), Trouble> {
+    async fn write_down(
+        &self,
+        node: &Node,
+        claim: &NodeClaim,
+        changed: &NodeClaim,
+    ) -> Result<(), Trouble> {
         match self.context.cluster.patch_status(claim, changed, Lock::Version).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                if changed.holds(DRAINED) && !claim.holds(DRAINED) {
+                    self.context.metrics.nodes_drained(label_of(node, label::NODE_POOL)).inc();
+                }
+                Ok(())
+            }
             // There is nobody left to tell.
             Err(trouble) if trouble.is_not_found() => Ok(()),
             Err(trouble) => Err(trouble),
@@ -261,8 +297,33 @@ impl NodeTermination {
     async fn finish(&self, node: &Node) -> Result<Next, Trouble> {
         self.context.cluster.remove_finalizer(node, TERMINATION_FINALIZER).await?;
         tracing::info!(node = %node.key(), "deleted node");
+        let (metrics, now) = (&self.context.metrics, self.context.now());
+        let pool = label_of(node, label::NODE_POOL);
+        metrics.nodes_terminated(pool, label_of(node, label::ZONE)).inc();
+        if let Some(deleted) = &node.metadata.deletion_timestamp {
+            let took = now.duration_since(deleted.0).as_secs_f64();
+            metrics.nodes_termination_duration(pool).observe(took);
+        }
+        if let Some(created) = &node.metadata.creation_timestamp {
+            let lived = now.duration_since(created.0).as_secs_f64();
+            metrics.nodes_lifetime_duration(pool).observe(lived);
+        }
         Ok(Next::Done)
     }
+}
+
+/// The value of a node's label; empty if it has none.
+fn label_of<'n>(node: &'n Node, key: &str) -> &'n str {
+    node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map_or("", String::as_str)
+}
+
+/// Whether a claim's change is about more than what is written down here itself.
+fn tells_more_than_conditions(diff: &Diff<NodeClaim>) -> bool {
+    let (Some(old), Some(new)) = (&diff.old, &diff.new) else { return true };
+    let provider_id = |claim: &NodeClaim| claim.status.as_ref()?.provider_id.clone();
+    old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        || old.metadata.annotations != new.metadata.annotations
+        || provider_id(old) != provider_id(new)
 }
 
 fn is_ready(node: &Node) -> bool {

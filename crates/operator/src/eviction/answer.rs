@@ -30,6 +30,24 @@ pub(super) enum Refusal {
     TwoBudgets,
 }
 
+impl Refusal {
+    /// What to tell people.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Budget => "evicting pod violates a PDB",
+            Self::TwoBudgets => "eviction does not support multiple PDBs",
+        }
+    }
+}
+
+/// The code that metrics count an answer by; none if there was no answer.
+pub(super) fn code(answer: &Result<(), Trouble>) -> Option<u16> {
+    match answer {
+        Ok(()) => Some(200),
+        Err(trouble) => trouble.code(),
+    }
+}
+
 impl Answer {
     /// Reads an answer.
     pub(super) fn read(answer: Result<(), Trouble>) -> Self {

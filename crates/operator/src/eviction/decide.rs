@@ -42,6 +42,8 @@ pub enum Step {
     Evict,
     /// Its time is over.
     Delete {
+        /// When its node has to be empty.
+        deadline: Timestamp,
         /// What it gets to end.
         grace_seconds: u32,
     },
@@ -83,7 +85,7 @@ pub fn decide(seen: &Seen, wanted: &Wanted, now: Timestamp) -> Step {
     if let Some(deadline) = wanted.deadline
         && wanted.is_forced(pod, now)
     {
-        return Step::Delete { grace_seconds: grace_seconds(deadline, now) };
+        return Step::Delete { deadline, grace_seconds: grace_seconds(deadline, now) };
     }
     if !is_active(pod) {
         return Step::Forget;

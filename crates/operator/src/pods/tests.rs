@@ -52,13 +52,14 @@ fn tolerating(toleration: Value) -> Value {
 #[test]
 fn po01_do_not_disrupt_is_for_ever_or_for_a_while_after_the_start() {
     let at = |time: &str| Timestamp::from_str(time).unwrap();
+    let invalid = |text: &str| DoNotDisrupt::Invalid(Duration::from_str(text).unwrap_err());
     for (value, expected, is_active) in [
         (None, DoNotDisrupt::None, false),
         (Some("true"), DoNotDisrupt::Always, true),
         (Some("false"), DoNotDisrupt::None, false),
-        (Some("True"), DoNotDisrupt::Invalid("True"), false),
-        (Some("soon"), DoNotDisrupt::Invalid("soon"), false),
-        (Some("30"), DoNotDisrupt::Invalid("30"), false),
+        (Some("True"), invalid("True"), false),
+        (Some("soon"), invalid("soon"), false),
+        (Some("30"), invalid("30"), false),
         (Some("0s"), DoNotDisrupt::None, false),
         (Some("-1h"), DoNotDisrupt::None, false),
         (Some("1h1s"), DoNotDisrupt::Until(at("2026-06-01T12:00:01Z")), true),

@@ -19,6 +19,9 @@ use crate::{
     world::{Kept, Key, World},
 };
 
+/// What a claim says while its node waits.
+const AWAITING: &str = "AwaitingVolumeDetachment";
+
 /// The attachments that a node waits for, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attached(pub Vec<String>);
@@ -65,6 +68,22 @@ pub enum Detachment {
     },
     /// Some are, and how long to wait for them cannot be read.
     TimeoutUnreadable(String),
+}
+
+impl Detachment {
+    /// Says in a claim what has become of its node's volumes.
+    pub fn write(&self, claim: &mut NodeClaim, now: Timestamp) {
+        let mut conditions = claim.conditions_mut(now);
+        match self {
+            Self::Done => conditions.set_true(VOLUMES_DETACHED),
+            Self::Waits | Self::TimeoutUnreadable(_) => {
+                conditions.set(VOLUMES_DETACHED, Status::Unknown, AWAITING, AWAITING);
+            }
+            Self::GivenUp { reason } => {
+                conditions.set(VOLUMES_DETACHED, Status::False, reason, reason);
+            }
+        }
+    }
 }
 
 /// Whether to wait for volumes to be detached, by what was decided before and by the time.

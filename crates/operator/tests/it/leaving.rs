@@ -153,7 +153,8 @@ impl Leaving {
             self.stage.create("", "namespaces", json!({"metadata": {"name": "shop"}}));
         }
         self.stage.create("", "pods", pod);
-        self.set_status(name, json!({"phase": "Running"}));
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        self.set_status(name, json!({"phase": "Running", "conditions": ready}));
     }
 
     /// Changes a pod's status.

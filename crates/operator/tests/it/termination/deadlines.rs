@@ -47,8 +47,7 @@ async fn t23_a_critical_pod_whose_time_is_over_does_not_wait_for_its_turn() {
     leaving.pod(
         "critical",
         json!({"spec": {
-            "priorityClassName": "system-cluster-critical", "priority": 2_000_000_000,
-            "terminationGracePeriodSeconds": 120,
+            "priorityClassName": "system-cluster-critical", "terminationGracePeriodSeconds": 120,
         }}),
     );
     leaving.delete_node("node-1");

@@ -22,7 +22,6 @@ fn owned_by(api_version: &str, kind: &str) -> Value {
 
 fn critical(mut pod: Value, class: &str) -> Value {
     pod["spec"]["priorityClassName"] = class.into();
-    pod["spec"]["priority"] = 2_000_000_000.into();
     pod
 }
 
