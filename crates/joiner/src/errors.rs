@@ -1,6 +1,8 @@
 //! How a command ends: exit codes, and what is said when it ends badly.
 
-use std::{error::Error, io, process::ExitCode};
+use std::{io, process::ExitCode};
+
+pub(crate) use joiner_operator::text::chain;
 
 /// How a command that did its work ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,8 @@ const EXIT_BAD_INPUT: u8 = 2;
 const EXIT_VIOLATED: u8 = 1;
 /// The work was right but its result could not be written.
 const EXIT_OUTPUT: u8 = 1;
+/// What ran could not go on; whoever started it should start it again.
+const EXIT_ENDED: u8 = 1;
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -42,6 +46,8 @@ pub(crate) enum Failure {
     BadInput(Vec<String>),
     /// The result could not be written.
     Output(io::Error),
+    /// What ran could not go on.
+    Ended(String),
 }
 
 impl Failure {
@@ -65,6 +71,10 @@ impl Failure {
                 eprintln!("joiner: the output could not be written: {error}");
                 ExitCode::from(EXIT_OUTPUT)
             }
+            Self::Ended(why) => {
+                eprintln!("joiner: {why}");
+                ExitCode::from(EXIT_ENDED)
+            }
         }
     }
 }
@@ -73,20 +83,4 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
-}
-
-/// An error and its causes as one sentence. A cause that the text before it already holds is left
-/// out, since many libraries repeat theirs.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
 }

@@ -4,6 +4,7 @@
 //! exit code means is in [`errors`].
 
 mod bench;
+mod build;
 mod catalog;
 mod cli;
 mod errors;

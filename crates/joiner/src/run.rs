@@ -1,13 +1,33 @@
 //! `joiner run`: the controller.
 
-use joiner_operator::settings::{
-    Accepted, Reader, Setting, Settings, declared,
-    providers::{self, Known},
+use std::{fs, sync::Arc};
+
+use joiner_clock::Clock;
+use joiner_cloud::{CloudProvider, Off, Providers, class::ClassKind};
+use joiner_kwok::{Kwok, catalog_file};
+use joiner_operator::{
+    engine::{self, Engine},
+    log,
+    metrics::Registry,
+    probes::{self, Readiness},
+    random::Random,
+    settings::{
+        Accepted, Reader, Setting, Settings, declared,
+        providers::{self, Known},
+    },
+    stop::{Stop, Stopper},
+    throttle::Throttle,
+};
+use kube::{
+    Client, Config,
+    client::ClientBuilder,
+    config::{KubeConfigOptions, Kubeconfig},
 };
 
 use crate::{
+    build::BUILD,
     cli::RunArgs,
-    errors::{Exit, Failure},
+    errors::{Exit, Failure, chain},
     settings::{self, CLOUDS, Declares, Given},
 };
 
@@ -25,7 +45,6 @@ const PROVIDERS: [Known; 2] =
 
 /// Settings of the controller and of its clouds.
 #[derive(Debug)]
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine reads them once it is linked"))]
 pub(crate) struct RunSettings {
     /// The controller's.
     pub(crate) operator: Settings,
@@ -52,8 +71,150 @@ impl RunSettings {
 /// Runs the controller until it is told to stop.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|text| !text.is_empty());
-    RunSettings::accept(&args.settings, is_set).map_err(Failure::BadInput)?;
-    Err(Failure::bad_input("joiner run: the controller is not linked into this build yet"))
+    let Accepted { settings, warnings } =
+        RunSettings::accept(&args.settings, is_set).map_err(Failure::BadInput)?;
+    log::start(&settings.operator.log, &Clock::wall(), BUILD.commit)
+        .map_err(|error| Failure::bad_input(chain(&error)))?;
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
+    // One thread works while the other plans; more would only take memory.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
+    runtime.block_on(control(args, settings)).map(|()| Exit::Success)
+}
+
+async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
+    let config = config(args).await?;
+    let namespace = config.default_namespace.clone();
+    let operator = &settings.operator;
+    let throttle = Throttle::new(operator.kube_client_qps, operator.kube_client_burst);
+    let client = client(config.clone(), Some(&throttle))?;
+    let registry = Registry::new(&BUILD).map_err(|error| Failure::Ended(chain(&error)))?;
+    let readiness = Arc::new(Readiness::new([engine::CACHES]));
+    let listen = |port, setting| {
+        probes::listen(None, port, setting).map_err(|error| Failure::bad_input(chain(&error)))
+    };
+    let health = listen(operator.health_probe_port, &declared::HEALTH_PROBE_PORT)?;
+    let metrics = listen(operator.metrics_port, &declared::METRICS_PORT)?;
+    let serve = |serving: std::io::Result<probes::Serving>| {
+        serving.map_err(|error| Failure::Ended(format!("cannot serve probes: {error}")))
+    };
+    let _health = serve(probes::serve_probes(health, Arc::clone(&readiness)))?;
+    let _metrics = serve(probes::serve_metrics(metrics, registry.clone()))?;
+    let random = Random::of_this_process();
+    let setup = engine::Setup {
+        lease_client: self::client(config, None)?,
+        providers: clouds(&settings, &client)?,
+        client,
+        clock: Clock::wall(),
+        settings: settings.operator,
+        registry,
+        cluster: None,
+        identity: format!("joiner_{:016x}", random.next()),
+        namespace,
+        random,
+        readiness,
+    };
+    let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
+    tracing::info!(version = BUILD.version, "starting");
+    let ended = engine.run(until_told()?).await;
+    ended.map_err(|ended| Failure::Ended(ended.to_string()))
+}
+
+/// The cluster that the flags, the variables or the pod's own account lead to.
+async fn config(args: &RunArgs) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: args.context.clone(), ..Default::default() };
+    let found = match &args.kubeconfig {
+        Some(path) => match Kubeconfig::read_from(path) {
+            Ok(file) => Config::from_custom_kubeconfig(file, &options).await,
+            Err(error) => Err(error),
+        },
+        None if args.context.is_some() => Config::from_kubeconfig(&options).await,
+        None => return Config::infer().await.map_err(|error| no_cluster(&error)),
+    };
+    found.map_err(|error| no_cluster(&error))
+}
+
+fn no_cluster(error: &(dyn std::error::Error + 'static)) -> Failure {
+    Failure::bad_input(format!(
+        "no cluster to care for: {}. Give --kubeconfig, set KUBECONFIG, or run in a pod with a \
+         service account",
+        chain(error)
+    ))
+}
+
+fn client(mut config: Config, throttle: Option<&Throttle>) -> Result<Client, Failure> {
+    // Every call has a deadline of its own; a watch may be quiet for longer than any.
+    config.read_timeout = None;
+    let builder = ClientBuilder::try_from(config).map_err(|error| no_cluster(&error))?;
+    Ok(match throttle {
+        Some(throttle) => builder.with_layer(throttle).build(),
+        None => builder.build(),
+    })
+}
+
+/// The providers that are on, and those that are not.
+fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure> {
+    let mut on: Vec<Arc<dyn CloudProvider>> = Vec::new();
+    for provider in &settings.providers {
+        match provider.name {
+            "kwok" => on.push(Arc::new(kwok(settings, client)?)),
+            name => {
+                return Err(Failure::bad_input(format!(
+                    "this version plans for {name} but cannot make its machines yet: unset {} or \
+                     give --providers=kwok",
+                    provider.endpoint.unwrap_or_default()
+                )));
+            }
+        }
+    }
+    Ok(Providers::new(on, vec![Off { name: "vsphere", class: VSPHERE, variable: "GOVC_URL" }]))
+}
+
+const VSPHERE: ClassKind = ClassKind {
+    group: joiner_vsphere::NODE_CLASS_GROUP,
+    version: "v1alpha1",
+    kind: joiner_vsphere::NODE_CLASS_KIND,
+    plural: "vspherenodeclasses",
+};
+
+fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
+    let clock = Clock::wall();
+    let Some(path) = &settings.operator.planner.instance_types_file else {
+        return Ok(Kwok::new(client.clone(), clock));
+    };
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::bad_input(format!(
+            "--instance-types-file-path (INSTANCE_TYPES_FILE_PATH): {name} cannot be read; check \
+             the path: {error}"
+        ))
+    })?;
+    let types =
+        catalog_file::parse(&text, &name).map_err(|error| Failure::bad_input(chain(&error)))?;
+    Ok(Kwok::with_types(client.clone(), clock, types))
+}
+
+/// Stops when the process is told to end.
+fn until_told() -> Result<Stop, Failure> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let failed = |error| Failure::Ended(format!("cannot listen to signals: {error}"));
+    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+    let (stopper, stop) = Stopper::new();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("told to end: finishing what is under way and giving the leases back");
+        stopper.stop();
+    });
+    Ok(stop)
 }
 
 #[cfg(test)]

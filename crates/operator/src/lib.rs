@@ -38,6 +38,8 @@ pub mod settings;
 pub mod stop;
 pub mod termination;
 mod text;
+pub mod text;
+pub mod throttle;
 pub mod trouble;
 mod validate;
 pub mod world;

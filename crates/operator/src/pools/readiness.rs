@@ -1,0 +1,109 @@
+//! Whether a pool's class can be used.
+
+use joiner_api::node_class_reference::NodeClassReference;
+use joiner_cloud::{Off, Served, class::NodeClass};
+
+use super::{find, say};
+use crate::{
+    conditions::{NODE_CLASS_READY, Status},
+    context::Context,
+    controller::{Controller, Next},
+    trouble::Trouble,
+    world::{Change, Kept, Key, World},
+};
+
+/// Says of each pool whether its class can be used.
+#[derive(Debug)]
+pub struct PoolReadiness(pub Context);
+
+impl Controller for PoolReadiness {
+    type Key = Key;
+
+    const NAME: &'static str = "nodepool.readiness";
+
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        match change {
+            Change::NodePool(diff) => diff.new.iter().for_each(|pool| add(pool.key())),
+            Change::NodeClass(diff) => {
+                let class = diff.latest();
+                let refers = |reference: &NodeClassReference| {
+                    reference.group == class.group
+                        && reference.kind == class.kind
+                        && reference.name == class.name
+                };
+                let pools = world.node_pools.values();
+                pools
+                    .filter(|pool| {
+                        pool.spec.template.spec.node_class_ref.as_ref().is_some_and(refers)
+                    })
+                    .for_each(|pool| add(pool.key()));
+            }
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let Some(pool) = find(&self.0, key) else { return Ok(Next::Done) };
+        let Some(reference) = &pool.spec.template.spec.node_class_ref else {
+            return Ok(Next::Done);
+        };
+        let verdict = match self.0.providers.of(&reference.group, &reference.kind) {
+            Served::By(_) => {
+                let class = self.0.cache.read(|world| {
+                    world.class(&reference.group, &reference.kind, &reference.name).cloned()
+                });
+                Verdict::of_class(class.as_deref())
+            }
+            Served::Off(off) => Verdict::of_off(off),
+            // Somebody else's pool.
+            Served::Elsewhere => return Ok(Next::Done),
+        };
+        say(&self.0, &pool, |conditions| match verdict {
+            Verdict::Ready => conditions.set_true(NODE_CLASS_READY),
+            Verdict::NotReady { reason, message } => {
+                conditions.set(NODE_CLASS_READY, Status::False, &reason, &message);
+            }
+        })
+        .await?;
+        Ok(Next::Done)
+    }
+}
+
+/// Whether a class can be used.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Ready,
+    NotReady { reason: String, message: String },
+}
+
+impl Verdict {
+    fn not_ready(reason: &str, message: &str) -> Self {
+        Self::NotReady { reason: reason.to_owned(), message: message.to_owned() }
+    }
+
+    fn of_class(class: Option<&NodeClass>) -> Self {
+        let Some(class) = class else {
+            return Self::not_ready("NodeClassNotFound", "NodeClass not found on cluster");
+        };
+        if class.deleting.is_some() {
+            return Self::not_ready("NodeClassTerminating", "NodeClass is Terminating");
+        }
+        match class.ready() {
+            None => {
+                Self::not_ready("NodeClassReadinessUnknown", "Node Class Readiness Unknown")
+            }
+            Some((false, reason, message)) => Self::not_ready(reason, message),
+            Some((true, ..)) => Self::Ready,
+        }
+    }
+
+    fn of_off(off: &Off) -> Self {
+        let Off { name, class, variable } = off;
+        let message = format!(
+            "the provider {name}, which serves {}, is off: set {variable} and start Joiner again, \
+             or name it with --providers",
+            class.kind
+        );
+        Self::not_ready("ProviderOff", &message)
+    }
+}
