@@ -37,7 +37,6 @@ pub mod random;
 pub mod settings;
 pub mod stop;
 pub mod termination;
-mod text;
 pub mod text;
 pub mod throttle;
 pub mod trouble;

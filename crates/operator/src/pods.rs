@@ -80,9 +80,7 @@ pub fn tolerates_disruption(pod: &Pod) -> bool {
 /// Whether a pod has to leave before its node goes. One that asked not to be disrupted has to as
 /// well: the node waits for it.
 pub fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
-    !tolerates_disruption(pod)
-        && !is_stuck_terminating(pod, now)
-        && !is_owned_by(pod, Owner::Node)
+    !tolerates_disruption(pod) && !is_stuck_terminating(pod, now) && !is_owned_by(pod, Owner::Node)
 }
 
 /// Whether a node that goes away waits for this pod.

@@ -209,9 +209,10 @@ impl NodeTermination {
         deadline: Option<Timestamp>,
     ) -> bool {
         let now = self.context.now();
-        let Drain { waiting, leave_now } = self.context.cache.read(|world| {
-            drain::decide(world.pods_on(node.identity().name), deadline, now)
-        });
+        let Drain { waiting, leave_now } = self
+            .context
+            .cache
+            .read(|world| drain::decide(world.pods_on(node.identity().name), deadline, now));
         for pod in &leave_now {
             self.evictions.add(pod, deadline);
         }

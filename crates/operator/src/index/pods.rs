@@ -13,11 +13,7 @@ use k8s_openapi::{
 };
 
 use super::{
-    Pending, convert,
-    disruption::Disruption,
-    intern::Interner,
-    requests,
-    spread::DefaultSpread,
+    Pending, convert, disruption::Disruption, intern::Interner, requests, spread::DefaultSpread,
     volumes::VolumeIndex,
 };
 use crate::{

@@ -161,7 +161,11 @@ fn po06_a_place_is_made_for_pods_that_the_scheduler_has_given_up_on() {
         ("one that was given up", given_up(), true),
         ("one that was not tried", json!({"spec": {"nodeName": ""}}), false),
         ("one that has a node", with(json!({"spec": {"nodeName": "n"}})), false),
-        ("one that others make room for", with(json!({"status": {"nominatedNodeName": "n"}})), false),
+        (
+            "one that others make room for",
+            with(json!({"status": {"nominatedNodeName": "n"}})),
+            false,
+        ),
         ("a daemon", with(owned("apps/v1", "DaemonSet")), false),
         ("a static one", with(owned("v1", "Node")), false),
     ] {

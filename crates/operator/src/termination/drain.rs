@@ -63,8 +63,7 @@ pub fn decide<'p>(
     let is_forced = |pod: &Pod| {
         deadline.and_then(|deadline| forced_since(pod, deadline)).is_some_and(|since| since <= now)
     };
-    let leaves_now =
-        |pod: &Pod| is_forced(pod) || (is_active(pod) && Some(Tier::of(pod)) == first);
+    let leaves_now = |pod: &Pod| is_forced(pod) || (is_active(pod) && Some(Tier::of(pod)) == first);
     Drain {
         waiting: waiting.len(),
         leave_now: waiting.into_iter().filter(|pod| leaves_now(pod)).cloned().collect(),

@@ -26,6 +26,8 @@ async fn q01_a_pod_that_is_gone_is_forgotten_silently() {
     leaving.end_pod("web");
     leaving.pass(1).await;
     assert!(!leaving.evictions.contains(&id));
+    assert_eq!(leaving.stage.events("Pod", "web"), [] as [&str; 0]);
+    assert_eq!(leaving.stage.events("Node", "node-1"), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,7 +39,10 @@ async fn q02_another_pod_of_the_same_name_is_left_alone() {
     leaving.pod("web", json!({}));
     leaving.pass(30).await;
     assert!(!leaving.is_leaving("web"));
+    assert_eq!(leaving.asked("web"), ["evict 409"]);
     assert!(leaving.evictions.is_empty());
+    assert_eq!(leaving.stage.events("Pod", "web"), [] as [&str; 0]);
+    assert_eq!(leaving.stage.metric("karpenter_pods_drained_total"), 0.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -48,6 +53,8 @@ async fn q03_a_pod_is_asked_once_and_leaves() {
     leaving.pass(30).await;
     assert!(leaving.is_leaving("web"));
     assert_eq!(leaving.asked("web"), ["evict 201"]);
+    assert_eq!(leaving.stage.events("Pod", "web"), ["Evicted: Evicted pod: Forceful Termination"]);
+    assert_eq!(leaving.stage.metric(r#"karpenter_pods_eviction_requests_total{code="200"}"#), 1.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,6 +76,11 @@ async fn q05_a_budget_that_does_not_is_asked_again_later_each_time() {
     // After 0.1, 0.2, 0.4 … seconds.
     leaving.pass(1).await;
     assert_eq!(leaving.asked("web"), ["evict 429"; 4]);
+    assert_eq!(leaving.stage.metric(r#"karpenter_pods_eviction_requests_total{code="429"}"#), 4.0);
+    assert_eq!(
+        leaving.stage.events("Node", "node-1"),
+        ["FailedDraining: Failed to drain node, evicting pod violates a PDB (Pod=shop/web)"]
+    );
     // Then every ten seconds.
     leaving.pass(59).await;
     assert_eq!(leaving.asked("web").len(), 12);
@@ -88,6 +100,12 @@ async fn q06_a_pod_that_two_budgets_are_about_is_asked_again() {
     let id = leaving.evict("web", None);
     leaving.pass(1).await;
     assert_eq!(leaving.asked("web"), ["evict 500"; 4]);
+    assert_eq!(leaving.stage.metric(r#"karpenter_pods_eviction_requests_total{code="500"}"#), 4.0);
+    assert_eq!(
+        leaving.stage.events("Node", "node-1"),
+        ["FailedDraining: Failed to drain node, eviction does not support multiple PDBs \
+             (Pod=shop/web)"]
+    );
     assert!(leaving.evictions.contains(&id));
     leaving.delete("policy", "poddisruptionbudgets", "shop/two");
     leaving.pass(10).await;
@@ -108,6 +126,34 @@ async fn q07_whoever_wants_a_pod_gone_while_it_is_asked_does_no_harm() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn q08_a_pod_whose_node_has_no_claim_leaves_for_no_reason() {
+    let mut leaving = Leaving::evictions_only();
+    leaving.node_object("node-1", "True");
+    leaving.delete_node("node-1");
+    leaving.pod("web", json!({}));
+    leaving.pass(1).await;
+    leaving.evict("web", None);
+    leaving.pass(1).await;
+    assert_eq!(leaving.stage.metric(r#"karpenter_pods_drained_total{reason=""}"#), 1.0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn q09_a_pod_leaves_for_the_reason_for_which_its_node_does() {
+    let mut leaving = leaving();
+    let condition = json!({
+        "type": "DisruptionReason", "status": "True", "reason": "Drifted", "message": "",
+        "lastTransitionTime": leaving.now(),
+    });
+    let status = json!({"status": {"conditions": [condition]}});
+    leaving.stage.merge("karpenter.sh", "nodeclaims", "node-1", Some("status"), status);
+    leaving.pass(1).await;
+    leaving.evict("web", None);
+    leaving.pass(1).await;
+    assert_eq!(leaving.stage.metric(r#"karpenter_pods_drained_total{reason="Drifted"}"#), 1.0);
+    assert_eq!(leaving.stage.events("Pod", "web"), ["Evicted: Evicted pod: Drifted"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn q10_a_pod_whose_time_is_over_is_deleted_whatever_its_budget_says() {
     let mut leaving = leaving();
     leaving.budget("web", "web", 0);
@@ -117,6 +163,14 @@ async fn q10_a_pod_whose_time_is_over_is_deleted_whatever_its_budget_says() {
     assert_eq!(leaving.asked("web"), ["delete 200"]);
     assert_eq!(leaving.grace("web"), Some(10));
     assert!(!leaving.evictions.contains(&id));
+    assert_eq!(
+        leaving.stage.events("Pod", "web"),
+        ["Disrupted: Deleting the pod to accommodate the terminationTime 2026-01-01 00:00:11 \
+             +0000 UTC of the node. The pod was granted 10 seconds of grace-period of its 30 \
+             terminationGracePeriodSeconds. This bypasses the PDB of the pod and the \
+             do-not-disrupt annotation."]
+    );
+    assert_eq!(leaving.stage.metric("karpenter_pods_drained_total"), 1.0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -138,7 +192,9 @@ async fn q12_a_later_deadline_does_not_replace_an_earlier_one() {
     leaving.budget("web", "web", 0);
     leaving.pass(1).await;
     let (early, late) = (deadline_in(&leaving, 100), deadline_in(&leaving, 200));
-    for (asked_for, expected) in [(None, None), (late, late), (early, early), (late, early), (None, early)] {
+    for (asked_for, expected) in
+        [(None, None), (late, late), (early, early), (late, early), (None, early)]
+    {
         let id = leaving.evict("web", asked_for);
         assert_eq!(leaving.evictions.wanted(&id).unwrap().deadline, expected);
     }
@@ -192,8 +248,37 @@ async fn a_protected_pod_is_asked_when_its_wish_is_over() {
     leaving.evict("batch", None);
     leaving.pass(295).await;
     assert_eq!(leaving.asked("batch"), [] as [&str; 0]);
+    let until = "DoNotDisruptUntil: The karpenter.sh/do-not-disrupt grace period will elapse at \
+                 2026-01-01T00:05:00Z";
+    assert_eq!(leaving.stage.events("Pod", "batch")[0], until);
     leaving.pass(20).await;
     assert_eq!(leaving.asked("batch"), ["evict 201"]);
+    let events = leaving.stage.events("Pod", "batch");
+    assert!(events.iter().any(|event| event.starts_with("DoNotDisruptGracePeriodElapsed")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wish_that_cannot_be_read_is_none_and_its_author_is_told() {
+    let mut leaving = leaving();
+    leaving.pod("batch", json!({"metadata": {"annotations": {DO_NOT_DISRUPT: "soon"}}}));
+    leaving.pass(1).await;
+    leaving.evict("batch", None);
+    leaving.pass(1).await;
+    assert_eq!(leaving.asked("batch"), ["evict 201"]);
+    let events = leaving.stage.events("Pod", "batch");
+    let told = events.iter().find(|event| event.starts_with("InvalidDoNotDisruptAnnotation"));
+    assert!(told.unwrap().contains("write it as 720h or 1h30m"), "{events:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_api_server_is_not_taken_for_a_budget() {
+    let mut leaving = leaving();
+    leaving.pass(1).await;
+    leaving.stage.lab.faults().add_script("at 0s joiner: 429 on create pods 2 times").unwrap();
+    leaving.evict("web", None);
+    leaving.pass(20).await;
+    assert!(leaving.is_leaving("web"));
+    assert_eq!(leaving.stage.events("Node", "node-1"), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -127,10 +127,9 @@ impl Leaving {
     }
 
     fn delete_with(&self, group: &str, plural: &str, name: &str, options: DeleteOptions) {
-        let key = name.split_once('/').map_or_else(
-            || Key::new("", name),
-            |(namespace, name)| Key::new(namespace, name),
-        );
+        let key = name
+            .split_once('/')
+            .map_or_else(|| Key::new("", name), |(namespace, name)| Key::new(namespace, name));
         let admin = self.stage.lab.caller("admin");
         admin.delete(&Resource::new(group, plural), &key, options).unwrap();
     }
@@ -165,10 +164,8 @@ impl Leaving {
 
     /// Deletes a pod with so many seconds to end.
     pub(crate) fn delete_pod(&self, name: &str, grace_seconds: i64) {
-        let options = DeleteOptions {
-            grace_period_seconds: Some(grace_seconds),
-            ..DeleteOptions::default()
-        };
+        let options =
+            DeleteOptions { grace_period_seconds: Some(grace_seconds), ..DeleteOptions::default() };
         self.delete_with("", "pods", &format!("shop/{name}"), options);
     }
 

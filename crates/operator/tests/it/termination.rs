@@ -185,6 +185,30 @@ async fn t26_an_empty_node_is_drained_for_five_seconds_at_least() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn t30_t31_t32_what_dashboards_read() {
+    let mut leaving = Leaving::new();
+    leaving.node("node-1");
+    let labels = json!({"metadata": {"labels": {
+        "karpenter.sh/nodepool": "general", "topology.kubernetes.io/zone": "a",
+    }}});
+    leaving.stage.merge("", "nodes", "node-1", None, labels);
+    leaving.pass(3600).await;
+    leaving.delete_node("node-1");
+    leaving.pass(7).await;
+    let metric = |text: &str| leaving.stage.metric(&format!("karpenter_nodes_{text}"));
+    assert_eq!(metric(r#"drained_total{nodepool="general"}"#), 1.0);
+    assert_eq!(metric(r#"terminated_total{nodepool="general",zone="a"}"#), 0.0);
+    leaving.pass(10).await;
+    let metric = |text: &str| leaving.stage.metric(&format!("karpenter_nodes_{text}"));
+    assert_eq!(metric(r#"drained_total{nodepool="general"}"#), 1.0);
+    assert_eq!(metric(r#"terminated_total{nodepool="general",zone="a"}"#), 1.0);
+    let took = metric(r#"termination_duration_seconds_sum{nodepool="general"}"#);
+    assert!((10.0..13.0).contains(&took), "5 s of drain and 5 s for the machine, not {took}");
+    let lived = metric(r#"lifetime_duration_seconds_sum{nodepool="general"}"#);
+    assert!((3610.0..3613.0).contains(&lived), "an hour and the same, not {lived}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cloud_that_refuses_is_asked_until_the_machine_is_gone() {
     let mut leaving = Leaving::new();
     leaving.node("node-1");
@@ -203,7 +227,8 @@ async fn a_cloud_that_refuses_is_asked_until_the_machine_is_gone() {
 async fn finalizers_of_others_stay() {
     let mut leaving = Leaving::new();
     leaving.node("node-1");
-    let finalizers = json!({"metadata": {"finalizers": ["example.com/a", FINALIZER, "example.com/b"]}});
+    let finalizers =
+        json!({"metadata": {"finalizers": ["example.com/a", FINALIZER, "example.com/b"]}});
     leaving.stage.merge("", "nodes", "node-1", None, finalizers);
     leaving.delete_node("node-1");
     leaving.pass(15).await;

@@ -74,4 +74,3 @@ fn pd09_budgets_do_not_hold_pods_that_are_not_evicted() {
     check("", ", tolerations: [{key: other, operator: Exists}]", "", &[&closed], false);
     check(&(owned("apps/v1", "StatefulSet") + DELETING), "", "", &[&closed], true);
 }
-

@@ -27,6 +27,8 @@ async fn t22_a_protected_pod_is_deleted_in_time_to_end_before_the_deadline() {
     leaving.pass(1).await;
     assert!(leaving.is_leaving("web"));
     assert!((298..=300).contains(&leaving.grace("web").unwrap()));
+    let told = "TerminationGracePeriodExpiring: All pods will be deleted by 2026-01-01T00:05:00Z";
+    assert!(leaving.stage.events("Node", "node-1").contains(&told.to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -36,7 +36,8 @@ async fn goes_without(leaving: &mut Leaving, pods: &[&'static str]) {
 #[tokio::test(start_paused = true)]
 async fn t08_a_pod_that_tolerates_this_very_taint_is_not_evicted() {
     let mut leaving = leaving();
-    let equal = json!({"key": "karpenter.sh/disrupted", "operator": "Equal", "effect": "NoSchedule"});
+    let equal =
+        json!({"key": "karpenter.sh/disrupted", "operator": "Equal", "effect": "NoSchedule"});
     leaving.pod("web", tolerating(equal));
     goes_without(&mut leaving, &["web"]).await;
 }
@@ -95,6 +96,8 @@ async fn t13_a_node_waits_for_a_pod_that_its_budget_keeps() {
     assert!(leaving.find_node("node-1").is_some());
     assert_eq!(leaving.condition("node-1", "Drained").unwrap(), "Unknown Draining");
     assert_eq!(leaving.stage.cloud.calls("delete"), 0);
+    let told = "FailedDraining: Failed to drain node, 1 pods are waiting to be evicted";
+    assert!(leaving.stage.events("Node", "node-1").contains(&told.to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,12 +9,12 @@ use crate::leaving::Leaving;
 fn leaving() -> Leaving {
     let leaving = Leaving::new();
     leaving.node("node-1");
-    let volumes = |name: &str| {
-        json!([{"name": "data", "persistentVolumeClaim": {"claimName": name}}])
-    };
+    let volumes =
+        |name: &str| json!([{"name": "data", "persistentVolumeClaim": {"claimName": name}}]);
     leaving.pod("web", json!({"spec": {"volumes": volumes("web")}}));
     let tolerations = json!([{"operator": "Exists"}]);
-    leaving.pod("stays", json!({"spec": {"volumes": volumes("stays"), "tolerations": tolerations}}));
+    leaving
+        .pod("stays", json!({"spec": {"volumes": volumes("stays"), "tolerations": tolerations}}));
     attach(&leaving, "web");
     attach(&leaving, "stays");
     leaving.delete_node("node-1");
@@ -61,6 +61,9 @@ async fn t27_t28_a_node_waits_for_the_volumes_of_pods_that_left_and_of_no_others
     let waits = "Unknown AwaitingVolumeDetachment";
     assert_eq!(leaving.condition("node-1", "VolumesDetached").unwrap(), waits);
     assert_eq!(leaving.stage.cloud.calls("delete"), 0);
+    let told = "AwaitingVolumeDetachment: Awaiting deletion of bound volumeattachments \
+                (attached-web)";
+    assert!(leaving.stage.events("Node", "node-1").contains(&told.to_owned()));
     detach(&leaving, "web");
     leaving.pass(1).await;
     assert_eq!(leaving.condition("node-1", "VolumesDetached").unwrap(), "True VolumesDetached");
