@@ -22,8 +22,6 @@ mod replace;
 mod report;
 mod script;
 mod secret;
-#[cfg(test)]
-mod tests;
 pub mod token;
 pub mod trust;
 mod version;

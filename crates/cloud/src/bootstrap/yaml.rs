@@ -5,6 +5,8 @@
 //! letter by letter, with its tag, and it leaves as it came. That is why there is no `serde` here.
 
 mod read;
+#[cfg(test)]
+mod tests;
 mod write;
 
 use std::sync::LazyLock;
@@ -13,8 +15,9 @@ use regex::Regex;
 
 pub(crate) use self::read::documents;
 
-/// One node of a document.
+/// One node of a document. Documents have secrets in them, so that none can be printed by mistake.
 #[derive(Clone, PartialEq)]
+#[cfg_attr(test, derive(Debug))]
 pub(crate) enum Yaml {
     Scalar(Scalar),
     List(Vec<Yaml>),
@@ -22,7 +25,8 @@ pub(crate) enum Yaml {
 }
 
 /// A leaf.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
+#[cfg_attr(test, derive(Debug))]
 pub(crate) struct Scalar {
     pub(crate) text: String,
     /// Written without quotes, so that its reader decides what it is.
@@ -33,7 +37,15 @@ pub(crate) struct Scalar {
 
 /// A map in the order of its document.
 #[derive(Clone, PartialEq, Default)]
+#[cfg_attr(test, derive(Debug))]
 pub(crate) struct Map(pub(crate) Vec<(Scalar, Yaml)>);
+
+/// Quotes make a difference only where they change what is read.
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text && self.tag == other.tag && self.is_text() == other.is_text()
+    }
+}
 
 impl Scalar {
     /// A string, whatever it looks like.

@@ -83,7 +83,9 @@ fn is_main(map: &Map) -> bool {
 
 /// Puts a document of a patch over the one that it is meant for.
 fn merge_document(all: &mut Vec<Map>, patch: Map) {
-    let names = |map: &Map| ["kind", "name"].map(|key| map.get(key).cloned());
+    fn names(map: &Map) -> [Option<&str>; 2] {
+        ["kind", "name"].map(|key| map.get(key).and_then(Yaml::as_str))
+    }
     let same = all.iter_mut().find(|map| {
         if is_main(&patch) { is_main(map) } else { !is_main(map) && names(map) == names(&patch) }
     });

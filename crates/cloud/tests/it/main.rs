@@ -1,0 +1,15 @@
+//! The text that makes a machine a worker, from outside: what goes in and what comes out.
+
+mod butane;
+mod distributions;
+mod guest;
+mod meeting;
+mod merging;
+mod proxies;
+mod replace;
+mod secrets;
+mod shared;
+mod sizes;
+mod talos;
+mod tokens;
+mod trust;
