@@ -333,3 +333,29 @@ fn a_servers_token_works_and_is_warned_about() {
         said(format!("K10{}::node:s", "0".repeat(64))).contains("another certificate authority")
     );
 }
+
+#[test]
+fn some_words_are_in_no_text() {
+    for distro in [Distro::Kubeadm, Distro::Rke2, Distro::Rke2Airgapped, Distro::K3s] {
+        let text = text(&machine(distro));
+        for (word, why) in [
+            ("sleep 10", "a wait has a reason and an end"),
+            ("register-with-taints", "taints have a place of their own"),
+            ("node.cluster.x-k8s.io/uninitialized", "nobody would ever remove it"),
+            ("unsafe", "certificates are always checked"),
+            ("cloud-provider", "without a controller the node would never be ready"),
+        ] {
+            assert!(!text.contains(word), "{distro} has {word}: {why}");
+        }
+    }
+}
+
+#[test]
+fn a_guest_is_not_asked_what_is_known_already() {
+    let mut inputs = machine(Distro::Kubeadm);
+    inputs.provider_id = ProviderId::Known("proxmox://region-1/20001".to_owned());
+    let config = cloud_config(&inputs);
+    assert_eq!(config["runcmd"], json!([["/bin/sh", "/usr/local/lib/joiner/join.sh"]]));
+    let arguments = &yaml_file(&inputs, KUBEADM)["nodeRegistration"]["kubeletExtraArgs"];
+    assert_eq!(arguments[0], json!({"name": "provider-id", "value": "proxmox://region-1/20001"}));
+}

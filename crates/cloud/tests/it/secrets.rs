@@ -179,10 +179,8 @@ proptest! {
 
     #[test]
     fn the_users_texts_come_back(keys in prop::collection::btree_map("[a-z]{3,6}", line(), 1..4)) {
-        let user: String = keys
-            .iter()
-            .map(|(key, value)| format!("u{key}: {}\n", serde_json::to_string(value).unwrap()))
-            .collect();
+        let line = |(key, value)| format!("u{key}: {}\n", serde_json::to_string(value).unwrap());
+        let user = keys.iter().map(line).collect::<Vec<_>>().concat();
         // JSON's quotes leave line ends of Unicode as they are, and YAML reads them as such.
         prop_assume!(!user.contains(['\u{85}', '\u{2028}']));
         let config = crate::shared::cloud_config(&with_user(machine(Distro::K3s), &format!("#cloud-config\n{user}")));

@@ -41,7 +41,8 @@ pub(super) fn join(ready: &Ready<'_>, layout: Layout) -> Result<Join, Error> {
     let paths = paths(inputs.distro);
     let mut files = vec![File::private(paths.config, configuration(ready)?.print())];
     files.extend(mirrors::for_supervised(&inputs.registries, paths.registries)?);
-    files.extend(proxy::for_supervised(ready, paths.environment)?);
+    let environment = proxy::for_supervised(ready, paths.environment)?;
+    files.extend(environment.clone());
     let lookup = guest_lookup(inputs);
     let steps: Vec<_> = lookup.map(|_| script::COMPLETE_SUPERVISED).into_iter().collect();
     let (first, scripts) = pre_join(lookup, layout, &[("drop_in", paths.drop_in)], &steps);
@@ -60,7 +61,7 @@ pub(super) fn join(ready: &Ready<'_>, layout: Layout) -> Result<Join, Error> {
         ("url", inputs.install.url.as_deref().unwrap_or(default_url)),
         ("script", inputs.install.script.as_deref().unwrap_or(default_script)),
         ("artifacts", artifacts),
-        ("environment", paths.environment),
+        ("environment", environment.as_ref().map_or("", |file| &file.path)),
         ("drop_in", if lookup.is_some() { paths.drop_in } else { "" }),
     ];
     let join = layout.script("join.sh");

@@ -4,7 +4,7 @@ if [ -n "$drop_in" ] && [ ! -s "$drop_in" ]; then
   fail "$drop_in is not there, so the provider id is unknown; the step before this one has said why"
 fi
 # What the installer fetches goes through the proxy too.
-if [ -e "$environment" ]; then
+if [ -n "$environment" ]; then
   set -a
   . "$environment"
   set +a

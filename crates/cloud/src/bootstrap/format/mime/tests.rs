@@ -90,7 +90,7 @@ fn a_boundary_is_in_no_body() {
     let first = boundary(&[joiner()]);
     let part = Part { headers: String::new(), body: format!("x\n--{first}\n").into_bytes() };
     // Whatever the boundary of these two is, a body that has it gets another.
-    let own = boundary(&[part.clone()]);
+    let own = boundary(std::slice::from_ref(&part));
     assert!(!String::from_utf8(part.body).unwrap().contains(&own));
 }
 
