@@ -35,6 +35,23 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// Every one.
+    pub const ALL: [Self; 13] = [
+        Self::InvalidUserData,
+        Self::UserDataTooLarge,
+        Self::InvalidInput,
+        Self::DistroUnknown,
+        Self::EndpointUnknown,
+        Self::EndpointInvalid,
+        Self::VersionUnknown,
+        Self::JoinTokenMissing,
+        Self::JoinTokenInvalid,
+        Self::CaUnknown,
+        Self::CaMismatch,
+        Self::TalosSecretsMissing,
+        Self::ProviderIdUnknown,
+    ];
+
     /// The stable word for conditions, events and metrics.
     pub fn reason(self) -> &'static str {
         match self {

@@ -16,3 +16,13 @@ mod sizes;
 mod talos;
 mod tokens;
 mod trust;
+
+#[test]
+fn every_reason_is_explained() {
+    let page = include_str!("../../../../docs/bootstrap.md");
+    for kind in joiner_cloud::bootstrap::ErrorKind::ALL {
+        let row = page.lines().find(|line| line.contains(&format!("`{kind}`")));
+        let row = row.unwrap_or_else(|| panic!("docs/bootstrap.md says nothing about {kind}"));
+        assert!(row.starts_with(&format!("| `{}` |", kind.condition())), "{row}");
+    }
+}
