@@ -1,7 +1,9 @@
 //! The text that makes a fresh machine a worker of its cluster.
 //!
-//!     Inputs ──► files and scripts ──► format ──► with the user's text ──► encoded for the cloud
-//!                distro                format      format, replace          encode
+//! ```text
+//! Inputs ──► files and scripts ──► with the user's text ──► encoded for the cloud
+//!            distro                format, replace          encode
+//! ```
 //!
 //! [`render`] makes the text, [`encode`] prepares it for a cloud. Both are pure: no clock, no
 //! client, no chance. What they return carries a [`Report`] that says what was made of what, and
