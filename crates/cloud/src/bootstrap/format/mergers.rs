@@ -210,3 +210,6 @@ impl Mergers {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
