@@ -55,6 +55,15 @@ impl Mergers {
         Self::parse(REPLACING).expect("the rules are well formed")
     }
 
+    /// The rules of `self`, and those of `other` for kinds that have none.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self {
+            list: self.list.or(other.list),
+            map: self.map.or(other.map),
+            text: self.text.or(other.text),
+        }
+    }
+
     /// Takes the directive out of a document. The error says what is wrong and what may be written.
     pub(crate) fn take(document: &mut Map) -> Result<Option<Self>, String> {
         let how = document.remove("merge_how");

@@ -166,8 +166,8 @@ fn check_other(
 fn directive(users: &mut Map, header: Option<&str>, field: &str) -> Result<Option<Mergers>, Error> {
     let own = Mergers::take(users);
     let own = own.and_then(|own| match (own, header) {
-        (None, Some(header)) => Mergers::parse(header).map(Some),
-        (own, _) => Ok(own),
+        (own, None) => Ok(own),
+        (own, Some(header)) => Ok(Some(own.unwrap_or_default().or(Mergers::parse(header)?))),
     });
     own.map_err(|problem| {
         let field = format!("{field}: merge_how");
@@ -242,7 +242,7 @@ fn leaf_part(
     if is_cloud_config(leaf, &text) {
         refuse_pre_join(&text, field)?;
         let header =
-            ["X-Merge-Type", "Merge-Type"].into_iter().find_map(|name| leaf_header(leaf, name));
+            ["Merge-Type", "X-Merge-Type"].into_iter().find_map(|name| leaf_header(leaf, name));
         let templated = of_text(&text, false).format == UserFormat::Jinja;
         let mut users = if templated { Map::default() } else { cloud_config::read(&text, field)? };
         match directive(&mut users, header.as_deref(), field)? {
@@ -258,7 +258,8 @@ fn leaf_header(leaf: &MessagePart<'_>, name: &str) -> Option<String> {
     header.and_then(|header| header.value.as_text().map(str::to_owned))
 }
 
-/// Whether cloud-init reads the part as a cloud-config. Parts that are just text are looked at.
+/// Whether cloud-init reads the part as a cloud-config. It looks into parts that say little about
+/// themselves, and into scripts.
 fn is_cloud_config(leaf: &MessagePart<'_>, text: &str) -> bool {
     let found = of_text(text, false).format;
     let begins = match found {
@@ -267,7 +268,7 @@ fn is_cloud_config(leaf: &MessagePart<'_>, text: &str) -> bool {
     };
     match leaf.content_type().and_then(|kind| kind.subtype()) {
         Some("cloud-config") => true,
-        Some("jinja2" | "plain") | None => begins,
+        Some("jinja2" | "plain" | "x-not-multipart" | "x-shellscript") | None => begins,
         Some(_) => false,
     }
 }

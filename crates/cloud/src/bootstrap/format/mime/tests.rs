@@ -120,7 +120,7 @@ Content-Type: text/plain
 runcmd: [a]
 --inner--
 --outer
-Content-Type: text/cloud-config
+Content-Type: text/x-shellscript
 Content-Transfer-Encoding: base64
 
 I2Nsb3VkLWNvbmZpZwpydW5jbWQ6IFthXQo=
@@ -147,7 +147,7 @@ fn a_multipart_is_taken_apart_and_its_cloud_configs_add_to_ours() {
             ),
             format!("Content-Type: text/plain\n{merge}\n#cloud-config\nruncmd: [a]"),
             format!(
-                "Content-Type: text/cloud-config\nContent-Transfer-Encoding: base64\n{merge}\n\
+                "Content-Type: text/x-shellscript\nContent-Transfer-Encoding: base64\n{merge}\n\
                  I2Nsb3VkLWNvbmZpZwpydW5jbWQ6IFthXQo="
             ),
         ]
@@ -172,6 +172,12 @@ fn a_part_that_would_replace_the_join_is_refused() {
     ] {
         assert_eq!(parts(&text).err().as_deref(), Some(dropped), "{text}");
     }
+    // The text's own rules count before those of the header.
+    let both = part_with(
+        "Merge-Type: dict(replace)+list(append)\n",
+        "#cloud-config\nmerge_how: dict(recurse_list)\nruncmd: [a]",
+    );
+    assert!(parts(&both).is_ok());
     let kept =
         part_with("X-Merge-Type: list(prepend)+dict(recurse_list)\n", "#cloud-config\nruncmd: [a]");
     assert!(!parts(&kept).unwrap()[0].headers.contains(ADDING));
