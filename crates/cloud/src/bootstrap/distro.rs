@@ -8,6 +8,8 @@ pub(crate) mod talos;
 
 pub use self::supervised::node_password_secret;
 
+use joiner_core::taint::Taint;
+
 use super::{
     endpoint::Endpoint,
     error::Error,
@@ -18,7 +20,6 @@ use super::{
     secret::Secret,
     version::KubeVersion,
 };
-use joiner_core::taint::Taint;
 
 /// The inputs, checked and in the forms in which they are written.
 pub(crate) struct Ready<'i> {

@@ -79,7 +79,7 @@ pub(crate) fn merged(
         .map_err(|problem| invalid(&format!("{field}: merge_how"), problem))?
         .unwrap_or_else(Mergers::adding);
     let ours = document(join, commands);
-    let mut both = merge(&mergers, &ours, &users, field)?;
+    let mut both = merge(mergers, &ours, &users, field)?;
     warn_about_hostname(&ours, &users, &both, field, report);
     warn_about_lists(&users, field, report);
     give_way(&mut both, &users, join, field, report);
@@ -88,7 +88,7 @@ pub(crate) fn merged(
 }
 
 /// Merges, and makes sure that the machine still joins.
-pub(crate) fn merge(mergers: &Mergers, ours: &Map, users: &Map, field: &str) -> Result<Map, Error> {
+pub(crate) fn merge(mergers: Mergers, ours: &Map, users: &Map, field: &str) -> Result<Map, Error> {
     let both = mergers
         .merge_maps(ours.clone(), users.clone())
         .map_err(|problem| invalid(field, problem))?;

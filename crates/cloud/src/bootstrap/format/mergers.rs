@@ -7,7 +7,7 @@
 use crate::bootstrap::yaml::{Map, Scalar, Yaml};
 
 /// The rules for each kind of value; a kind without a rule stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Mergers {
     list: Option<ListRule>,
     map: Option<MapRule>,
@@ -150,7 +150,7 @@ impl Mergers {
     }
 
     /// Merges the user's map into ours. The error says which values do not go together.
-    pub(crate) fn merge_maps(&self, ours: Map, users: Map) -> Result<Map, String> {
+    pub(crate) fn merge_maps(self, ours: Map, users: Map) -> Result<Map, String> {
         let Some(rule) = self.map else { return Ok(ours) };
         let mut merged = ours;
         for (key, new) in users.0 {
@@ -180,7 +180,7 @@ impl Mergers {
     }
 
     /// The kind of the old value decides which rule counts.
-    fn merge(&self, old: Yaml, new: Yaml) -> Result<Yaml, String> {
+    fn merge(self, old: Yaml, new: Yaml) -> Result<Yaml, String> {
         match (old, new) {
             (Yaml::Map(old), Yaml::Map(new)) => self.merge_maps(old, new).map(Yaml::Map),
             (Yaml::List(old), new) => self.merge_list(old, new),
@@ -189,7 +189,7 @@ impl Mergers {
         }
     }
 
-    fn merge_list(&self, old: Vec<Yaml>, new: Yaml) -> Result<Yaml, String> {
+    fn merge_list(self, old: Vec<Yaml>, new: Yaml) -> Result<Yaml, String> {
         let new = match (self.list, new) {
             (None, _) => return Ok(Yaml::List(old)),
             (Some(ListRule::Replace), new @ (Yaml::Map(_) | Yaml::Scalar(_))) => return Ok(new),
@@ -208,7 +208,7 @@ impl Mergers {
         }))
     }
 
-    fn merge_text(&self, old: Scalar, new: Yaml) -> Result<Yaml, String> {
+    fn merge_text(self, old: Scalar, new: Yaml) -> Result<Yaml, String> {
         match (self.text, new) {
             (None, _) => Ok(Yaml::Scalar(old)),
             (Some(TextRule { append: false }), new) => Ok(new),

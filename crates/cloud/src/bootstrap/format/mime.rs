@@ -132,8 +132,15 @@ fn check_other(
 ) -> Result<(), Error> {
     match mime_type {
         "text/cloud-config-archive" => {
-            let entries = documents(text).unwrap_or_default().into_iter().next();
-            for entry in entries.as_ref().and_then(Yaml::as_list).unwrap_or_default() {
+            let unreadable = |problem| {
+                let remedy = "write a YAML list of parts, or a multipart";
+                Error::new(ErrorKind::InvalidUserData, field, problem, remedy)
+            };
+            let archive = documents(text)
+                .map_err(|error| unreadable(format!("line {}: {}", error.line, error.problem)))?;
+            let entries = archive.first().and_then(Yaml::as_list);
+            let entries = entries.ok_or_else(|| unreadable("the archive is no list".to_owned()))?;
+            for entry in entries {
                 let content = match entry {
                     Yaml::Map(entry) => entry.get("content").and_then(Yaml::as_str),
                     other => other.as_str(),
@@ -144,7 +151,7 @@ fn check_other(
                     let mut users = cloud_config::read(&found.text, field)?;
                     let own = directive(&mut users, None, field)?;
                     let mergers = own.unwrap_or_else(Mergers::replacing);
-                    cloud_config::merge(&mergers, ours, &users, field)?;
+                    cloud_config::merge(mergers, ours, &users, field)?;
                 }
             }
         }
@@ -205,7 +212,7 @@ fn taken_apart(
         match &leaf.body {
             PartType::Multipart(_) => {}
             PartType::Message(_) => return Err(refuse("a part of it is a message of its own")),
-            _ => parts.push(leaf_part(&message, leaf, ours, field)?),
+            _ => parts.push(leaf_part(&message, leaf, ours, field, report)?),
         }
     }
     if parts.is_empty() {
@@ -227,6 +234,7 @@ fn leaf_part(
     leaf: &MessagePart<'_>,
     ours: &Map,
     field: &str,
+    report: &mut Report,
 ) -> Result<Part, Error> {
     let raw = |from: u32, to: u32| &message.raw_message[from as usize..to as usize];
     let text = String::from_utf8_lossy(leaf.contents());
@@ -239,14 +247,21 @@ fn leaf_part(
             headers.push('\n');
         }
     }
-    if is_cloud_config(leaf, &text) {
+    let format = of_text(&text, false).format;
+    if let UserFormat::Other(mime_type) = format {
+        check_other(mime_type, &text, ours, field, report)?;
+    }
+    if is_cloud_config(leaf, format, &text) {
         refuse_pre_join(&text, field)?;
         let header =
             ["Merge-Type", "X-Merge-Type"].into_iter().find_map(|name| leaf_header(leaf, name));
-        let templated = of_text(&text, false).format == UserFormat::Jinja;
-        let mut users = if templated { Map::default() } else { cloud_config::read(&text, field)? };
+        let mut users = if format == UserFormat::Jinja {
+            Map::default()
+        } else {
+            cloud_config::read(&text, field)?
+        };
         match directive(&mut users, header.as_deref(), field)? {
-            Some(own) => drop(cloud_config::merge(&own, ours, &users, field)?),
+            Some(own) => drop(cloud_config::merge(own, ours, &users, field)?),
             None => headers.push_str(&merge_header()),
         }
     }
@@ -260,9 +275,8 @@ fn leaf_header(leaf: &MessagePart<'_>, name: &str) -> Option<String> {
 
 /// Whether cloud-init reads the part as a cloud-config. It looks into parts that say little about
 /// themselves, and into scripts.
-fn is_cloud_config(leaf: &MessagePart<'_>, text: &str) -> bool {
-    let found = of_text(text, false).format;
-    let begins = match found {
+fn is_cloud_config(leaf: &MessagePart<'_>, format: UserFormat, text: &str) -> bool {
+    let begins = match format {
         UserFormat::Jinja => text.lines().nth(1).is_some_and(|line| !line.starts_with("#!")),
         other => other == UserFormat::CloudConfig,
     };

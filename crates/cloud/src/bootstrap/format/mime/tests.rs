@@ -178,6 +178,12 @@ fn a_part_that_would_replace_the_join_is_refused() {
         "#cloud-config\nmerge_how: dict(recurse_list)\nruncmd: [a]",
     );
     assert!(parts(&both).is_ok());
+    let archive = "#cloud-config-archive\n- |\n  #cloud-config\n  runcmd: [a]\n";
+    let inner =
+        part_with("", archive).replace("text/cloud-config\n", "text/cloud-config-archive\n");
+    assert_eq!(parts(&inner).err().as_deref(), Some(dropped));
+    let damaged = parts("#cloud-config-archive\n- [\n").err().unwrap();
+    assert!(damaged.starts_with("userData: line "), "{damaged}");
     let kept =
         part_with("X-Merge-Type: list(prepend)+dict(recurse_list)\n", "#cloud-config\nruncmd: [a]");
     assert!(!parts(&kept).unwrap()[0].headers.contains(ADDING));
