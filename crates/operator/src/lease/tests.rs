@@ -111,7 +111,7 @@ impl Diary {
     }
 
     fn note(&self, what: &str) {
-        let line = format!("{:>5.1} {what}", self.clock.running().as_secs_f64());
+        let line = format!("{:.1} {what}", self.clock.running().as_secs_f64());
         self.lines.lock().unwrap().push(line);
     }
 
@@ -151,9 +151,9 @@ async fn the_next_one_takes_over_when_the_first_is_killed() {
     };
     tokio::join!(killed_after(&clock, 101, first), killed_after(&clock, 150, second));
     expect![[r#"
-          0.0 first leads
-          1.0 second: another controller named first holds lease default/lead since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
-         61.0 second: another controller named first holds lease default/lead since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
+        0.0 first leads
+        1.0 second: another controller named first holds lease default/lead since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
+        61.0 second: another controller named first holds lease default/lead since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
         116.0 second leads"#]].assert_eq(&diary.text());
 }
 
@@ -175,9 +175,9 @@ async fn what_is_given_back_is_taken_at_the_next_look() {
     };
     tokio::join!(first, killed_after(&clock, 100, second));
     expect![[r#"
-          1.0 second: another controller named first holds lease default/a since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
-         61.0 first gave back
-         61.0 second leads"#]].assert_eq(&diary.text());
+        1.0 second: another controller named first holds lease default/a since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
+        61.0 first gave back
+        61.0 second leads"#]].assert_eq(&diary.text());
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,9 +192,9 @@ async fn a_predecessor_that_still_runs_is_waited_for() {
     };
     tokio::join!(killed_after(&clock, 100, predecessor), killed_after(&clock, 130, joiner));
     expect![[r#"
-          0.0 old-7f9c leads
-          1.0 joiner: another controller named old-7f9c holds lease default/proxmox since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
-         61.0 joiner: another controller named old-7f9c holds lease default/proxmox since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
+        0.0 old-7f9c leads
+        1.0 joiner: another controller named old-7f9c holds lease default/proxmox since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
+        61.0 joiner: another controller named old-7f9c holds lease default/proxmox since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
         114.0 joiner leads"#]].assert_eq(&diary.text());
 }
 
@@ -217,10 +217,10 @@ async fn a_lease_that_cannot_be_renewed_in_time_is_lost_before_anybody_else_take
     });
     tokio::join!(first, killed_after(&clock, 60, second));
     expect![[r#"
-          0.0 first leads
-          1.0 second: another controller named first holds lease default/lead since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
-         38.0 first stops: lease default/lead could not be renewed in time: the server is currently unable to handle the request
-         44.0 second leads"#]].assert_eq(&diary.text());
+        0.0 first leads
+        1.0 second: another controller named first holds lease default/lead since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing
+        38.0 first stops: lease default/lead could not be renewed in time: the server is currently unable to handle the request
+        44.0 second leads"#]].assert_eq(&diary.text());
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,8 +237,8 @@ async fn an_answer_that_never_comes_does_not_hide_that_time_is_over() {
     });
     diary.clone().lead(candidate(&lab, "first", &clock, &["lead"])).await;
     expect![[r#"
-          0.0 first leads
-         38.0 first stops: lease default/lead could not be renewed in time: the API server did not answer"#]]
+        0.0 first leads
+        38.0 first stops: lease default/lead could not be renewed in time: the API server did not answer"#]]
     .assert_eq(&diary.text());
 }
 
@@ -293,9 +293,9 @@ async fn clocks_that_disagree_and_jump_do_not_make_two_leaders() {
         jumps
     );
     expect![[r#"
-          0.0 first leads
-          1.0 second: another controller named first holds lease default/lead since 2025-12-31T00:00:00Z: Joiner waits and acts on nothing
-         61.0 second: another controller named first holds lease default/lead since 2025-12-31T00:00:00Z: Joiner waits and acts on nothing
+        0.0 first leads
+        1.0 second: another controller named first holds lease default/lead since 2025-12-31T00:00:00Z: Joiner waits and acts on nothing
+        61.0 second: another controller named first holds lease default/lead since 2025-12-31T00:00:00Z: Joiner waits and acts on nothing
         114.0 second leads"#]].assert_eq(&diary.text());
 }
 
@@ -313,8 +313,8 @@ async fn a_lease_that_somebody_takes_by_force_is_noticed() {
     };
     tokio::join!(diary.clone().lead(candidate(&lab, "first", &clock, &["lead"])), force);
     expect![[r#"
-          0.0 first leads
-         32.0 first stops: lease default/lead was taken over by "somebody""#]]
+        0.0 first leads
+        32.0 first stops: lease default/lead was taken over by "somebody""#]]
     .assert_eq(&diary.text());
 }
 
