@@ -19,13 +19,13 @@ use std::{
 
 use tempfile::TempDir;
 
-pub use self::{
-    parts::{Parts, needed},
-    process::Process,
-};
 use self::{
     audit::{AuditError, Call},
     files::Files,
+};
+pub use self::{
+    parts::{Parts, needed},
+    process::Process,
 };
 use crate::http::{Request, Server};
 
@@ -143,7 +143,8 @@ impl ControlPlane {
         plane.run(&parts.kube_apiserver, plane.files.apiserver_flags(etcd_port, port, options))?;
         plane.ready().await?;
         if options.controllers {
-            let program = needed(parts.kube_controller_manager.as_deref(), "kube-controller-manager")?;
+            let program =
+                needed(parts.kube_controller_manager.as_deref(), "kube-controller-manager")?;
             plane.run(program, plane.files.controller_manager_flags(options))?;
         }
         if options.scheduler {
@@ -167,7 +168,12 @@ impl ControlPlane {
         TOKEN
     }
 
-    /// A kubeconfig file with the two.
+    /// The bearer token of somebody in [`Options::users`].
+    pub fn token_of(user: &str) -> String {
+        files::token(user)
+    }
+
+    /// A kubeconfig file with address and token of the administrator.
     pub fn kubeconfig(&self) -> &Path {
         self.kubeconfig_of(files::ADMIN).expect("there is always an administrator")
     }
@@ -199,7 +205,9 @@ impl ControlPlane {
         fs::create_dir_all(target)?;
         for entry in fs::read_dir(self.folder.path())? {
             let path = entry?.path();
-            if let Some(name) = path.file_name().filter(|_| path.extension().is_some_and(|e| e == "log")) {
+            if let Some(name) =
+                path.file_name().filter(|_| path.extension().is_some_and(|e| e == "log"))
+            {
                 fs::copy(&path, target.join(name))?;
             }
         }

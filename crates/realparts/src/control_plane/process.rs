@@ -28,12 +28,8 @@ impl Process {
         let opened = File::options().create(true).append(true).open(&log);
         let output = tried(log.display().to_string(), opened)?;
         let errors = tried(log.display().to_string(), output.try_clone())?;
-        let child = command
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(errors)
-            .spawn();
+        let child =
+            command.current_dir(folder).stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
         Ok(Self { name, log, child: tried(program.display().to_string(), child)? })
     }
 

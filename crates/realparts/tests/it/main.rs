@@ -5,3 +5,4 @@ mod canned;
 mod comparison;
 mod generator;
 mod real;
+mod real_cluster;
