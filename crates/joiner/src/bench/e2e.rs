@@ -264,3 +264,15 @@ fn keep_logs(args: &E2eArgs, name: &str, plane: &ControlPlane, failed: bool) {
         Err(error) => output::talk(&format!("joiner: the logs could not be kept: {error}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_pods_is_never_none_of_them() {
+        assert_eq!(share_of(500, 1.0), 500);
+        assert_eq!(share_of(500, 0.25), 125);
+        assert_eq!(share_of(500, 0.0001), 1);
+    }
+}

@@ -41,14 +41,14 @@ impl Files {
     pub(super) fn write(folder: &Path, url: &str, options: &Options) -> Result<Self, StartError> {
         let mut files = Self { folder: folder.to_owned(), kubeconfigs: BTreeMap::new() };
         let parts = [ADMIN, CONTROLLER_MANAGER, SCHEDULER, KWOK].map(User::in_charge);
-        let mut tokens = String::new();
+        let mut tokens = Vec::new();
         for User { name, groups } in parts.iter().chain(&options.users) {
             let token = token(name);
-            tokens.push_str(&format!("{token},{name},{name},\"{}\"\n", groups.join(",")));
+            tokens.push(format!("{token},{name},{name},\"{}\"\n", groups.join(",")));
             let path = files.put(&format!("kubeconfig-{name}"), &kubeconfig(url, name, &token))?;
             files.kubeconfigs.insert(name.clone(), path);
         }
-        files.put("tokens.csv", &tokens)?;
+        files.put("tokens.csv", &tokens.concat())?;
         let key = rcgen::KeyPair::generate()?;
         files.put("service-accounts.key", &key.serialize_pem())?;
         files.put("service-accounts.pub", &key.public_key_pem())?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use joiner_realparts::{
-    control_plane::{ControlPlane, Options, User},
+    control_plane::{ControlPlane, Options, User, audit::Call},
     http::{Request, Server},
 };
 use serde_json::{Value, json};
@@ -146,6 +146,6 @@ async fn the_audit_log_tells_who_only_read() {
         ["reader get namespaces", "reader list deployments.apps", "reader get /version"]
     );
     assert_eq!(told("writer"), ["writer create namespaces"]);
-    assert!(calls.iter().filter(|call| call.user == "reader").all(|call| call.reads()));
-    assert!(!calls.iter().filter(|call| call.user == "writer").all(|call| call.reads()));
+    assert!(calls.iter().filter(|call| call.user == "reader").all(Call::reads));
+    assert!(!calls.iter().filter(|call| call.user == "writer").all(Call::reads));
 }

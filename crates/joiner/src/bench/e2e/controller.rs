@@ -19,8 +19,8 @@ use crate::errors::Failure;
 
 /// How often the process is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often a process that ended under a memory limit is started again, as a kubelet would. One
-/// that does not get through after that never will.
+/// How often a process that ended is started again, as a kubelet would. One that does not get
+/// through after that never will.
 const RESTARTS_MAX: usize = 3;
 
 /// A program that makes nodes.
@@ -158,7 +158,7 @@ impl Keeper {
             seen.samples.push(Sample { cpu_seconds, ..sample });
         }
         let Some(problem) = problem else { return true };
-        if self.memory_limit.is_none() || seen.restarts.len() == RESTARTS_MAX {
+        if seen.restarts.len() == RESTARTS_MAX {
             seen.ended = Some(problem);
             return false;
         }
@@ -208,7 +208,7 @@ mod tests {
     fn keep(script: &'static str, memory_limit: Option<u64>) -> Seen {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().to_owned();
-        let mut start = move || Process::start(Command::new("sh").args(["-c", script]), &path);
+        let start = move || Process::start(Command::new("sh").args(["-c", script]), &path);
         let seen = Arc::<Mutex<Seen>>::default();
         let mut keeper = Keeper {
             process: start().expect("it starts"),
@@ -225,17 +225,18 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_ends_by_itself_is_not_started_again() {
-        let seen = keep("echo no such command >&2; exit 2", None);
-        assert_eq!(seen.restarts.len(), 0);
+    fn a_program_that_ends_is_started_again_three_times() {
+        let seen = keep("echo leadership lost >&2; exit 2", None);
+        assert_eq!(seen.restarts.len(), RESTARTS_MAX);
         assert_eq!(
-            seen.ended.as_deref(),
-            Some("sh ended (exit status: 2); the end of its log:\nno such command")
+            seen.restarts[0],
+            "sh ended (exit status: 2); the end of its log:\nleadership lost"
         );
+        assert!(seen.ended.is_some_and(|why| why.contains("exit status: 2")));
     }
 
     #[test]
-    fn a_program_that_needs_too_much_is_started_again_three_times() {
+    fn a_program_that_needs_too_much_memory_is_killed_and_started_again() {
         let seen = keep("read forever < /dev/zero", Some(1));
         let reasons: Vec<&String> = seen.restarts.iter().chain(&seen.ended).collect();
         assert_eq!(reasons.len(), 1 + RESTARTS_MAX);

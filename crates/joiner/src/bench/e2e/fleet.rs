@@ -1,7 +1,7 @@
 //! What a controller made of a load: its machines, what they cost, how full they are, and when the
 //! pods got theirs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Add as _};
 
 use jiff::Timestamp;
 use joiner_core::{
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 pub(super) struct Fleet {
     pub(super) nodes: usize,
+    /// Pods that have a node.
     pub(super) pods: usize,
     /// What all nodes cost in an hour.
     pub(super) price: f64,
@@ -131,16 +132,19 @@ impl Fleet {
                 let used = requested.get(node.metadata.name.as_str());
                 used.map_or(0.0, |used| used.get(resource).as_f64()) / room.max(f64::MIN_POSITIVE)
             };
-            nodes.iter().map(of_node).sum::<f64>() / nodes.len().max(1) as f64
+            let sum = nodes.iter().map(of_node).fold(0.0, f64::add);
+            sum / nodes.len().max(1) as f64
         };
         let last = |condition: &str| {
             let last = pods.iter().filter_map(|pod| pod.since(condition)).max();
             Some(last?.duration_since(start?).as_secs_f64())
         };
+        let prices: Vec<f64> =
+            nodes.iter().map(|node| price(node, types)).collect::<Result<_, _>>()?;
         Ok(Self {
             nodes: nodes.len(),
-            pods: pods.len(),
-            price: nodes.iter().map(|node| price(node, types)).sum::<Result<f64, String>>()?,
+            pods: pods.iter().filter(|pod| pod.spec.node_name.is_some()).count(),
+            price: prices.into_iter().fold(0.0, f64::add),
             cpu_requested: share(CPU),
             memory_requested: share(MEMORY),
             last_bound_seconds: last("PodScheduled"),
@@ -215,7 +219,7 @@ mod tests {
         let fleet = Fleet::new(&nodes, &pods, &joiner_kwok::instance_types(), start).unwrap();
         let expected = Fleet {
             nodes: 2,
-            pods: 3,
+            pods: 2,
             price: 2.0 * 0.027_147_483_648,
             cpu_requested: 0.25,
             memory_requested: 0.5,
@@ -240,6 +244,7 @@ mod tests {
     #[test]
     fn no_nodes_cost_nothing() {
         let fleet = Fleet::new(&[], &[], &[], None).unwrap();
-        assert_eq!((fleet.nodes, fleet.price, fleet.cpu_requested), (0, 0.0, 0.0));
+        // A sum of no floats is -0.0, which nobody wants to read.
+        assert_eq!(format!("{} {} {}", fleet.nodes, fleet.price, fleet.cpu_requested), "0 0 0");
     }
 }

@@ -1,6 +1,9 @@
 //! What was measured, for people.
 
-use super::run::{Measured, Phase};
+use super::{
+    controller::Program,
+    run::{IDLE, Measured, Phase, SCALE_OUT},
+};
 use crate::{
     bench::report::duration,
     text::{self, Align, BAD, Cell, Table},
@@ -19,7 +22,7 @@ pub(super) fn render(results: &[Measured]) -> String {
         right("TIME"),
         right("LAST BOUND"),
         right("LAST RUNNING"),
-        right("PODS"),
+        right("BOUND PODS"),
         right("NODES"),
         right("PRICE/H"),
         right("CPU"),
@@ -29,7 +32,7 @@ pub(super) fn render(results: &[Measured]) -> String {
     ]);
     for (scenario, phase) in scenarios_and_phases(results) {
         for result in results.iter().filter(|result| result.scenario == scenario) {
-            if let Some(found) = result.phases.iter().find(|found| found.name == phase) {
+            if let Some(found) = result.phase(phase) {
                 table.row(cells(result, found));
             }
         }
@@ -43,7 +46,12 @@ pub(super) fn render(results: &[Measured]) -> String {
         "LAST BOUND and LAST RUNNING count from the load's coming, in Kubernetes' whole seconds."
             .to_owned(),
     ];
+    let mut ways: Vec<String> = results.iter().map(how_it_became_smaller).collect();
+    // Both programs are asked the same.
+    ways.dedup();
+    lines.extend(ways);
     lines.extend(results.iter().flat_map(remarks));
+    lines.extend(pairs(results).into_iter().flat_map(|(ours, theirs)| worse(ours, theirs)));
     lines.join("\n") + "\n"
 }
 
@@ -65,12 +73,15 @@ fn scenarios_and_phases(results: &[Measured]) -> Vec<(&'static str, &'static str
 
 fn cells(result: &Measured, phase: &Phase) -> [Cell; 13] {
     let fleet = phase.fleet.as_ref();
+    // A phase that was over before it was looked at twice tells nothing.
+    let usage = (phase.usage.samples > 1).then_some(phase.usage);
     let since = |seconds: Option<f64>| seconds.map(|s| format!("{s:.0} s")).unwrap_or_default();
     let time = match phase.unfinished {
         None => Cell::from(format!("{:.0} s", phase.seconds)),
         Some(_) => Cell::new(format!("> {:.0} s", phase.seconds), BAD),
     };
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    let nodes = fleet.filter(|fleet| fleet.nodes > 0);
     [
         result.scenario.into(),
         phase.name.into(),
@@ -80,17 +91,21 @@ fn cells(result: &Measured, phase: &Phase) -> [Cell; 13] {
         since(fleet.and_then(|fleet| fleet.last_running_seconds)).into(),
         fleet.map(|fleet| text::thousands(fleet.pods)).unwrap_or_default().into(),
         fleet.map(|fleet| text::thousands(fleet.nodes)).unwrap_or_default().into(),
-        fleet.map(|fleet| text::price(fleet.price)).unwrap_or_default().into(),
-        fleet.map(|fleet| percent(fleet.cpu_requested)).unwrap_or_default().into(),
-        fleet.map(|fleet| percent(fleet.memory_requested)).unwrap_or_default().into(),
-        mb(phase.usage.p95_bytes).into(),
-        format!("{:.2}", phase.usage.mean_cores).into(),
+        nodes.map(|fleet| text::price(fleet.price)).unwrap_or_default().into(),
+        nodes.map(|fleet| percent(fleet.cpu_requested)).unwrap_or_default().into(),
+        nodes.map(|fleet| percent(fleet.memory_requested)).unwrap_or_default().into(),
+        usage.map(|usage| mb(usage.p95_bytes)).unwrap_or_default().into(),
+        usage.map(|usage| format!("{:.2}", usage.mean_cores)).unwrap_or_default().into(),
     ]
 }
 
 /// As the figures that others give about Karpenter: millions of bytes.
 fn mb(bytes: u64) -> String {
     format!("{} MB", bytes / 1_000_000)
+}
+
+fn how_it_became_smaller(result: &Measured) -> String {
+    format!("{}: scale-in: {}.", result.scenario, result.scale_in)
 }
 
 /// What a row of figures does not say.
@@ -114,13 +129,167 @@ fn remarks(result: &Measured) -> Vec<String> {
         text::count(probes.asked, "probe"),
         if slow { text::styled(&slowest, BAD) } else { slowest },
     ));
-    let again = result.restarts.iter().map(|why| ("was started again", why.as_str()));
-    let ended = result.unfinished().map(|(phase, why)| (phase, format!("did not end: {why}")));
-    remarks.extend(again.map(|(what, why)| bad(&name, &format!("{what}: {why}"))));
-    remarks.extend(ended.map(|(phase, why)| bad(&name, &format!("{phase} {why}"))));
+    let again = result.restarts.iter().map(|why| format!("was started again: {why}"));
+    let ended = result.unfinished().map(|(phase, why)| format!("{phase} did not end: {why}"));
+    remarks.extend(again.chain(ended).map(|what| bad(&name, &what)));
     remarks
 }
 
 fn bad(name: &str, what: &str) -> String {
     format!("{name}: {}", text::styled(what, BAD))
+}
+
+/// Scenarios that both programs ran: ours and theirs.
+fn pairs(results: &[Measured]) -> Vec<(&Measured, &Measured)> {
+    let of = |program: Program| {
+        let name = program.to_string();
+        results.iter().filter(move |result| result.program == name)
+    };
+    let other =
+        |ours: &Measured| of(Program::Karpenter).find(|theirs| theirs.scenario == ours.scenario);
+    of(Program::Joiner).filter_map(|ours| Some((ours, other(ours)?))).collect()
+}
+
+/// What Karpenter did better. A figure that either does not have is not compared.
+fn worse(ours: &Measured, theirs: &Measured) -> Vec<String> {
+    type Figure = (&'static str, fn(&Measured) -> Option<f64>, fn(f64) -> String);
+    let figures: [Figure; 7] = [
+        ("nodes", |one| Some(fleet(one)?.nodes as f64), |nodes| format!("{nodes}")),
+        ("price per hour", |one| Some(fleet(one)?.price), text::price),
+        ("seconds to the last bound pod", |one| fleet(one)?.last_bound_seconds, seconds),
+        ("p95 memory under load", |one| Some(one.under_load.p95_bytes as f64), megabytes),
+        ("cores under load", |one| Some(one.under_load.mean_cores), cores),
+        ("p95 memory when idle", |one| Some(one.phase(IDLE)?.usage.p95_bytes as f64), megabytes),
+        ("seconds to the slowest probe", |one| Some(one.probes.slowest_seconds), cores),
+    ];
+    let told = figures.into_iter().filter_map(|(what, figure, print)| {
+        let (ours_is, theirs_is) = (figure(ours)?, figure(theirs)?);
+        let text = format!("more {what} than Karpenter: {} > {}", print(ours_is), print(theirs_is));
+        (ours_is > theirs_is).then(|| bad(ours.scenario, &text))
+    });
+    told.collect()
+}
+
+fn fleet(result: &Measured) -> Option<&super::fleet::Fleet> {
+    result.phase(SCALE_OUT)?.fleet.as_ref()
+}
+
+fn seconds(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+fn cores(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn megabytes(value: f64) -> String {
+    mb(value as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::bench::e2e::{
+        fleet::Fleet,
+        probe::Answers,
+        run::{SCALE_IN, START},
+        usage::Usage,
+    };
+
+    fn phase(name: &'static str, seconds: f64, megabytes: u64, fleet: Option<Fleet>) -> Phase {
+        let bytes = megabytes * 1_000_000;
+        let usage = Usage { p95_bytes: bytes, max_bytes: bytes, mean_cores: 0.125, samples: 9 };
+        Phase { name, seconds, unfinished: None, usage, fleet }
+    }
+
+    fn fleet(nodes: usize, pods: usize) -> Fleet {
+        Fleet {
+            nodes,
+            pods,
+            price: nodes as f64 * 0.5,
+            cpu_requested: 0.887,
+            memory_requested: 0.837,
+            last_bound_seconds: (pods > 0).then_some(66.4),
+            last_running_seconds: (pods > 0).then_some(67.4),
+        }
+    }
+
+    fn measured(program: Program, nodes: usize) -> Measured {
+        let mut start = phase(START, 1.5, 0, None);
+        start.usage.samples = 1;
+        Measured {
+            scenario: "basic",
+            program: program.to_string(),
+            scale_in: "all pods go".to_owned(),
+            phases: vec![
+                start,
+                phase(IDLE, 30.0, 67, None),
+                phase(SCALE_OUT, 68.0, 217, Some(fleet(nodes, 1000))),
+                phase(SCALE_IN, 50.0, 200, Some(fleet(0, 0))),
+            ],
+            under_load: phase("", 0.0, 217, None).usage,
+            peak_bytes: 221_000_000,
+            memory_limit_bytes: None,
+            probes: Answers { ready: true, asked: 4000, failed: 0, slowest_seconds: 0.012 },
+            restarts: Vec::new(),
+        }
+    }
+
+    fn plain(results: &[Measured]) -> String {
+        anstream::adapter::strip_str(&render(results)).to_string()
+    }
+
+    #[test]
+    fn two_programs_stand_below_each_other_and_the_worse_figures_are_named() {
+        expect![[r"
+            SCENARIO  PHASE      PROGRAM    TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  P95 RSS  CORES
+            basic     start      joiner      2 s
+            basic     start      karpenter   2 s
+            basic     idle       joiner     30 s                                                                         67 MB   0.12
+            basic     idle       karpenter  30 s                                                                         67 MB   0.12
+            basic     scale-out  joiner     68 s        66 s          67 s       1,000    158  79.0000  88.7%   83.7%   217 MB   0.12
+            basic     scale-out  karpenter  68 s        66 s          67 s       1,000    157  78.5000  88.7%   83.7%   217 MB   0.12
+            basic     scale-in   joiner     50 s                                     0      0                           200 MB   0.12
+            basic     scale-in   karpenter  50 s                                     0      0                           200 MB   0.12
+
+            CPU and MEMORY are what pods ask for of what a node has for them, on average over the nodes; CORES is the controller's mean, RSS what it has in RAM, looked at every second.
+            LAST BOUND and LAST RUNNING count from the load's coming, in Kubernetes' whole seconds.
+            basic: scale-in: all pods go.
+            basic, joiner: under load 217 MB p95 and 0.12 cores; at most 221 MB at any moment.
+            basic, joiner: 0 of 4,000 probes not answered well, the slowest answer took 12.0 ms.
+            basic, karpenter: under load 217 MB p95 and 0.12 cores; at most 221 MB at any moment.
+            basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 12.0 ms.
+            basic: more nodes than Karpenter: 158 > 157
+            basic: more price per hour than Karpenter: 79.0000 > 78.5000
+        "]].assert_eq(&plain(&[
+            measured(Program::Joiner, 158),
+            measured(Program::Karpenter, 157),
+        ]));
+    }
+
+    #[test]
+    fn what_did_not_come_to_its_end_is_not_shown_as_a_time() {
+        let mut result = measured(Program::Karpenter, 157);
+        result.memory_limit_bytes = Some(256 << 20);
+        result.restarts = vec!["it had 257 MiB of memory".to_owned()];
+        result.probes.slowest_seconds = 0.5;
+        result.phases.truncate(3);
+        result.phases[2].unfinished = Some("not over after 30 minutes".to_owned());
+        expect![[r"
+            SCENARIO  PHASE      PROGRAM      TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  P95 RSS  CORES
+            basic     start      karpenter     2 s
+            basic     idle       karpenter    30 s                                                                         67 MB   0.12
+            basic     scale-out  karpenter  > 68 s        66 s          67 s       1,000    157  78.5000  88.7%   83.7%   217 MB   0.12
+
+            CPU and MEMORY are what pods ask for of what a node has for them, on average over the nodes; CORES is the controller's mean, RSS what it has in RAM, looked at every second.
+            LAST BOUND and LAST RUNNING count from the load's coming, in Kubernetes' whole seconds.
+            basic: scale-in: all pods go.
+            basic, karpenter: under load 217 MB p95 and 0.12 cores; at most 221 MB of 268 MB allowed at any moment.
+            basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 500.0 ms.
+            basic, karpenter: was started again: it had 257 MiB of memory
+            basic, karpenter: scale-out did not end: not over after 30 minutes
+        "]].assert_eq(&plain(&[result]));
+    }
 }

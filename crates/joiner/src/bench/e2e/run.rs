@@ -20,6 +20,18 @@ use crate::{errors::Failure, output};
 /// small enough. Consolidation looks 30 seconds after the last change, and takes its time then.
 const SETTLED_AFTER: Duration = Duration::from_mins(2);
 
+// The phases, in their order.
+/// Until the controller says that it is ready.
+pub(super) const START: &str = "start";
+/// There is nothing to do.
+pub(super) const IDLE: &str = "idle";
+/// Pods come that nobody can help yet.
+pub(super) const PILE_UP: &str = "pile-up";
+/// Pods get their machines.
+pub(super) const SCALE_OUT: &str = "scale-out";
+/// Machines go.
+pub(super) const SCALE_IN: &str = "scale-in";
+
 /// What is measured together.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -41,6 +53,8 @@ pub(super) struct Phase {
 pub(super) struct Measured {
     pub(super) scenario: &'static str,
     pub(super) program: String,
+    /// How the cluster became smaller again.
+    pub(super) scale_in: String,
     pub(super) phases: Vec<Phase>,
     /// Everything after the idle phase together.
     pub(super) under_load: Usage,
@@ -57,6 +71,11 @@ impl Measured {
     /// Whether it came to its end without being started again.
     pub(super) fn is_well(&self) -> bool {
         self.unfinished().is_none() && self.restarts.is_empty()
+    }
+
+    /// A phase, if it came to it.
+    pub(super) fn phase(&self, name: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == name)
     }
 
     /// The phase that did not come to its end, and why.
@@ -84,11 +103,11 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Goes through all phases.
     pub(super) async fn measure(&self) -> Result<Measured, Failure> {
-        let mut phases = vec![self.phase("start", async || Ok(self.prober.answers().ready)).await?];
+        let mut phases = vec![self.phase(START, async || Ok(self.prober.answers().ready)).await?];
         let mut loaded = Instant::now();
         if phases[0].unfinished.is_none() {
             let until = loaded + self.idle;
-            phases.push(self.phase("idle", async || Ok(Instant::now() >= until)).await?);
+            phases.push(self.phase(IDLE, async || Ok(Instant::now() >= until)).await?);
             loaded = Instant::now();
             self.load(&mut phases).await?;
         }
@@ -96,6 +115,7 @@ impl Run<'_> {
         Ok(Measured {
             scenario: self.scenario.name,
             program: self.program.to_string(),
+            scale_in: self.scale_in.about(),
             phases,
             under_load: Usage::between(&seen.samples, loaded, Instant::now()),
             peak_bytes: seen.samples.iter().map(|sample| sample.peak).max().unwrap_or(0),
@@ -113,14 +133,14 @@ impl Run<'_> {
             self.cluster.create(objects::DEPLOYMENTS, &deployment).await?;
         }
         if self.scenario.backlog {
-            phases.push(self.phase("pile-up", async || self.all_wait().await).await?);
+            phases.push(self.phase(PILE_UP, async || self.all_wait().await).await?);
             if phases.iter().any(|phase| phase.unfinished.is_some()) {
                 return Ok(());
             }
             started = Timestamp::now();
             self.cluster.create(objects::NODE_POOLS, &objects::node_pool()).await?;
         }
-        let mut out = self.phase("scale-out", async || self.all_run().await).await?;
+        let mut out = self.phase(SCALE_OUT, async || self.all_run().await).await?;
         out.fleet = Some(self.fleet(Some(started)).await?);
         let finished = out.unfinished.is_none();
         phases.push(out);
@@ -156,13 +176,13 @@ impl Run<'_> {
                 }
                 Ok(last.1.elapsed() >= SETTLED_AFTER)
             };
-            return self.phase("scale-in", settled).await;
+            return self.phase(SCALE_IN, settled).await;
         }
         let none_left = async || {
             Ok(!self.cluster.any(&objects::nodes_path()).await?
                 && !self.cluster.any(objects::NODE_CLAIMS).await?)
         };
-        self.phase("scale-in", none_left).await
+        self.phase(SCALE_IN, none_left).await
     }
 
     /// Whether every pod is there, and the scheduler has said of each that it fits nowhere.

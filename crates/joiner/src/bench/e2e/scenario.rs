@@ -56,7 +56,7 @@ impl ScaleIn {
     /// For people.
     pub(super) fn about(self) -> String {
         match self {
-            Self::None => "nothing".to_owned(),
+            Self::None => "none".to_owned(),
             Self::Keep(0) => {
                 "all pods go, until the controller has removed all machines".to_owned()
             }
@@ -115,3 +115,22 @@ pub(super) static ALL: [Scenario; 3] = [
         client_qps: Some(1_000),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_to_become_smaller_is_a_word_or_a_percentage() {
+        assert_eq!(ScaleIn::parse("none"), Ok(ScaleIn::None));
+        assert_eq!(ScaleIn::parse("drain"), Ok(ScaleIn::Drain));
+        assert_eq!(ScaleIn::parse("70"), Ok(ScaleIn::Keep(70)));
+        for wrong in ["100", "-1", "70%", "all"] {
+            assert_eq!(
+                ScaleIn::parse(wrong),
+                Err("is none, drain, or the percentage of pods that stay: 0 to 99".to_owned()),
+                "{wrong}"
+            );
+        }
+    }
+}
