@@ -65,6 +65,9 @@ pub(crate) struct E2eArgs {
     /// of pods that stay; 0 by default, and none for the backlog
     #[arg(long, value_name = "HOW", value_parser = ScaleIn::parse)]
     scale_in: Option<ScaleIn>,
+    /// Let the controller have as much memory as it likes where a scenario limits it
+    #[arg(long)]
+    no_memory_limit: bool,
     /// For how many seconds to look at the controller before it has anything to do
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     idle: u64,
@@ -216,6 +219,7 @@ async fn on_plane(
     }
     let [metrics_port, probe_port] = free_ports().map_err(|error| of_part(&error))?;
     let user = program.to_string();
+    let memory_limit = scenario.memory_limit.filter(|_| !args.no_memory_limit);
     // Dropped in the opposite order: questions end before the controller that answers them.
     let controller = Controller::start(&Launch {
         program,
@@ -224,12 +228,13 @@ async fn on_plane(
         kubeconfig: plane.kubeconfig_of(&user).expect("it is one of the users"),
         metrics_port,
         probe_port,
-        memory_limit: scenario.memory_limit,
+        memory_limit,
     })?;
     let prober = Prober::start(probe_port)?;
     let run = Run {
         scenario,
         program,
+        memory_limit,
         scale_in: args.scale_in.unwrap_or(scenario.scale_in),
         replicas: scenario.loads.each_ref().map(|load| share_of(load.replicas, args.share)),
         idle: Duration::from_secs(args.idle),

@@ -89,6 +89,7 @@ impl Measured {
 pub(super) struct Run<'a> {
     pub(super) scenario: &'static Scenario,
     pub(super) program: Program,
+    pub(super) memory_limit: Option<u64>,
     pub(super) scale_in: ScaleIn,
     /// Pods of each load.
     pub(super) replicas: [usize; 2],
@@ -119,7 +120,7 @@ impl Run<'_> {
             phases,
             under_load: Usage::between(&seen.samples, loaded, Instant::now()),
             peak_bytes: seen.samples.iter().map(|sample| sample.peak).max().unwrap_or(0),
-            memory_limit_bytes: self.scenario.memory_limit,
+            memory_limit_bytes: self.memory_limit,
             probes: self.prober.answers(),
             restarts: seen.restarts.clone(),
         })

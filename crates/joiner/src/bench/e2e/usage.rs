@@ -4,7 +4,7 @@ use std::{fs, time::Instant};
 
 use serde::Serialize;
 
-use crate::bench::report;
+use crate::bench::{measure::memory_line, report};
 
 /// Ticks a second in `/proc/PID/stat`. Linux gives this number to all programs on all computers,
 /// whatever its own clock does.
@@ -29,17 +29,11 @@ impl Sample {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         Some(Self {
             at: Instant::now(),
-            resident: kib(&status, "VmRSS:")? << 10,
-            peak: kib(&status, "VmHWM:")? << 10,
+            resident: memory_line(&status, "VmRSS:")?,
+            peak: memory_line(&status, "VmHWM:")?,
             cpu_seconds: cpu_seconds(&stat)?,
         })
     }
-}
-
-/// A line of `/proc/PID/status`.
-fn kib(status: &str, name: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 /// Time in the program and in the kernel, of all threads, from `/proc/PID/stat`.
@@ -97,13 +91,6 @@ mod tests {
         let stat = "4711 (a) b) c) S 1 4711 4711 0 -1 4194304 900 0 0 0 150 50 7 8 20 0 9 0 100";
         assert_eq!(cpu_seconds(stat), Some(2.0));
         assert_eq!(cpu_seconds("4711 (joiner) S 1"), None);
-    }
-
-    #[test]
-    fn memory_is_read_from_its_line() {
-        let status = "Name:\tjoiner\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n";
-        assert_eq!((kib(status, "VmRSS:"), kib(status, "VmHWM:")), (Some(1024), Some(2048)));
-        assert_eq!(kib(status, "VmSwap:"), None);
     }
 
     #[test]
