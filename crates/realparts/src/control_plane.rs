@@ -96,7 +96,7 @@ pub enum StartError {
     #[error("the key for service account tokens could not be made: {0}")]
     Key(#[from] rcgen::Error),
     /// A program ended instead of serving.
-    #[error("{name} ended ({status}); the end of its log:\n{log}")]
+    #[error("{name} ended ({status})\nthe end of its log:\n{log}")]
     Ended {
         /// The program's file name.
         name: String,

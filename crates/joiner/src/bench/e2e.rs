@@ -2,7 +2,7 @@
 //!
 //! etcd, the API server, the controller manager, the scheduler and KWOK are started anew for every
 //! measurement ([`joiner_realparts`]), and a controller beside them ([`controller`]): this program,
-//! Karpenter's KWOK build, or one after the other. Pods come and go ([`run`], [`scenario`]), and what
+//! Karpenter's KWOK build, or one after the other. Pods come and go ([`phases`], [`scenario`]), and what
 //! the controller makes of it ([`fleet`]), what it takes ([`usage`]) and whether it still answers
 //! ([`probe`]) is put side by side ([`report`]).
 
@@ -10,9 +10,9 @@ mod cluster;
 mod controller;
 mod fleet;
 mod objects;
+mod phases;
 mod probe;
 mod report;
-mod run;
 mod scenario;
 mod usage;
 
@@ -32,8 +32,8 @@ use tokio::runtime::Builder;
 use self::{
     cluster::Cluster,
     controller::{Controller, Launch, Program},
+    phases::{Measured, Run},
     probe::Prober,
-    run::{Measured, Run},
     scenario::{ALL, ScaleIn, Scenario},
 };
 use super::lab;
@@ -68,6 +68,9 @@ pub(crate) struct E2eArgs {
     /// Let the controller have as much memory as it likes where a scenario limits it
     #[arg(long)]
     no_memory_limit: bool,
+    /// Start controllers without leader election, for computers so busy that leases are lost
+    #[arg(long)]
+    no_leader_election: bool,
     /// For how many seconds to look at the controller before it has anything to do
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     idle: u64,
@@ -229,6 +232,7 @@ async fn on_plane(
         metrics_port,
         probe_port,
         memory_limit,
+        leader_election: !args.no_leader_election,
     })?;
     let prober = Prober::start(probe_port)?;
     let run = Run {

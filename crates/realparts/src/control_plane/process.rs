@@ -8,14 +8,17 @@ use std::{
 
 use super::{StartError, tried};
 
-/// How much of a log is shown when its program ended.
-const LINES_SHOWN: usize = 15;
+/// How much of a log is shown when its program ended: enough for the message of a program in Go
+/// that panicked, above the trace.
+const LINES_SHOWN: usize = 25;
 
 /// A process that ends with its owner. What it says is in a file of its name.
 #[derive(Debug)]
 pub struct Process {
     name: String,
     log: PathBuf,
+    /// Where in the log this process began; what is before is of others of its name.
+    log_start: usize,
     child: Child,
 }
 
@@ -28,9 +31,10 @@ impl Process {
         let opened = File::options().create(true).append(true).open(&log);
         let output = tried(log.display().to_string(), opened)?;
         let errors = tried(log.display().to_string(), output.try_clone())?;
+        let log_start = tried(log.display().to_string(), output.metadata())?.len() as usize;
         let child =
             command.current_dir(folder).stdin(Stdio::null()).stdout(output).stderr(errors).spawn();
-        Ok(Self { name, log, child: tried(program.display().to_string(), child)? })
+        Ok(Self { name, log, log_start, child: tried(program.display().to_string(), child)? })
     }
 
     /// The program's file name.
@@ -57,8 +61,9 @@ impl Process {
 
     /// The last lines that the process wrote.
     pub fn end_of_log(&self) -> String {
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
+        let log = fs::read(&self.log).unwrap_or_default();
+        let own = String::from_utf8_lossy(log.get(self.log_start..).unwrap_or_default());
+        let lines: Vec<&str> = own.lines().collect();
         lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
     }
 }
@@ -85,7 +90,7 @@ mod tests {
         assert_eq!(status.code(), Some(3));
         assert_eq!(
             process.still_runs().unwrap_err().to_string(),
-            "sh ended (exit status: 3); the end of its log:\nthe store is gone"
+            "sh ended (exit status: 3)\nthe end of its log:\nthe store is gone"
         );
     }
 
@@ -96,6 +101,7 @@ mod tests {
             let mut command = Command::new("echo");
             let mut process = Process::start(command.arg(word), folder.path()).unwrap();
             process.child.wait().unwrap();
+            assert_eq!(process.end_of_log(), word, "what others said is theirs");
         }
         let log = fs::read_to_string(folder.path().join("echo.log")).unwrap();
         assert_eq!(log, "first\nsecond\n");

@@ -51,6 +51,8 @@ pub(super) struct Launch<'a> {
     pub(super) probe_port: u16,
     /// The most memory that it may have, in bytes.
     pub(super) memory_limit: Option<u64>,
+    /// Whether it has to hold its lease before it does anything, as in a cluster.
+    pub(super) leader_election: bool,
 }
 
 impl Launch<'_> {
@@ -67,6 +69,7 @@ impl Launch<'_> {
             .env("METRICS_PORT", self.metrics_port.to_string())
             .env("HEALTH_PROBE_PORT", self.probe_port.to_string())
             .env("LEADER_ELECTION_NAMESPACE", "kube-system")
+            .env("DISABLE_LEADER_ELECTION", (!self.leader_election).to_string())
             .env("SYSTEM_NAMESPACE", "kube-system")
             .envs(self.memory_limit.map(|limit| ("MEMORY_LIMIT", limit.to_string())));
         command
@@ -230,7 +233,7 @@ mod tests {
         assert_eq!(seen.restarts.len(), RESTARTS_MAX);
         assert_eq!(
             seen.restarts[0],
-            "sh ended (exit status: 2); the end of its log:\nleadership lost"
+            "sh ended (exit status: 2)\nthe end of its log:\nleadership lost"
         );
         assert!(seen.ended.is_some_and(|why| why.contains("exit status: 2")));
     }

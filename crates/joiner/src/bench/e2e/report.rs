@@ -2,7 +2,7 @@
 
 use super::{
     controller::Program,
-    run::{IDLE, Measured, Phase, SCALE_OUT},
+    phases::{IDLE, Measured, Phase, SCALE_OUT},
 };
 use crate::{
     bench::report::duration,
@@ -129,7 +129,9 @@ fn remarks(result: &Measured) -> Vec<String> {
         text::count(probes.asked, "probe"),
         if slow { text::styled(&slowest, BAD) } else { slowest },
     ));
-    let again = result.restarts.iter().map(|why| format!("was started again: {why}"));
+    // Logs are kept; the last end is told at length.
+    let first_line = |text: &str| text.lines().next().unwrap_or_default().to_owned();
+    let again = result.restarts.iter().map(|why| format!("was started again: {}", first_line(why)));
     let ended = result.unfinished().map(|(phase, why)| format!("{phase} did not end: {why}"));
     remarks.extend(again.chain(ended).map(|what| bad(&name, &what)));
     remarks
@@ -193,8 +195,8 @@ mod tests {
     use super::*;
     use crate::bench::e2e::{
         fleet::Fleet,
+        phases::{SCALE_IN, START},
         probe::Answers,
-        run::{SCALE_IN, START},
         usage::Usage,
     };
 
