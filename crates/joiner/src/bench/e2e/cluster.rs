@@ -12,10 +12,25 @@ use crate::errors::Failure;
 /// How often something that takes time is asked about. What is asked is small.
 pub(super) const ASK_EVERY: Duration = Duration::from_secs(1);
 
-/// A list of which only some of each object is read.
+/// How often a question is asked that gets no answer: a computer that runs a whole cluster besides
+/// this benchmark may be slow, but not for ever.
+const ASK_TIMES: usize = 10;
+
+/// How many objects a page of a list has.
+const PAGE: usize = 500;
+
+/// A page of a list of which only some of each object is read.
 #[derive(Debug, Deserialize)]
-struct List<T> {
+struct Page<T> {
+    metadata: PageMetadata,
     items: Vec<T>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PageMetadata {
+    /// Where the list goes on.
+    #[serde(default, rename = "continue")]
+    next: String,
 }
 
 /// An object of which nothing is read.
@@ -84,17 +99,33 @@ impl Cluster {
 
     /// Whether there is anything at a path, which may select by field or label.
     pub(super) async fn any(&self, path: &str) -> Result<bool, Failure> {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        let items: Vec<Anything> = self.list(&format!("{path}{separator}limit=1")).await?;
-        Ok(!items.is_empty())
+        let page: Page<Anything> = self.page(path, 1, "").await?;
+        Ok(!page.items.is_empty())
     }
 
-    /// All objects at a path.
+    /// All objects at a path, which may select by field or label.
     pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Failure> {
-        let body = self.send("GET", path, "application/json", None).await?;
-        let list: List<T> = serde_json::from_str(&body)
-            .map_err(|error| Failure::bad_input(format!("{path} cannot be read: {error}")))?;
-        Ok(list.items)
+        let mut page: Page<T> = self.page(path, PAGE, "").await?;
+        let mut items = page.items;
+        while !page.metadata.next.is_empty() {
+            page = self.page(path, PAGE, &page.metadata.next).await?;
+            items.append(&mut page.items);
+        }
+        Ok(items)
+    }
+
+    async fn page<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        limit: usize,
+        next: &str,
+    ) -> Result<Page<T>, Failure> {
+        let separator = if path.contains('?') { '&' } else { '?' };
+        // What the server gives as a place to go on is fit for an address as it is.
+        let path = format!("{path}{separator}limit={limit}&continue={next}");
+        let body = self.send("GET", &path, "application/json", None).await?;
+        serde_json::from_str(&body)
+            .map_err(|error| Failure::bad_input(format!("{path} cannot be read: {error}")))
     }
 
     async fn send(
@@ -110,8 +141,16 @@ impl Cluster {
             headers: vec![("content-type".to_owned(), content.to_owned())],
             body: body.map(Value::to_string),
         };
-        let answer = self.0.send(&request).await;
-        let answer = answer.map_err(|error| Failure::bad_input(error.to_string()))?;
+        // Only what changes nothing may be asked twice.
+        let mut left = if method == "GET" { ASK_TIMES } else { 1 };
+        let answer = loop {
+            left -= 1;
+            match self.0.send(&request).await {
+                Ok(answer) => break answer,
+                Err(error) if left == 0 => return Err(Failure::bad_input(error.to_string())),
+                Err(_) => tokio::time::sleep(ASK_EVERY).await,
+            }
+        };
         if (200..300).contains(&answer.status) {
             return Ok(answer.body);
         }
