@@ -178,12 +178,12 @@ impl Keeper {
 
 /// Why a process must be killed, if so.
 ///
-/// The kernel remembers the most memory that a process has had, so nothing is missed between two
-/// looks. Memory is what the process has in RAM, pages of files that it has mapped included, which is
-/// a little stricter than a container's limit: there, such pages would be dropped first.
+/// Under the limit of a container the kernel takes away pages of files first, so only what it could
+/// not take counts here: a process that is killed would surely have been. One whose peak stayed below
+/// the limit, files and all, would surely have not; the report tells those in between.
 fn over(sample: Sample, limit: Option<u64>) -> Option<String> {
-    let limit = limit.filter(|limit| sample.peak > *limit)?;
-    let (had, limit) = (sample.peak >> 20, limit >> 20);
+    let limit = limit.filter(|limit| sample.anonymous > *limit)?;
+    let (had, limit) = (sample.anonymous >> 20, limit >> 20);
     Some(format!("it had {had} MiB of memory where {limit} MiB are allowed, and was killed"))
 }
 
@@ -193,12 +193,15 @@ mod tests {
 
     use super::*;
 
-    fn sample(peak: u64) -> Sample {
-        Sample { at: Instant::now(), resident: 0, peak, cpu_seconds: 0.0 }
-    }
-
     #[test]
-    fn a_peak_above_the_limit_counts_even_when_it_is_over() {
+    fn memory_that_nobody_could_take_away_is_what_counts() {
+        let sample = |anonymous: u64| Sample {
+            at: Instant::now(),
+            resident: 300 << 20,
+            anonymous,
+            peak: 300 << 20,
+            cpu_seconds: 0.0,
+        };
         assert_eq!(over(sample(300 << 20), None), None);
         assert_eq!(over(sample(256 << 20), Some(256 << 20)), None);
         assert_eq!(

@@ -68,9 +68,14 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Whether it came to its end without being started again.
+    /// Whether it came to its end without being started again, and surely within its memory.
     pub(super) fn is_well(&self) -> bool {
-        self.unfinished().is_none() && self.restarts.is_empty()
+        self.unfinished().is_none() && self.restarts.is_empty() && !self.exceeds_its_memory()
+    }
+
+    /// Whether it had more memory than is allowed at any moment, pages of files included.
+    pub(super) fn exceeds_its_memory(&self) -> bool {
+        self.memory_limit_bytes.is_some_and(|limit| self.peak_bytes > limit)
     }
 
     /// A phase, if it came to it.

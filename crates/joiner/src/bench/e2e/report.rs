@@ -113,12 +113,12 @@ fn remarks(result: &Measured) -> Vec<String> {
     let name = format!("{}, {}", result.scenario, result.program);
     let limit = result.memory_limit_bytes.map(|limit| format!(" of {} allowed", mb(limit)));
     let load = &result.under_load;
+    let peak = format!("{}{}", mb(result.peak_bytes), limit.unwrap_or_default());
     let mut remarks = vec![format!(
-        "{name}: under load {} p95 and {:.2} cores; at most {}{} at any moment.",
+        "{name}: under load {} p95 and {:.2} cores; at most {} at any moment.",
         mb(load.p95_bytes),
         load.mean_cores,
-        mb(result.peak_bytes),
-        limit.unwrap_or_default(),
+        if result.exceeds_its_memory() { text::styled(&peak, BAD) } else { peak },
     )];
     let probes = &result.probes;
     let slowest = duration(probes.slowest_seconds);

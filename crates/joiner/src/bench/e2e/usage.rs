@@ -14,8 +14,10 @@ const TICKS_PER_SECOND: f64 = 100.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub(super) at: Instant,
-    /// Bytes of memory that it has.
+    /// Bytes of memory that it has in RAM.
     pub(super) resident: u64,
+    /// Those of them that are no pages of files, so that nobody could take them away.
+    pub(super) anonymous: u64,
     /// The most bytes of memory that it has had at any moment, between samples too.
     pub(super) peak: u64,
     /// Seconds that it has been computing since it was started.
@@ -30,6 +32,7 @@ impl Sample {
         Some(Self {
             at: Instant::now(),
             resident: memory_line(&status, "VmRSS:")?,
+            anonymous: memory_line(&status, "RssAnon:")?,
             peak: memory_line(&status, "VmHWM:")?,
             cpu_seconds: cpu_seconds(&stat)?,
         })
@@ -96,7 +99,8 @@ mod tests {
     #[test]
     fn this_process_can_be_looked_at_and_one_that_is_gone_cannot() {
         let sample = Sample::take(std::process::id()).expect("this process runs");
-        assert!(sample.resident > 0 && sample.peak >= sample.resident);
+        assert!(sample.anonymous > 0 && sample.resident >= sample.anonymous);
+        assert!(sample.peak >= sample.resident);
         assert_eq!(Sample::take(u32::MAX), None);
     }
 
@@ -106,6 +110,7 @@ mod tests {
         let second = |at: u64, resident: u64, cpu_seconds: f64| Sample {
             at: start + Duration::from_secs(at),
             resident,
+            anonymous: resident,
             peak: resident,
             cpu_seconds,
         };
