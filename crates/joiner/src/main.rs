@@ -7,6 +7,8 @@ mod bench;
 mod build;
 mod catalog;
 mod cli;
+mod connection;
+mod dump;
 mod errors;
 mod explain;
 mod input;

@@ -3,6 +3,8 @@
 //! Every write has a deadline, and what the API server answers is known at once: nobody decides on
 //! an object as it was before one's own write.
 
+mod refusals;
+
 use std::{fmt::Debug, time::Duration};
 
 use joiner_clock::Clock;
@@ -21,6 +23,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
+pub use self::refusals::Refusals;
 use crate::{
     trouble::Trouble,
     world::{Cache, Kept, Key},
@@ -66,6 +69,7 @@ pub struct Cluster {
     client: Client,
     clock: Clock,
     cache: Cache,
+    refusals: Refusals,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -77,7 +81,12 @@ impl std::fmt::Debug for Cluster {
 impl Cluster {
     /// A cluster whose answers `cache` learns of.
     pub fn new(client: Client, clock: Clock, cache: Cache) -> Self {
-        Self { client, clock, cache }
+        Self { client, clock, cache, refusals: Refusals::default() }
+    }
+
+    /// What the API server does not let us do.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// The client, for calls that nobody has to learn of.
@@ -245,8 +254,15 @@ impl Cluster {
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<R, Trouble> {
         match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
+            Ok(Ok(answer)) => {
+                self.refusals.worked(what);
+                Ok(answer)
+            }
+            Ok(Err(error)) => {
+                let trouble = Trouble::Api { what: what(), error: Box::new(error) };
+                self.refusals.failed(&trouble);
+                Err(trouble)
+            }
             Err(_) => Err(Trouble::Deadline(what())),
         }
     }

@@ -6,6 +6,7 @@ mod commands;
 mod explain;
 mod house;
 mod lab;
+mod live;
 mod plan;
 mod vsphere;
 

@@ -1,0 +1,344 @@
+//! `joiner plan` and `explain` on a cluster that is there: the laboratory's, over HTTP.
+
+mod real;
+
+use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
+
+use expect_test::expect;
+use joiner_apiserver::{Protection, Resource, Serving, kubeconfig};
+use joiner_clock::Clock;
+use joiner_lab::{
+    Lab, Setup,
+    history::{Entry, Keep},
+};
+use joiner_operator::files;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Run, run_with};
+
+/// What a container was told and nobody else should learn.
+const SECRET: &str = "correct-horse-battery-staple";
+
+/// A laboratory without time, that programs can ask.
+struct Cluster {
+    lab: Lab,
+    serving: Serving,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// A cluster with nothing in it but our definitions.
+    async fn empty() -> Self {
+        let clock = Some(Clock::wall());
+        let lab = Lab::new(Setup { seed: 1, clock, keep: Keep::Everything, bare: true });
+        for definition in joiner_api::crd::crds() {
+            create(&lab, serde_json::to_value(definition).unwrap());
+        }
+        let any = "127.0.0.1:0".parse().unwrap();
+        let serving =
+            Serving::bind(lab.server().clone(), any, Protection::default()).await.unwrap();
+        let folder = TempDir::new().unwrap();
+        let config = kubeconfig(&serving);
+        fs::write(folder.path().join("config"), config).unwrap();
+        Self { lab, serving, folder }
+    }
+
+    /// The cluster of the first example, where a scheduler has looked at all pods but one.
+    async fn first_look() -> Self {
+        let cluster = Self::empty().await;
+        let example =
+            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-look"));
+        let objects = files::read_as_written(&[example], std::io::empty()).unwrap();
+        let (namespaces, others): (Vec<_>, Vec<_>) =
+            objects.into_iter().partition(|(_, object)| object["kind"] == "Namespace");
+        for (_, object) in namespaces.into_iter().chain(others) {
+            create(&cluster.lab, object);
+        }
+        cluster
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Runs the program as somebody whose kubeconfig is this cluster's.
+    async fn run(&self, args: &[&str]) -> Run {
+        let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        args.extend(["--kubeconfig".to_owned(), self.path("config")]);
+        program(args).await
+    }
+
+    /// Everything that the API server was asked since, and by what verb.
+    fn calls_since(&self, start: usize) -> BTreeSet<(&'static str, String)> {
+        let entries = self.lab.history().entries();
+        let calls = entries[start..].iter().map(|entry| match entry {
+            Entry::Call(call) => (call.verb, call.resource.plural.to_string()),
+            other => panic!("something has changed: {other:?}"),
+        });
+        calls.collect()
+    }
+
+    /// The same objects as files, as somebody else would write them down.
+    fn write_down(&self) -> String {
+        let folder = self.folder.path().join("files");
+        fs::create_dir(&folder).unwrap();
+        let kinds = [
+            ("", "pods"),
+            ("", "nodes"),
+            ("", "namespaces"),
+            ("apps", "daemonsets"),
+            ("karpenter.sh", "nodepools"),
+            ("karpenter.sh", "nodeclaims"),
+            ("karpenter.kwok.sh", "kwoknodeclasses"),
+            ("", "persistentvolumeclaims"),
+            ("", "persistentvolumes"),
+            ("storage.k8s.io", "storageclasses"),
+        ];
+        for (group, plural) in kinds {
+            let list = self.lab.caller("admin").list(&Resource::new(group, plural), None);
+            let items: Vec<Value> = list.iter().map(|object| object.value()).collect();
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+            fs::write(folder.join(format!("{plural}.json")), list.to_string()).unwrap();
+        }
+        folder.display().to_string()
+    }
+}
+
+/// Runs the program without anything that would lead it to a cluster of the person who tests.
+async fn program(args: Vec<String>) -> Run {
+    let run = move || {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        run_with(&args, "", &[])
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+/// Creates an object with its status; a pod without a node was found to fit nowhere.
+fn create(lab: &Lab, mut object: Value) {
+    let text = |field: &str| object[field].as_str().unwrap().to_owned();
+    let (resource, namespaced) =
+        lab.server().resource_of(&text("apiVersion"), &text("kind")).expect("it is served");
+    if namespaced && object["metadata"]["namespace"].is_null() {
+        object["metadata"]["namespace"] = "default".into();
+    }
+    let mut status = object["status"].take();
+    if object["kind"] == "Pod" && object["spec"]["nodeName"].is_null() {
+        status["conditions"] = json!([{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        }]);
+    }
+    let caller = lab.caller("admin");
+    let created = match caller.create(&resource, object) {
+        Err(there) if there.code == 409 => return,
+        created => created.unwrap(),
+    };
+    if status.is_object() {
+        let mut with_status = Arc::unwrap_or_clone(created).value();
+        with_status["status"] = status;
+        caller.update_status(&resource, with_status).unwrap();
+    }
+}
+
+fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop", "annotations": {
+            "kubectl.kubernetes.io/last-applied-configuration": SECRET,
+        }},
+        "spec": {"containers": [{
+            "name": "app", "image": "app", "env": [{"name": "PASSWORD", "value": SECRET}],
+            "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+        }]},
+    })
+}
+
+/// A plan without what depends on how fast the computer is.
+fn plan(output: &Run) -> Value {
+    assert_eq!(output.code, Some(0), "{output}");
+    let mut plan: Value = serde_json::from_str(&output.stdout).unwrap();
+    plan["summary"]["solveSeconds"] = Value::Null;
+    plan
+}
+
+#[tokio::test]
+async fn a_cluster_its_dump_and_its_files_give_the_same_plan() {
+    let cluster = Cluster::first_look().await;
+    let dump = cluster.path("dump");
+    let live = cluster.run(&["plan", "-o", "json", "--dump", &dump]).await;
+    let live = plan(&live);
+    assert!(live["summary"]["claims"].as_u64().unwrap() > 3, "there is something to plan");
+    let of_files = |folder: String| async move {
+        let args = ["plan", "-o", "json", "--pending", "unschedulable", "-f", &folder];
+        plan(&program(args.map(str::to_owned).to_vec()).await)
+    };
+    assert_eq!(of_files(dump).await, live);
+    assert_eq!(of_files(cluster.write_down()).await, live);
+}
+
+#[tokio::test]
+async fn nothing_but_lists_reaches_the_api_server() {
+    let cluster = Cluster::first_look().await;
+    let start = cluster.lab.history().len();
+    let planned = cluster.run(&["plan", "--dump", &cluster.path("dump")]).await;
+    assert_eq!(planned.code, Some(0), "{planned}");
+    let explained = cluster.run(&["explain", "pod", "ml/train-0"]).await;
+    assert_eq!(explained.code, Some(0), "{explained}");
+    let calls = cluster.calls_since(start);
+    let verbs: BTreeSet<&str> = calls.iter().map(|(verb, _)| *verb).collect();
+    assert_eq!(verbs, BTreeSet::from(["list"]));
+    assert!(calls.iter().all(|(_, plural)| plural != "secrets"), "{calls:?}");
+}
+
+#[tokio::test]
+async fn only_pods_that_a_scheduler_has_given_up_are_placed() {
+    let cluster = Cluster::first_look().await;
+    let mut fresh = pod("fresh");
+    fresh["metadata"]["namespace"] = "default".into();
+    let pods = Resource::new("", "pods");
+    cluster.lab.caller("admin").create(&pods, fresh).unwrap();
+    let count = |output: &Run| plan(output)["summary"]["pods"].as_u64().unwrap();
+    let by_default = count(&cluster.run(&["plan", "-o", "json"]).await);
+    let all = count(&cluster.run(&["plan", "-o", "json", "--pending", "unbound"]).await);
+    assert_eq!(all, by_default + 1);
+}
+
+#[tokio::test]
+async fn lists_are_read_in_pages() {
+    let cluster = Cluster::first_look().await;
+    create(&cluster.lab, json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
+    }));
+    for number in 0..1001 {
+        create(&cluster.lab, pod(&format!("many-{number:04}")));
+    }
+    let start = cluster.lab.history().len();
+    let planned = cluster.run(&["plan", "-o", "json"]).await;
+    assert!(plan(&planned)["summary"]["pods"].as_u64().unwrap() > 1000);
+    let entries = cluster.lab.history().entries();
+    let is_of_pods =
+        |entry: &&Entry| matches!(entry, Entry::Call(call) if call.resource.is("", "pods"));
+    assert_eq!(entries[start..].iter().filter(is_of_pods).count(), 3);
+}
+
+#[tokio::test]
+async fn a_dump_holds_what_a_plan_depends_on_and_nothing_that_is_nobodys_business() {
+    let cluster = Cluster::empty().await;
+    create(&cluster.lab, json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
+    }));
+    create(&cluster.lab, pod("web"));
+    let template = pod("unused")["spec"].take();
+    create(&cluster.lab, json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "shop"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "agent"}},
+            "template": {"metadata": {"labels": {"app": "agent"}}, "spec": template},
+        },
+    }));
+    create(&cluster.lab, json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": {"name": "key", "namespace": "shop"}, "stringData": {"key": SECRET},
+    }));
+    let dump = cluster.path("dump");
+    let planned = cluster.run(&["plan", "--dump", &dump]).await;
+    assert_eq!(planned.code, Some(0), "{planned}");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&dump).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(!fs::read_to_string(&path).unwrap().contains(SECRET), "{}", path.display());
+        names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    names.sort();
+    expect![[r#""#]].assert_eq(&names.join("\n"));
+    let pods = fs::read_to_string(format!("{dump}/pods.json")).unwrap();
+    assert!(pods.contains(r#""cpu":"500m""#), "{pods}");
+}
+
+#[tokio::test]
+async fn a_dump_can_be_made_again_but_not_mixed_with_other_files() {
+    let cluster = Cluster::first_look().await;
+    let dump = cluster.path("dump");
+    for _ in 0..2 {
+        assert_eq!(cluster.run(&["plan", "--dump", &dump]).await.code, Some(0));
+    }
+    fs::write(format!("{dump}/others.yaml"), "").unwrap();
+    let mixed = cluster.run(&["plan", "--dump", &dump]).await;
+    assert_eq!(mixed.code, Some(2), "{mixed}");
+    let expected = "others.yaml is there already and is not of this cluster: give another folder";
+    assert!(mixed.stderr.contains(expected), "{mixed}");
+}
+
+#[tokio::test]
+async fn a_pod_is_looked_for_in_the_namespace_that_is_named_or_the_contexts() {
+    let cluster = Cluster::first_look().await;
+    let first = async |args: &[&str]| {
+        let output = cluster.run(args).await;
+        output.to_string().lines().next().unwrap_or_default().to_owned()
+    };
+    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "train-0", "-n", "ml"]).await);
+    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "train-0"]).await);
+    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "ml/train-0", "-n", "shop"]).await);
+    let config = fs::read_to_string(cluster.path("config")).unwrap();
+    let with_namespace = config.replace("    user: ", "    namespace: ml\n    user: ");
+    assert_ne!(with_namespace, config);
+    fs::write(cluster.path("config"), with_namespace).unwrap();
+    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "train-0"]).await);
+}
+
+#[tokio::test]
+async fn definitions_that_are_missing_are_named_with_the_remedy() {
+    let cluster = Cluster::empty().await;
+    let definitions = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
+    let optional = ["nodeoverlays.karpenter.sh", "capacitybuffers.autoscaling.x-k8s.io"];
+    let delete = |name: &str| {
+        let key = joiner_apiserver::Key::new("", name);
+        let options = joiner_apiserver::DeleteOptions::default();
+        cluster.lab.caller("admin").delete(&definitions, &key, options).unwrap();
+    };
+    optional.map(delete);
+    let planned = cluster.run(&["plan"]).await;
+    assert_eq!(planned.code, Some(0), "what is not needed may be missing: {planned}");
+    delete("nodepools.karpenter.sh");
+    let args = ["plan", "--feature-gates=NodeOverlay=true"];
+    let refused = cluster.run(&args).await.to_string().replace(&cluster.serving.url(), "URL");
+    expect![[r#""#]].assert_eq(&refused);
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_not_there_is_bad_input() {
+    let cluster = Cluster::empty().await;
+    let url = cluster.serving.url();
+    let Cluster { serving, folder, .. } = cluster;
+    serving.stop().await;
+    let config = folder.path().join("config").display().to_string();
+    let refused = program(vec!["plan".into(), "--kubeconfig".into(), config]).await;
+    expect![[r#""#]].assert_eq(&refused.to_string().replace(&url, "URL"));
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_used_is_named() {
+    let cluster = Cluster::empty().await;
+    let pods = Resource::new("", "nodes");
+    let node = json!({"metadata": {"name": "odd"}});
+    cluster.lab.caller("admin").create(&pods, node).unwrap();
+    let pool = json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "vms"},
+        "spec": {"template": {"spec": {"requirements": [], "nodeClassRef": {
+            "group": "karpenter.vsphere.com", "kind": "VsphereNodeClass", "name": "large",
+        }}}},
+    });
+    create(&cluster.lab, pool);
+    let refused = cluster.run(&["plan"]).await.to_string().replace(&cluster.serving.url(), "URL");
+    expect![[r#""#]].assert_eq(&refused);
+}
+
+#[tokio::test]
+async fn contexts_that_do_not_exist_and_files_beside_a_cluster_are_refused() {
+    let cluster = Cluster::empty().await;
+    let nowhere = cluster.run(&["plan", "--context", "nowhere"]).await;
+    expect![[r#""#]].assert_eq(&nowhere.to_string());
+    let both = cluster.run(&["plan", "-f", "examples/first-look"]).await;
+    expect![[r#""#]].assert_eq(&both.to_string());
+}
