@@ -247,22 +247,29 @@ impl Cluster {
         self.call(what, self.pods(pod).delete(pod.name(), &params)).await.map(|_| ())
     }
 
-    /// Makes a call, but not for longer than the deadline.
+    /// Makes a call, but not for longer than the deadline. What is not allowed is remembered.
     pub async fn call<R>(
         &self,
-        what: impl FnOnce() -> String,
+        what: impl Fn() -> String,
+        call: impl Future<Output = kube::Result<R>>,
+    ) -> Result<R, Trouble> {
+        let outcome = self.call_if_allowed(&what, call).await;
+        match &outcome {
+            Ok(_) => self.refusals.worked(what),
+            Err(trouble) => self.refusals.failed(trouble),
+        }
+        outcome
+    }
+
+    /// The same for a call that can be done without.
+    pub async fn call_if_allowed<R>(
+        &self,
+        what: impl Fn() -> String,
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<R, Trouble> {
         match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {
-            Ok(Ok(answer)) => {
-                self.refusals.worked(what);
-                Ok(answer)
-            }
-            Ok(Err(error)) => {
-                let trouble = Trouble::Api { what: what(), error: Box::new(error) };
-                self.refusals.failed(&trouble);
-                Err(trouble)
-            }
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
             Err(_) => Err(Trouble::Deadline(what())),
         }
     }

@@ -156,8 +156,8 @@ impl Feeder {
     where
         T: Kept + Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let events = watcher(Api::<T>::all(self.client.clone()), config()).boxed();
-        self.run(T::PLURAL(), objects::Resource::of::<T>(), events, |object| object);
+        let api = Api::<T>::all(self.client.clone());
+        self.run(T::PLURAL(), objects::Resource::of::<T>(), api, |object| object);
     }
 
     fn add_class(&mut self, class: &ClassKind) {
@@ -166,18 +166,17 @@ impl Feeder {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let class = *class;
         let named = objects::Resource::of_class(&class);
-        let events = watcher(api, config()).boxed();
-        self.run(class.plural.to_owned(), named, events, move |object| node_class(&class, object));
+        self.run(class.plural.to_owned(), named, api, move |object| node_class(&class, object));
     }
 
     fn run<W, T: Kept>(
         &mut self,
         plural: String,
         resource: objects::Resource,
-        events: BoxStream<'static, watcher::Result<Event<W>>>,
+        api: Api<W>,
         read: impl Fn(W) -> T + Send + 'static,
     ) where
-        W: Send + 'static,
+        W: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
         self.feeds.set(&plural, |_| {});
         let feed = Feed {
@@ -187,12 +186,41 @@ impl Feeder {
             plural,
             resource: resource.name,
         };
+        let events = move || watcher(api.clone(), config()).boxed();
         self.running.push(Box::pin(feed.run(events, read)));
     }
 }
 
 fn config() -> watcher::Config {
     watcher::Config::default().page_size(PAGE_SIZE)
+}
+
+/// How long to wait after failures.
+#[derive(Debug)]
+struct Patience {
+    next: Duration,
+    /// When the last failure was, by the running time of the clock.
+    last: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { next: BACKOFF.0, last: Duration::ZERO }
+    }
+}
+
+impl Patience {
+    /// How long to wait after a failure now. One that comes long after the others is the first of
+    /// its own trouble.
+    fn after_failure(&mut self, now: Duration) -> Duration {
+        if now.saturating_sub(self.last) > 2 * BACKOFF.1 {
+            self.next = BACKOFF.0;
+        }
+        let wait = self.next;
+        self.next = (wait * 2).min(BACKOFF.1);
+        self.last = now;
+        wait
+    }
 }
 
 struct Feed {
@@ -207,21 +235,23 @@ struct Feed {
 impl Feed {
     async fn run<W, T: Kept>(
         self,
-        mut events: BoxStream<'static, watcher::Result<Event<W>>>,
+        begin: impl Fn() -> BoxStream<'static, watcher::Result<Event<W>>> + Send,
         read: impl Fn(W) -> T + Send,
     ) -> Infallible {
-        let mut wait = BACKOFF.0;
+        let mut events = begin();
+        let mut backoff = Patience::default();
         let mut first_list = true;
         loop {
             match events.next().await {
-                Some(Ok(event)) => {
-                    wait = BACKOFF.0;
-                    self.take(event, &read, &mut first_list);
-                }
+                Some(Ok(event)) => self.take(event, &read, &mut first_list),
                 Some(Err(error)) => {
                     self.complain(&error);
-                    self.clock.sleep(wait).await;
-                    wait = (wait * 2).min(BACKOFF.1);
+                    self.clock.sleep(backoff.after_failure(self.clock.running())).await;
+                    // A watch that begins at last says nothing until something changes. That it has
+                    // begun is only known after a list, which also tells what was missed.
+                    if matches!(error, watcher::Error::WatchStartFailed(_)) {
+                        events = begin();
+                    }
                 }
                 // A watcher has no end; if it had one, there would be nothing more to learn.
                 None => std::future::pending().await,

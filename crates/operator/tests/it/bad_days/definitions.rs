@@ -23,7 +23,10 @@ async fn definitions_that_are_missing_are_named_and_waited_for() {
     running.create_pod("web");
     running.start();
     running.pass(60).await;
-    expect![[r#""#]].assert_eq(&running.readiness.why_not());
+    expect![[r#"
+        caches: the CustomResourceDefinition nodepools.karpenter.sh is missing: joiner crds | kubectl apply -f -
+        definitions: the CustomResourceDefinition nodepools.karpenter.sh is missing: joiner crds | kubectl apply -f -
+    "#]].assert_eq(&running.readiness.why_not());
     assert!(!running.said("joiner crds | kubectl apply -f -").is_empty());
     running.stage.create(GROUP, PLURAL, ours(POOLS));
     running.stage.create_pool("general");
@@ -43,7 +46,7 @@ async fn definitions_of_an_older_version_are_told_from_missing_ones() {
     running.pass(60).await;
     let why_not = running.readiness.why_not();
     let about: Vec<&str> = why_not.lines().filter(|l| l.starts_with("definitions")).collect();
-    expect![[r#""#]].assert_eq(&about.join("\n"));
+    expect!["definitions: the CustomResourceDefinition nodepools.karpenter.sh is too old, it lacks version v1: joiner crds | kubectl apply -f -"].assert_eq(&about.join("\n"));
     running.stage.delete(GROUP, PLURAL, POOLS);
     running.stage.create(GROUP, PLURAL, ours(POOLS));
     running.stage.create_pool("general");
@@ -70,5 +73,5 @@ async fn definitions_that_lack_fields_are_worked_with_and_the_fields_named() {
     running.pass(180).await;
     assert_eq!(running.readiness.why_not(), "");
     running.expect_running("web");
-    expect![[r#""#]].assert_eq(&running.said("is older than this program").join("\n"));
+    expect!["the CustomResourceDefinition nodepools.karpenter.sh is older than this program, so that the API server drops what is written to spec.weight: joiner crds | kubectl apply -f -"].assert_eq(&running.said("is older than this program").join("\n"));
 }

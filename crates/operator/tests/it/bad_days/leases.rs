@@ -55,7 +55,7 @@ async fn another_karpenter_that_is_running_is_named_and_waited_for() {
     }
     assert_eq!(running.claims(), [""; 0], "it acts on nothing");
     assert_eq!(running.readiness.why_not(), "", "waiting is what it is there for");
-    expect![[r#""#]].assert_eq(&running.said("holds lease")[0]);
+    expect!["another controller named karpenter-6f7c_1 holds lease default/karpenter-leader-election since 2026-01-01T00:00:00Z: Joiner waits and acts on nothing"].assert_eq(&running.said("holds lease")[0]);
     // It is uninstalled, and does not come back.
     running.pass(180).await;
     running.expect_running("web");
@@ -73,7 +73,7 @@ async fn a_lease_that_is_lost_while_a_machine_is_made_leaves_one_machine() {
     assert!(!launched(&running, &claims[0]), "nothing is written down yet");
     renew("somebody-else", &running);
     running.stage.pass(10).await;
-    expect![[r#""#]].assert_eq(&running.ended().await);
+    expect![[r#"lease default/karpenter-leader-election was taken over by "somebody-else": another controller may act now, so this one ends"#]].assert_eq(&running.ended().await);
     running.start();
     running.pass(180).await;
     assert_eq!(running.claims(), claims);
@@ -90,7 +90,7 @@ async fn a_lease_that_is_lost_while_a_claim_is_created_leaves_one_claim() {
     running.stage.pass(5).await;
     renew("somebody-else", &running);
     running.stage.pass(10).await;
-    expect![[r#""#]].assert_eq(&running.ended().await);
+    expect![[r#"lease default/karpenter-leader-election was taken over by "somebody-else": another controller may act now, so this one ends"#]].assert_eq(&running.ended().await);
     running.start();
     running.pass(240).await;
     assert_eq!(running.claims().len(), 1);

@@ -27,22 +27,24 @@ async fn denied(verb: &str, plural: &str, expected: &Expect) {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_may_not_be_listed_is_named() {
-    denied("list", "pods", &expect![[r#""#]]).await;
-    denied("list", "nodepools", &expect![[r#""#]]).await;
-    denied("watch", "nodes", &expect![[r#""#]]).await;
+    denied("list", "pods", &expect!["caches: the service account may not list pods: add the verb list on pods to its role"]).await;
+    denied("list", "nodepools", &expect!["caches: the service account may not list nodepools.karpenter.sh: add the verb list on nodepools.karpenter.sh to its role"]).await;
+    denied("watch", "nodes", &expect!["caches: the service account may not watch nodes: add the verb watch on nodes to its role"]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_may_not_be_written_is_named() {
-    denied("create", "nodeclaims", &expect![[r#""#]]).await;
-    denied("patch", "nodeclaims", &expect![[r#""#]]).await;
-    denied("patch", "nodepools", &expect![[r#""#]]).await;
+    denied("create", "nodeclaims", &expect!["permissions: the service account may not create nodeclaims.karpenter.sh: add the verb create on nodeclaims.karpenter.sh to its role"]).await;
+    denied("patch", "nodeclaims", &expect!["permissions: the service account may not patch nodeclaims.karpenter.sh: add the verb patch on nodeclaims.karpenter.sh to its role"]).await;
+    denied("patch", "nodepools", &expect![[r#"
+        permissions: the service account may not patch nodepools.karpenter.sh: add the verb patch on nodepools.karpenter.sh to its role
+        permissions: the service account may not patch nodepools.karpenter.sh/status: add the verb patch on nodepools.karpenter.sh/status to its role"#]]).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn leases_that_may_not_be_had_are_named() {
-    denied("get", "leases", &expect![[r#""#]]).await;
-    denied("create", "leases", &expect![[r#""#]]).await;
+    denied("get", "leases", &expect!["leases: the service account may not get leases.coordination.k8s.io in namespace default: add the verb get on leases.coordination.k8s.io in namespace default to its role"]).await;
+    denied("create", "leases", &expect!["leases: the service account may not create leases.coordination.k8s.io in namespace default: add the verb create on leases.coordination.k8s.io in namespace default to its role"]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,7 +57,7 @@ async fn definitions_that_may_not_be_looked_at_are_done_without() {
     running.pass(180).await;
     running.expect_running("web");
     assert_eq!(running.readiness.why_not(), "");
-    expect![[r#""#]].assert_eq(&running.said("are new enough is not known").join("\n"));
+    expect!["whether CustomResourceDefinitions are new enough is not known, since they may not be looked at: add the verb get on customresourcedefinitions.apiextensions.k8s.io to the role"].assert_eq(&running.said("are new enough is not known").join("\n"));
 }
 
 /// The rules that people apply. The test cloud's class takes the place of KWOK's.
@@ -97,5 +99,7 @@ async fn a_verb_that_is_missing_in_the_manifest_would_be_noticed() {
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
     running.pass(60).await;
     assert_eq!(running.roles.refused(), ["create pods/eviction"]);
-    expect![[r#""#]].assert_eq(&running.readiness.why_not());
+    expect![[r#"
+        permissions: the service account may not create pods/eviction: add the verb create on pods/eviction to its role
+    "#]].assert_eq(&running.readiness.why_not());
 }
