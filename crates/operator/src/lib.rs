@@ -14,6 +14,7 @@
 )]
 
 pub mod claims;
+mod cloud_calls;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;

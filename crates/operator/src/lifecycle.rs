@@ -249,7 +249,8 @@ impl Lifecycle {
         if let Some(left) = self.launches.wait(identity) {
             return Launch::Waits(left);
         }
-        match provider.create(&order).await {
+        let create = provider.create(&order);
+        match self.context.ask(Self::NAME, "Create", provider.as_ref(), create).await {
             Ok(machine) => {
                 launch::log(claim, &machine);
                 self.made().insert(identity.to_owned(), machine.clone());
