@@ -7,7 +7,7 @@ use joiner_api::{
     node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
 };
 use joiner_clock::Clock;
-use joiner_cloud::{CloudProvider, Providers};
+use joiner_cloud::{CloudProvider, Deletion, Providers, order::ClaimId};
 use k8s_openapi::api::core::v1::Node;
 
 use crate::{
@@ -16,7 +16,8 @@ use crate::{
     metrics::Metrics,
     random::Random,
     settings::Settings,
-    world::{Cache, Feeds},
+    trouble::Trouble,
+    world::{Cache, Feeds, Kept},
 };
 
 /// What every controller of a cluster shares. There is no other state in the process: several
@@ -67,9 +68,31 @@ impl Context {
 
     /// Whether a node is ours to care for: it carries the label of a class that is served.
     pub fn manages(&self, node: &Node) -> bool {
-        let labels = node.metadata.labels.as_ref();
-        labels.is_some_and(|labels| {
-            self.providers.class_kinds().any(|class| labels.contains_key(&class.label()))
-        })
+        self.provider_of_node(node).is_some()
+    }
+
+    /// The cloud that a node's machine is in, if the node is ours to care for.
+    pub fn provider_of_node(&self, node: &Node) -> Option<&Arc<dyn CloudProvider>> {
+        let labels = node.metadata.labels.as_ref()?;
+        let mut classes = self.providers.class_kinds();
+        let class = classes.find(|class| labels.contains_key(&class.label()))?;
+        self.providers.serving(class.group, class.kind)
+    }
+
+    /// Has the machine of a claim removed.
+    pub async fn delete_machine(&self, claim: &NodeClaim) -> Result<Deletion, Trouble> {
+        let Some(provider) = self.provider_of(claim) else {
+            return Err(Trouble::Object(format!(
+                "NodeClaim {}: spec.nodeClassRef names a class of no provider that is on, so that \
+                 its machine cannot be removed; turn the provider on",
+                claim.key()
+            )));
+        };
+        let id = ClaimId {
+            name: claim.metadata.name.clone().unwrap_or_default(),
+            uid: claim.metadata.uid.clone().unwrap_or_default(),
+        };
+        let provider_id = claim.status.as_ref().and_then(|status| status.provider_id.as_deref());
+        Ok(provider.delete(&id, provider_id).await?)
     }
 }

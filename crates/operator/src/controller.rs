@@ -51,6 +51,11 @@ pub trait Controller: Send + Sync + 'static {
     /// How many objects it looks at at the same time, at most.
     const AT_ONCE: usize = 10;
 
+    /// The objects to look at. A controller that others give work to shares its queue with them.
+    fn queue(&self, clock: &Clock) -> Arc<Queue<Self::Key>> {
+        Arc::new(Queue::new(clock.clone(), Self::BACKOFF))
+    }
+
     /// Which objects to look at because of a change.
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Self::Key));
 
@@ -63,7 +68,7 @@ pub trait Controller: Send + Sync + 'static {
 pub struct Started {
     /// The controller's name.
     pub name: &'static str,
-    pub(crate) run: Box<dyn FnOnce(Stop) -> BoxFuture<'static, ()> + Send>,
+    run: Box<dyn FnOnce(Stop) -> BoxFuture<'static, ()> + Send>,
 }
 
 impl fmt::Debug for Started {
@@ -73,6 +78,11 @@ impl fmt::Debug for Started {
 }
 
 impl Started {
+    /// A controller and its queue.
+    pub(crate) fn new<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> Self {
+        Self { name: C::NAME, run: Box::new(|stop| work(controller, queue, stop).boxed()) }
+    }
+
     /// Works until it is told to stop; what is under way then is finished.
     pub async fn run(self, stop: Stop) {
         (self.run)(stop).await;
@@ -82,16 +92,15 @@ impl Started {
 /// Starts to collect what a controller has to do.
 pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Started {
     let controller = Arc::new(controller);
-    let queue = Arc::new(Queue::new(clock.clone(), C::BACKOFF));
+    let queue = controller.queue(clock);
     let (listening, keys) = (Arc::clone(&controller), Arc::clone(&queue));
     cache.listen(move |world, change| {
         listening.affected(world, change, &mut |key| keys.add(key));
     });
-    Started { name: C::NAME, run: Box::new(|stop| work(controller, queue, stop).boxed()) }
+    Started::new(controller, queue)
 }
 
-/// Works off a queue until it is told to stop.
-pub(crate) async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>, stop: Stop) {
+async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>, stop: Stop) {
     let mut running = FuturesUnordered::new();
     loop {
         tokio::select! {

@@ -49,7 +49,7 @@ use crate::{
     controller::{Controller, Next},
     disrupted,
     events::{Event, Subject},
-    names::TERMINATION_FINALIZER,
+    marks::TERMINATION_FINALIZER,
     queue::Backoff,
     registration_health::{Failure, Outcome, RegistrationHealth},
     trouble::Trouble,

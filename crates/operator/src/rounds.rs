@@ -2,11 +2,10 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use futures_util::FutureExt;
 use joiner_clock::Clock;
 
 use crate::{
-    controller::{Controller, Next, Started, work},
+    controller::{Controller, Next, Started},
     queue::{Backoff, Queue},
     trouble::Trouble,
     world::{Change, World},
@@ -27,8 +26,7 @@ pub trait Rounds: Send + Sync + 'static {
 pub fn start<R: Rounds>(rounds: R, clock: &Clock) -> Started {
     let queue = Arc::new(Queue::new(clock.clone(), R::BACKOFF));
     queue.add(Everything);
-    let round = Arc::new(Round(rounds));
-    Started { name: R::NAME, run: Box::new(|stop| work(round, queue, stop).boxed()) }
+    Started::new(Arc::new(Round(rounds)), queue)
 }
 
 /// A controller with one thing to look at.

@@ -15,7 +15,7 @@ use crate::{
     conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
     controller::{Controller, Next},
     events::{Event, Subject},
-    names::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
+    marks::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
     trouble::Trouble,
     world::Kept,
 };

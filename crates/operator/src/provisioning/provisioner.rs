@@ -16,7 +16,7 @@ use super::{
 use crate::{
     conditions::{Conditioned, READY},
     context::Context,
-    index,
+    pods::is_provisionable,
     queue::Backoff,
     stop::Stop,
     trouble::Trouble,
@@ -167,7 +167,7 @@ impl Provisioner {
 fn who_asks(change: &Change) -> Option<&str> {
     match change {
         Change::Pod(diff) => {
-            let pod = diff.new.as_ref().filter(|pod| index::is_provisionable(pod))?;
+            let pod = diff.new.as_ref().filter(|pod| is_provisionable(pod))?;
             pod.metadata.uid.as_deref()
         }
         Change::Node(diff) => {
