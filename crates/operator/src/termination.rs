@@ -23,6 +23,7 @@ use self::{
     volumes::{Attached, Detachment},
 };
 use crate::{
+    claims::is_ready,
     cluster::Lock,
     conditions::{Conditioned, DRAINED, INSTANCE_TERMINATING, Status},
     context::Context,
@@ -162,7 +163,11 @@ impl NodeTermination {
     async fn machine_is_gone(&self, node: &Node) -> Result<bool, Trouble> {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         match (id, self.context.provider_of_node(node)) {
-            (Some(id), Some(provider)) => Ok(provider.get(id).await?.is_none()),
+            (Some(id), Some(provider)) => {
+                let get = provider.get(id);
+                let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
+                Ok(found.is_none())
+            }
             _ => Ok(false),
         }
     }
@@ -325,11 +330,6 @@ fn tells_more_than_conditions(diff: &Diff<NodeClaim>) -> bool {
     old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         || old.metadata.annotations != new.metadata.annotations
         || provider_id(old) != provider_id(new)
-}
-
-fn is_ready(node: &Node) -> bool {
-    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// When the claim's pods have to be gone, whatever protects them; none if that may take for ever.
