@@ -153,7 +153,11 @@ impl Cluster {
         let what = || format!("{verb} {} {}", T::KIND, old.key());
         let call = send(self.api(), PatchParams::default(), Patch::Merge(patch.into()));
         let patched = self.call(what, call).await?;
-        self.cache.wrote(patched.clone());
+        if is_gone(&patched) {
+            self.cache.ended::<T>(&patched);
+        } else {
+            self.cache.wrote(patched.clone());
+        }
         Ok(Some(patched))
     }
 
@@ -254,6 +258,14 @@ impl Cluster {
     fn pods(&self, pod: &Key) -> Api<Pod> {
         Api::namespaced(self.client.clone(), pod.namespace().unwrap_or_default())
     }
+}
+
+/// Whether the answer to a write is the last there is to see of an object: with the last finalizer
+/// of what was deleted, the object goes.
+fn is_gone<T: Written>(answer: &T) -> bool {
+    let metadata = answer.meta();
+    let waits = metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
+    metadata.deletion_timestamp.is_some() && !waits
 }
 
 fn only(uid: Option<String>) -> Option<Preconditions> {

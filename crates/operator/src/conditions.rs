@@ -3,6 +3,8 @@
 //! Some conditions make up the root one, `Ready`: it is true when all of them are, and says which
 //! are not. All others stand for themselves.
 
+use std::{borrow::Cow, cmp::Reverse};
+
 use jiff::{Timestamp, Unit};
 use joiner_api::{
     condition::{Condition, find},
@@ -79,7 +81,7 @@ pub trait Conditioned {
         let (metadata, list) = self.parts();
         let created = metadata.creation_timestamp.as_ref().map_or(now, |time| time.0);
         let mut set = ConditionSet {
-            dependents: Self::DEPENDENTS,
+            dependents: Self::DEPENDENTS.into(),
             generation: metadata.generation.unwrap_or_default(),
             deleting: metadata.deletion_timestamp.is_some(),
             now: seconds(now),
@@ -136,14 +138,24 @@ impl Conditioned for NodePool {
 /// The conditions of an object, to be changed.
 #[derive(Debug)]
 pub struct ConditionSet<'o> {
-    dependents: &'static [&'static str],
+    dependents: Cow<'static, [&'static str]>,
     generation: i64,
     deleting: bool,
     now: Timestamp,
     list: &'o mut Vec<Condition>,
 }
 
-impl ConditionSet<'_> {
+impl<'o> ConditionSet<'o> {
+    /// The conditions of an object of any kind, of which `parts` make up `Ready`.
+    pub fn new(
+        list: &'o mut Vec<Condition>,
+        parts: Vec<&'static str>,
+        generation: i64,
+        now: Timestamp,
+    ) -> Self {
+        Self { dependents: parts.into(), generation, deleting: false, now: seconds(now), list }
+    }
+
     /// Something holds.
     pub fn set_true(&mut self, type_: &str) {
         self.set(type_, Status::True, type_, "");
@@ -228,15 +240,15 @@ impl ConditionSet<'_> {
         changed
     }
 
-    /// What follows for `Ready`.
-    fn sum_up(&mut self) {
+    /// Says what follows for `Ready`.
+    pub fn sum_up(&mut self) {
         let mut unhealthy: Vec<&Condition> = self
             .list
             .iter()
             .filter(|condition| self.dependents.contains(&condition.type_.as_str()))
             .filter(|condition| !(condition.is_true() && self.is_current(condition)))
             .collect();
-        unhealthy.sort_by(|a, b| since(b).cmp(&since(a)));
+        unhealthy.sort_by_key(|condition| Reverse(since(condition)));
         if unhealthy.is_empty() {
             self.write(READY, Status::True, READY, "");
             return;

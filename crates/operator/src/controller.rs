@@ -78,6 +78,11 @@ impl fmt::Debug for Started {
 }
 
 impl Started {
+    /// A controller and its queue.
+    pub(crate) fn new<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> Self {
+        Self { name: C::NAME, run: Box::new(|stop| work(controller, queue, stop).boxed()) }
+    }
+
     /// Works until it is told to stop; what is under way then is finished.
     pub async fn run(self, stop: Stop) {
         (self.run)(stop).await;
@@ -92,7 +97,7 @@ pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Star
     cache.listen(move |world, change| {
         listening.affected(world, change, &mut |key| keys.add(key));
     });
-    Started { name: C::NAME, run: Box::new(|stop| work(controller, queue, stop).boxed()) }
+    Started::new(controller, queue)
 }
 
 async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>, stop: Stop) {

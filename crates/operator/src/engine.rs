@@ -16,17 +16,26 @@ use joiner_core::label;
 use tokio::task::JoinSet;
 
 use crate::{
+    classes::ClassResolution,
     cluster::Cluster,
+    consistency::Consistency,
     context::Context,
     controller::{Controller, Started, start},
     events::{Recorder, Writer},
     eviction::{EvictionQueue, Evictions},
+    expiration::Expiration,
+    garbage::{GarbageCollection, UnconfirmedClaims},
     hydration::{ClaimHydration, NodeHydration},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms},
+    lifecycle::Lifecycle,
     metrics::{self, Metrics, RegistrationError, Registry},
+    pod_events::{LastPodEvents, PodEvents},
+    pools::{PoolCounter, PoolHash, PoolReadiness, PoolValidation},
     probes::{NotReady, Readiness},
     provisioning::Provisioner,
     random::Random,
+    registration_health::{PoolRegistrationHealth, RegistrationHealth},
+    rounds::{self, Rounds},
     settings::Settings,
     stop::{Stop, Stopper},
     termination::NodeTermination,
@@ -122,12 +131,25 @@ impl Engine {
             events,
         };
         let mut controllers = Vec::new();
+        let health = RegistrationHealth::default();
         let mut add = Adding { context: &context, to: &mut controllers };
         add.controller(ClaimHydration);
         add.controller(NodeHydration);
         let evictions = Evictions::new(&context.clock);
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
+        add.controller(|context| Lifecycle::new(context, health.clone()));
+        add.controller(Expiration);
+        add.controller(Consistency::new);
+        add.controller(|context| PodEvents::new(context, LastPodEvents::default()));
+        add.controller(|context| PoolRegistrationHealth::new(context, health.clone()));
+        add.controller(PoolReadiness);
+        add.controller(PoolValidation);
+        add.controller(PoolHash);
+        add.controller(ClassResolution);
+        add.rounds(PoolCounter);
+        add.rounds(GarbageCollection::new);
+        add.rounds(UnconfirmedClaims::new);
         let provisioner = Provisioner::new(context.clone());
         let readiness = setup.readiness;
         Ok(Self { context, controllers, provisioner, writer, candidate, readiness })
@@ -207,6 +229,11 @@ impl Adding<'_> {
     fn controller<C: Controller>(&mut self, new: impl FnOnce(Context) -> C) {
         let controller = new(self.context.clone());
         self.to.push(start(controller, &self.context.cache, &self.context.clock));
+    }
+
+    fn rounds<R: Rounds>(&mut self, new: impl FnOnce(Context) -> R) {
+        let rounds = new(self.context.clone());
+        self.to.push(rounds::start(rounds, &self.context.clock));
     }
 }
 

@@ -14,6 +14,7 @@ mod writer;
 
 use std::time::Duration;
 
+use joiner_cloud::class::NodeClass;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 
@@ -63,6 +64,17 @@ impl Subject {
             namespace: meta.namespace.clone(),
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
+        }
+    }
+
+    /// A provider's settings.
+    pub fn of_class(class: &NodeClass) -> Self {
+        Self {
+            api_version: format!("{}/{}", class.group, class.api_version),
+            kind: class.kind.clone(),
+            namespace: None,
+            name: class.name.clone(),
+            uid: class.uid.clone(),
         }
     }
 

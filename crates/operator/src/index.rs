@@ -12,6 +12,7 @@ mod disruption;
 mod in_flight;
 mod intern;
 mod nodes;
+pub mod orders;
 mod overlays;
 mod pods;
 pub mod pools;
@@ -25,9 +26,8 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
-use k8s_openapi::api::core::v1::Pod;
 
-pub use self::overlays::overlays;
+pub(crate) use self::convert::{resources, taints};
 use self::{
     disruption::Disruption,
     nodes::Machines,
@@ -35,6 +35,7 @@ use self::{
     spread::{DefaultSpread, SchedulerConfig},
     volumes::VolumeIndex,
 };
+pub use self::{nodes::usage_by_pool, overlays::overlays};
 use crate::objects::Objects;
 
 /// The label that every namespace carries its own name in.
@@ -123,12 +124,6 @@ pub fn snapshot(
         catalog,
     };
     Indexed { snapshot, notes }
-}
-
-/// Whether a pod wants a place that the scheduler could not find.
-pub fn is_provisionable(pod: &Pod) -> bool {
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-    node.unwrap_or_default().is_empty() && pods::is_pending(pod, Pending::Unschedulable)
 }
 
 /// Namespaces and their labels. One that only pods tell of has no label but its name, which the API

@@ -15,7 +15,7 @@ pub use self::deadline::{forced_since, grace_seconds};
 use crate::{
     events::{Event, Subject},
     index::convert::tolerations,
-    marks::{DO_NOT_DISRUPT, disrupted_taint},
+    names::{DO_NOT_DISRUPT, disrupted_taint},
 };
 
 /// For how long after its time a terminating pod is waited for. Its kubelet is most likely gone.

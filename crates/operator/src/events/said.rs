@@ -200,6 +200,13 @@ impl Event {
         )
     }
 
+    /// An annotation of a pool or a class that says how long something may take cannot be read.
+    pub fn invalid_timeout(object: &Subject, problem: &str) -> Self {
+        Self::warning(object, "InvalidTimeout", &[&object.uid, problem])
+            .saying(problem)
+            .quiet_for(Duration::from_mins(15))
+    }
+
     /// A pod's do-not-disrupt annotation cannot be read.
     pub fn invalid_do_not_disrupt(pod: &Subject, problem: &str) -> Self {
         Self::warning(pod, "InvalidDoNotDisruptAnnotation", &[&pod.uid, problem]).saying(format!(

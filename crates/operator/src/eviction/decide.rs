@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::list::{PodId, Wanted};
 use crate::{
+    claims::is_deleting,
     conditions::{Conditioned, DISRUPTION_REASON},
     pods::{grace_seconds, is_active, is_evictable, is_waiting_eviction},
     world::World,
@@ -69,7 +70,7 @@ impl Seen {
     }
 
     fn node_leaves(&self) -> bool {
-        self.node.as_ref().is_some_and(|node| node.metadata.deletion_timestamp.is_some())
+        self.node.as_ref().is_some_and(|node| is_deleting(&**node))
     }
 }
 

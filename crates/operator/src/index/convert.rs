@@ -23,7 +23,7 @@ use k8s_openapi::{
 };
 
 /// Amounts of resources.
-pub(super) fn resources(amounts: Option<&BTreeMap<String, Quantity>>) -> Resources {
+pub(crate) fn resources(amounts: Option<&BTreeMap<String, Quantity>>) -> Resources {
     amounts
         .into_iter()
         .flatten()
@@ -84,7 +84,7 @@ pub(crate) fn selector(selector: &meta::LabelSelector) -> LabelSelector {
 }
 
 /// Taints of a node, a pool or a claim.
-pub(super) fn taints<'t>(taints: impl IntoIterator<Item = &'t core::Taint>) -> Vec<Taint> {
+pub(crate) fn taints<'t>(taints: impl IntoIterator<Item = &'t core::Taint>) -> Vec<Taint> {
     let taint = |taint: &core::Taint| Taint {
         key: taint.key.clone(),
         value: taint.value.clone().unwrap_or_default(),

@@ -120,6 +120,23 @@ impl<'o> Machines<'o> {
     }
 }
 
+/// What the machines of each pool have together, nodes counted too: those that were launched and
+/// are not about to go.
+pub fn usage_by_pool(objects: &Objects) -> BTreeMap<String, Resources> {
+    let mut usage: BTreeMap<String, Resources> = BTreeMap::new();
+    let machines = Machines::new(objects, &mut Vec::new());
+    for machine in &machines.all {
+        if machine.is_leaving() || machine.unlaunched().is_some() {
+            continue;
+        }
+        let node = machine.node();
+        if let Some(pool) = &node.pool {
+            usage.entry(pool.clone()).or_default().add(&node.counted_capacity());
+        }
+    }
+    usage
+}
+
 pub(super) fn claim_name(claim: &NodeClaim) -> &str {
     claim.metadata.name.as_deref().unwrap_or_default()
 }

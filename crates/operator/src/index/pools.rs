@@ -99,7 +99,11 @@ fn class_problem(class: &NodeClass) -> Option<String> {
         .then(|| format!("{subject} is not ready: {}", why(text("reason"), text("message"))))
 }
 
-/// What Karpenter checks of a pool while it runs.
+/// What is wrong with a pool, as Karpenter checks it while it runs.
+pub fn problem(pool: &api::NodePool, well_known: &WellKnown) -> Option<String> {
+    invalid(&read(pool), well_known)
+}
+
 fn invalid(pool: &NodePool, well_known: &WellKnown) -> Option<String> {
     invalid_labels(&pool.labels, well_known)
         .or_else(|| invalid_taints(&pool.taints, &pool.startup_taints))

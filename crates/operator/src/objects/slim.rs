@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1::{
-        Container, ContainerPort, ContainerStatus, Node, NodeStatus, Pod, PodCondition, PodSpec,
-        PodStatus, ResourceRequirements, Volume,
+        Container, ContainerPort, ContainerState, ContainerStateTerminated, ContainerStatus, Node,
+        NodeStatus, Pod, PodCondition, PodSpec, PodStatus, ResourceRequirements, Volume,
     },
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
@@ -97,29 +97,41 @@ fn status(status: PodStatus) -> Option<PodStatus> {
         last_transition_time: condition.last_transition_time,
         ..PodCondition::default()
     };
-    // Without resources, the status of a container says nothing about a resize.
-    let resized = |statuses: Vec<ContainerStatus>| {
-        let kept = statuses.into_iter().filter(|status| status.resources.is_some());
-        let kept: Vec<ContainerStatus> = kept
-            .map(|status| ContainerStatus {
-                name: status.name,
-                resources: status.resources,
-                allocated_resources: status.allocated_resources,
-                ..ContainerStatus::default()
-            })
-            .collect();
+    let has_ended = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
+    // Without resources, the status of a container says nothing about a resize; when it finished
+    // says when the pod left its node.
+    let container = |status: ContainerStatus| {
+        let state = status.state.filter(|_| has_ended).and_then(finish);
+        (status.resources.is_some() || state.is_some()).then(|| ContainerStatus {
+            name: status.name,
+            state,
+            resources: status.resources,
+            allocated_resources: status.allocated_resources,
+            ..ContainerStatus::default()
+        })
+    };
+    let containers = |statuses: Vec<ContainerStatus>| {
+        let kept: Vec<ContainerStatus> = statuses.into_iter().filter_map(container).collect();
         (!kept.is_empty()).then_some(kept)
     };
     let slim = PodStatus {
         conditions: status.conditions.map(|all| exactly(all, condition)),
-        container_statuses: status.container_statuses.and_then(resized),
-        init_container_statuses: status.init_container_statuses.and_then(resized),
+        container_statuses: status.container_statuses.and_then(containers),
+        init_container_statuses: status.init_container_statuses.and_then(containers),
         nominated_node_name: status.nominated_node_name,
         phase: status.phase,
         start_time: status.start_time,
         ..PodStatus::default()
     };
     (slim != PodStatus::default()).then_some(slim)
+}
+
+/// When a container finished.
+fn finish(state: ContainerState) -> Option<ContainerState> {
+    let finished_at = Some(state.terminated?.finished_at?);
+    let terminated =
+        ContainerStateTerminated { finished_at, ..ContainerStateTerminated::default() };
+    Some(ContainerState { terminated: Some(terminated), ..ContainerState::default() })
 }
 
 /// The node without what only its kubelet and people look at.
@@ -169,7 +181,8 @@ mod tests {
                     "controller.kubernetes.io/pod-deletion-cost": "5"
                 },
                 "creationTimestamp": "2026-01-01T00:00:00Z",
-                "deletionTimestamp": "2026-01-02T00:00:00Z", "deletionGracePeriodSeconds": 30,
+                "deletionTimestamp": "2026-01-02T00:00:00Z",
+                "deletionGracePeriodSeconds": 30,
                 "ownerReferences": [{
                     "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "v",
                     "controller": true
@@ -214,6 +227,22 @@ mod tests {
             }
         });
         assert_eq!(slim(needed.clone()), needed);
+    }
+
+    #[test]
+    fn of_a_pod_that_has_ended_it_is_kept_when() {
+        let of = |phase: &str| {
+            let finished = json!({"terminated": {
+                "exitCode": 1, "reason": "Error", "finishedAt": "2026-01-01T00:00:00Z"
+            }});
+            let container = json!({"name": "main", "image": "i", "state": finished});
+            let status = json!({"phase": phase, "containerStatuses": [container]});
+            let pod = json!({"metadata": {"name": "p"}, "status": status});
+            let kept = slim(pod)["status"]["containerStatuses"][0]["state"].take();
+            kept["terminated"]["finishedAt"].clone()
+        };
+        assert_eq!(of("Failed"), "2026-01-01T00:00:00Z");
+        assert_eq!(of("Running"), Value::Null, "it will be started again");
     }
 
     #[test]

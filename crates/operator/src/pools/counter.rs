@@ -11,12 +11,11 @@ use joiner_core::{
 use crate::{
     cluster::Lock,
     context::Context,
-    controller::{Controller, Next},
-    convert::amounts,
-    index,
+    index::{self, orders::resource_list},
     objects::Objects,
+    rounds::Rounds,
     trouble::Trouble,
-    world::{Change, Key, World},
+    world::World,
 };
 
 /// How often it is counted.
@@ -28,21 +27,10 @@ const ALWAYS: [&str; 5] = [CPU, MEMORY, PODS, EPHEMERAL_STORAGE, NODES];
 #[derive(Debug)]
 pub struct PoolCounter(pub Context);
 
-impl Controller for PoolCounter {
-    type Key = Key;
-
+impl Rounds for PoolCounter {
     const NAME: &'static str = "nodepool.counter";
-    const AT_ONCE: usize = 1;
 
-    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
-        if let Change::NodePool(diff) = change
-            && diff.old.is_none()
-        {
-            add(Key::cluster("all"));
-        }
-    }
-
-    async fn reconcile(&self, _key: &Key) -> Result<Next, Trouble> {
+    async fn round(&self) -> Result<Duration, Trouble> {
         let (pools, mut used) = self.0.cache.read(|world| {
             let served = world.node_pools.values().filter(|pool| self.0.serves(pool));
             let pools: Vec<Arc<NodePool>> = served.cloned().collect();
@@ -56,16 +44,14 @@ impl Controller for PoolCounter {
                 _ => {}
             }
         }
-        Ok(if pools.is_empty() { Next::Done } else { Next::After(PERIOD) })
+        Ok(PERIOD)
     }
 }
 
 fn usage(world: &World) -> BTreeMap<String, Resources> {
-    let objects = Objects {
-        nodes: world.nodes.values().cloned().collect(),
-        node_claims: world.node_claims.values().cloned().collect(),
-        ..Objects::default()
-    };
+    let mut objects = Objects::default();
+    objects.nodes = world.nodes.values().cloned().collect();
+    objects.node_claims = world.node_claims.values().cloned().collect();
     index::usage_by_pool(&objects)
 }
 
@@ -77,7 +63,7 @@ fn count(pool: &NodePool, used: &Resources) -> NodePool {
     let status = counted.status.get_or_insert_default();
     status.nodes = Some(all.get(NODES).floor());
     // What is the same amount in other words is left as it is written.
-    for (name, amount) in amounts(&all) {
+    for (name, amount) in resource_list(&all) {
         let is_same = status.resources.get(&name).is_some_and(|known| {
             known.0.parse::<Quantity>().ok() == amount.0.parse::<Quantity>().ok()
         });

@@ -89,9 +89,7 @@ impl Verdict {
             return Self::not_ready("NodeClassTerminating", "NodeClass is Terminating");
         }
         match class.ready() {
-            None => {
-                Self::not_ready("NodeClassReadinessUnknown", "Node Class Readiness Unknown")
-            }
+            None => Self::not_ready("NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
             Some((false, reason, message)) => Self::not_ready(reason, message),
             Some((true, ..)) => Self::Ready,
         }

@@ -1,21 +1,17 @@
 //! A planned claim as an object.
 
 use joiner_api::{
-    ResourceList,
     node_claim::{NodeClaim, NodeClaimSpec, ResourceRequirements},
     node_pool::NodePool,
     requirement::Requirement,
 };
-use joiner_core::{
-    plan::PlannedClaim, requirement::RequirementSpec, resources::Resources, taint::Taint,
-};
+use joiner_core::{plan::PlannedClaim, requirement::RequirementSpec, taint::Taint};
 use k8s_openapi::{
     api::core::v1 as core,
-    apimachinery::pkg::{
-        api::resource::Quantity,
-        apis::meta::v1::{ObjectMeta, OwnerReference},
-    },
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
+
+use crate::index::orders::resource_list;
 
 /// The claim as it is created, under a name that ends in `suffix`. The name is chosen here and not
 /// by the API server, so that an attempt whose answer was lost can be repeated.
@@ -42,7 +38,7 @@ pub(super) fn object(planned: &PlannedClaim, pool: &NodePool, suffix: &str) -> N
         taints: taints(&planned.taints),
         startup_taints: taints(&planned.startup_taints),
         requirements: planned.requirements.iter().map(requirement).collect(),
-        resources: Some(ResourceRequirements { requests: amounts(&planned.requests) }),
+        resources: Some(ResourceRequirements { requests: resource_list(&planned.requests) }),
         node_class_ref: template.node_class_ref.clone(),
         termination_grace_period: template.termination_grace_period.clone(),
         expire_after: template.expire_after.clone(),
@@ -73,9 +69,4 @@ fn taints(taints: &[Taint]) -> Vec<core::Taint> {
         time_added: None,
     };
     taints.iter().map(taint).collect()
-}
-
-/// Amounts as Kubernetes writes them.
-pub(crate) fn amounts(resources: &Resources) -> ResourceList {
-    resources.iter().map(|(name, amount)| (name.to_owned(), Quantity(amount.to_string()))).collect()
 }

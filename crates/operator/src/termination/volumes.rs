@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Pod;
 use crate::{
     conditions::{Conditioned, Status, VOLUMES_DETACHED},
     index::volumes::claim_names,
-    marks::VOLUME_DETACH_TIMEOUT,
+    names::VOLUME_DETACH_TIMEOUT,
     pods::is_drainable,
     world::{Kept, Key, World},
 };

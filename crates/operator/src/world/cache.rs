@@ -57,6 +57,11 @@ impl Cache {
         shared.tell(Some(&change));
     }
 
+    /// One of our own writes was answered with the last there is to see of this object.
+    pub(crate) fn ended<T: Kept>(&self, last: &T) {
+        self.removed::<T>(&last.key(), last.identity().version);
+    }
+
     /// The API server says that there is no such object any more.
     pub fn gone<T: Kept>(&self, key: &Key) {
         let shared = &mut *self.lock();

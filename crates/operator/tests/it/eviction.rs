@@ -107,7 +107,7 @@ async fn q06_a_pod_that_two_budgets_are_about_is_asked_again() {
              (Pod=shop/web)"]
     );
     assert!(leaving.evictions.contains(&id));
-    leaving.delete("policy", "poddisruptionbudgets", "shop/two");
+    leaving.stage.delete("policy", "poddisruptionbudgets", "shop/two");
     leaving.pass(10).await;
     assert!(leaving.is_leaving("web"));
 }

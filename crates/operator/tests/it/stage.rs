@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::SignedDuration;
 use joiner_api::{crd::crds, node_claim::NodeClaim, node_pool::NodePool};
-use joiner_apiserver::{Key, Resource};
+use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_cloud::{
     CloudProvider, Providers,
     testing::{TEST_NODE_CLASS, TestCloud, test_node_class_crd},
@@ -17,6 +17,7 @@ use joiner_operator::{
     events::Recorder,
     metrics::{Build, Engine, Metrics, Registry},
     random::Random,
+    rounds::{self, Rounds},
     settings::{Settings, Values},
     stop::Stop,
     world::{Cache, Feeds, Wanted, feed_all},
@@ -86,6 +87,18 @@ impl Stage {
     pub(crate) fn with<C: Controller>(mut self, controller: impl FnOnce(Context) -> C) -> Self {
         let controller = controller(self.context.clone());
         self.waiting.push(start(controller, &self.context.cache, &self.context.clock));
+        self
+    }
+
+    /// Has something be done again and again once time passes.
+    pub(crate) fn with_rounds<R: Rounds>(mut self, make: impl FnOnce(Context) -> R) -> Self {
+        self.waiting.push(rounds::start(make(self.context.clone()), &self.context.clock));
+        self
+    }
+
+    /// With other settings, for what is put on the stage from now on.
+    pub(crate) fn set(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(Arc::make_mut(&mut self.context.settings));
         self
     }
 
@@ -170,6 +183,19 @@ impl Stage {
         };
         let about_it = events.iter().filter(|event| about(&event.value()));
         about_it.map(|event| text(&event.value())).collect()
+    }
+
+    /// Deletes an object as an administrator would.
+    pub(crate) fn delete(&self, group: &str, plural: &str, name: &str) {
+        let (resource, options) = (Resource::new(group, plural), DeleteOptions::default());
+        self.lab.caller("admin").delete(&resource, &key(name), options).unwrap();
+    }
+
+    /// The series of a metric as they are served, in order.
+    pub(crate) fn series(&self, name: &str) -> Vec<String> {
+        let text = self.registry.text();
+        let series = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
+        series.map(|line| line[name.len()..].to_owned()).collect()
     }
 
     /// A claim that is there.

@@ -1,0 +1,70 @@
+//! What is often asked of claims and the nodes they became.
+
+use joiner_api::{node_claim::NodeClaim, node_class_reference::NodeClassReference};
+use joiner_cloud::{class::NodeClass, order::ClaimId};
+use joiner_core::label;
+use k8s_openapi::{
+    api::core::v1::Node,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
+};
+use kube::Resource;
+
+/// The claim's name and identity, as machines are marked with them.
+pub fn id(claim: &NodeClaim) -> ClaimId {
+    ClaimId { name: name(&claim.metadata).to_owned(), uid: uid(&claim.metadata).to_owned() }
+}
+
+/// The cloud's name of the claim's machine, once it is known.
+pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
+    claim.status.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())
+}
+
+/// The pool that the claim says it belongs to.
+pub fn pool(claim: &NodeClaim) -> Option<&str> {
+    Some(label(claim, label::NODE_POOL)).filter(|pool| !pool.is_empty())
+}
+
+/// A label of the object; empty if it has none, as metrics show it.
+pub fn label<'o>(object: &'o impl Resource, key: &str) -> &'o str {
+    let label = object.meta().labels.as_ref().and_then(|labels| labels.get(key));
+    label.map(String::as_str).unwrap_or_default()
+}
+
+/// The identity of the pool that owns the claim, if one does.
+pub fn owning_pool(claim: &NodeClaim) -> Option<&OwnerReference> {
+    claim.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "NodePool")
+}
+
+/// Whether a claim's or a pool's reference leads to this class.
+pub fn refers_to(reference: Option<&NodeClassReference>, class: &NodeClass) -> bool {
+    reference.is_some_and(|reference| {
+        (&reference.group, &reference.kind, &reference.name)
+            == (&class.group, &class.kind, &class.name)
+    })
+}
+
+/// Whether somebody wants the object gone.
+pub fn is_deleting(object: &impl Resource) -> bool {
+    object.meta().deletion_timestamp.is_some()
+}
+
+/// Whether the object has this finalizer.
+pub fn has_finalizer(object: &impl Resource, finalizer: &str) -> bool {
+    object.meta().finalizers.iter().flatten().any(|known| known == finalizer)
+}
+
+/// Whether the node's kubelet says that it is ready.
+pub fn is_ready(node: &Node) -> bool {
+    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// An object's name.
+pub fn name(metadata: &ObjectMeta) -> &str {
+    metadata.name.as_deref().unwrap_or_default()
+}
+
+/// An object's identity.
+pub fn uid(metadata: &ObjectMeta) -> &str {
+    metadata.uid.as_deref().unwrap_or_default()
+}

@@ -1,0 +1,70 @@
+//! Claims that have become too old are deleted, whatever runs on them.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::node_claim::NodeClaim;
+
+use crate::{
+    claims::is_deleting,
+    context::Context,
+    controller::{Controller, Next},
+    disrupted,
+    trouble::Trouble,
+    world::{Change, Kept, Key, World},
+};
+
+/// Why a claim is disrupted, as metrics call it.
+const REASON: &str = "expired";
+
+/// Deletes claims at the end of their time.
+#[derive(Debug)]
+pub struct Expiration(pub Context);
+
+impl Controller for Expiration {
+    type Key = Key;
+
+    const NAME: &'static str = "nodeclaim.expiration";
+    const AT_ONCE: usize = 1;
+
+    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        if let Change::NodeClaim(diff) = change
+            && let Some(claim) = &diff.new
+            && expiry(claim).is_some()
+        {
+            add(claim.key());
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let claim = self.0.cache.read(|world| world.node_claims.get(key).cloned());
+        let Some(claim) = claim.filter(|claim| self.0.provider_of(claim).is_some()) else {
+            return Ok(Next::Done);
+        };
+        let Some(expiry) = expiry(&claim) else { return Ok(Next::Done) };
+        if let Some(left) = left_until(expiry, self.0.now()) {
+            return Ok(Next::After(left));
+        }
+        self.0.cluster.delete(&*claim).await?;
+        disrupted::count_claim(&self.0, &claim, REASON);
+        disrupted::count_pods(&self.0, &claim, REASON);
+        tracing::info!(NodeClaim = %key, "deleted nodeclaim that has expired");
+        Ok(Next::Done)
+    }
+}
+
+/// When a claim is too old; none if never, or if it is leaving anyway.
+fn expiry(claim: &NodeClaim) -> Option<Timestamp> {
+    if is_deleting(claim) {
+        return None;
+    }
+    let age = claim.spec.expire_after.as_ref()?.nanos()?;
+    let created = claim.metadata.creation_timestamp.as_ref()?;
+    // What lies beyond the end of time never comes.
+    created.0.checked_add(SignedDuration::from_nanos(age)).ok()
+}
+
+/// How long it is until then; none if it has come.
+fn left_until(moment: Timestamp, now: Timestamp) -> Option<Duration> {
+    Duration::try_from(moment.duration_since(now)).ok().filter(|left| !left.is_zero())
+}

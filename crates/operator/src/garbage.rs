@@ -1,0 +1,90 @@
+//! What is left when something went wrong: claims whose machines are gone ([`lost`]), machines
+//! without a claim ([`orphans`]), and claims that only the cache knows ([`unconfirmed`]).
+//!
+//! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
+//! what is there; and before something is removed, whoever must know is asked once more.
+
+mod lost;
+mod orphans;
+mod unconfirmed;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use futures_util::{StreamExt, stream};
+use jiff::Timestamp;
+use joiner_cloud::{CloudProvider, machine::Machine};
+
+pub use self::unconfirmed::UnconfirmedClaims;
+use crate::{context::Context, rounds::Rounds, trouble::Trouble};
+
+/// How often clouds are asked what they have.
+const PERIOD: Duration = Duration::from_mins(2);
+/// How many removals are under way at the same time.
+const AT_ONCE: usize = 20;
+
+/// Brings claims and machines together again, cloud by cloud.
+#[derive(Debug)]
+pub struct GarbageCollection {
+    context: Context,
+    /// When each machine was first seen, by its cloud's name of it: some clouds do not say how old
+    /// their machines are.
+    seen: Mutex<BTreeMap<&'static str, BTreeMap<String, Timestamp>>>,
+}
+
+impl GarbageCollection {
+    /// A collector that has seen nothing yet.
+    pub fn new(context: Context) -> Self {
+        Self { context, seen: Mutex::default() }
+    }
+
+    /// One cloud's turn. Claims are looked at before the cloud is asked for their machines, and
+    /// again after it for the machines' claims: what appears in between is missed on neither side.
+    async fn collect(&self, provider: &Arc<dyn CloudProvider>) -> Result<(), Trouble> {
+        let claims = self.claims_of(provider.as_ref());
+        let machines = provider.list().await?;
+        self.note(provider.name(), &machines);
+        let lost = self.remove_lost_claims(provider, &claims, &machines).await;
+        let orphans = self.remove_orphans(provider, machines).await;
+        lost.and(orphans)
+    }
+
+    fn note(&self, provider: &'static str, machines: &[Machine]) {
+        let now = self.context.now();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = seen.remove(provider).unwrap_or_default();
+        let first_seen = |id: &String| before.get(id).copied().unwrap_or(now);
+        let now_seen = machines.iter().map(|machine| &machine.provider_id);
+        seen.insert(provider, now_seen.map(|id| (id.clone(), first_seen(id))).collect());
+    }
+
+    fn first_seen(&self, provider: &str, id: &str) -> Option<Timestamp> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(provider)?.get(id).copied()
+    }
+}
+
+/// Does all of it, some at the same time. What fails keeps nothing else from being done.
+async fn some_at_once(work: Vec<impl Future<Output = Result<(), Trouble>>>) -> Result<(), Trouble> {
+    let outcomes: Vec<Result<(), Trouble>> = stream::iter(work).buffered(AT_ONCE).collect().await;
+    outcomes.into_iter().collect()
+}
+
+impl Rounds for GarbageCollection {
+    const NAME: &'static str = "nodeclaim.garbagecollection";
+
+    async fn round(&self) -> Result<Duration, Trouble> {
+        let mut outcome = Ok(PERIOD);
+        // One cloud that does not answer keeps nobody from cleaning up in another.
+        for provider in self.context.providers.all() {
+            if let Err(trouble) = self.collect(provider).await {
+                tracing::warn!(provider = provider.name(), "garbage collection: {trouble}");
+                outcome = Err(trouble);
+            }
+        }
+        outcome
+    }
+}

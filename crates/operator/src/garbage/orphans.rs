@@ -1,0 +1,121 @@
+//! Machines without a claim.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudProvider, machine::Machine};
+use k8s_openapi::api::core::v1::Node;
+use kube::{Api, api::ListParams};
+
+use super::{GarbageCollection, some_at_once};
+use crate::{
+    claims::{self, is_deleting, provider_id},
+    trouble::Trouble,
+};
+
+/// How old a machine without a claim is at least before it is removed: clones and slow API servers
+/// get the time to tell of each other.
+const LEAST_AGE: SignedDuration = SignedDuration::from_mins(5);
+
+/// By what machines and claims know each other.
+#[derive(Debug, Default)]
+struct Claimed {
+    uids: BTreeSet<String>,
+    provider_ids: BTreeSet<String>,
+}
+
+impl Claimed {
+    fn by<'c>(claims: impl IntoIterator<Item = &'c NodeClaim>) -> Self {
+        let mut claimed = Self::default();
+        for claim in claims {
+            claimed.uids.extend(claim.metadata.uid.clone());
+            claimed.provider_ids.extend(provider_id(claim).map(str::to_owned));
+        }
+        claimed
+    }
+
+    /// Whether a machine has a claim: the one it was made for, or one that names it.
+    fn has(&self, machine: &Machine) -> bool {
+        let marked = machine.claim.as_ref().is_some_and(|claim| self.uids.contains(&claim.uid));
+        marked || self.provider_ids.contains(&machine.provider_id)
+    }
+}
+
+impl GarbageCollection {
+    /// Removes machines that have no claim, and their nodes.
+    pub(super) async fn remove_orphans(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        machines: Vec<Machine>,
+    ) -> Result<(), Trouble> {
+        let claimed = self
+            .context
+            .cache
+            .read(|world| Claimed::by(world.node_claims.values().map(AsRef::as_ref)));
+        let now = self.context.now();
+        let mut orphans: Vec<Machine> = machines
+            .into_iter()
+            .filter(|machine| {
+                let seen = self.first_seen(provider.name(), &machine.provider_id);
+                is_orphan(machine, seen, &claimed, now)
+            })
+            .collect();
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        // The cache may be behind. Nobody's machine is removed before the API server has said so.
+        let claimed = self.claimed_by_api_server().await?;
+        orphans.retain(|machine| !claimed.has(machine));
+        let orphans = orphans.iter();
+        some_at_once(orphans.map(|machine| self.remove_orphan(provider, machine)).collect()).await
+    }
+
+    async fn claimed_by_api_server(&self) -> Result<Claimed, Trouble> {
+        let cluster = &self.context.cluster;
+        let claims: Api<NodeClaim> = Api::all(cluster.client().clone());
+        let everything = ListParams::default();
+        let listed =
+            cluster.call(|| "list NodeClaims".to_owned(), claims.list(&everything)).await?;
+        Ok(Claimed::by(&listed.items))
+    }
+
+    async fn remove_orphan(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        machine: &Machine,
+    ) -> Result<(), Trouble> {
+        let id = &machine.provider_id;
+        let claim = machine.claim.clone().unwrap_or_default();
+        provider.delete(&claim, Some(id)).await?;
+        tracing::info!(
+            provider = provider.name(),
+            "provider-id" = id,
+            NodeClaim = claim.name,
+            "garbage collecting machine without nodeclaim"
+        );
+        let nodes: Vec<Arc<Node>> =
+            self.context.cache.read(|world| world.nodes_of(id).cloned().collect());
+        for node in nodes.iter().filter(|node| !is_deleting(&***node)) {
+            self.context.cluster.delete(&**node).await?;
+            tracing::info!(
+                Node = claims::name(&node.metadata),
+                "provider-id" = id,
+                "garbage collecting node of a machine without nodeclaim"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Whether a machine has no claim, and has had the time to get one. A time of creation that lies in
+/// the future is no age: some clock is wrong.
+fn is_orphan(
+    machine: &Machine,
+    first_seen: Option<Timestamp>,
+    claimed: &Claimed,
+    now: Timestamp,
+) -> bool {
+    let since = machine.created.or(first_seen).unwrap_or(now);
+    !machine.deleting && !claimed.has(machine) && now.duration_since(since) >= LEAST_AGE
+}

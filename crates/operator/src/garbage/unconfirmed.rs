@@ -1,0 +1,60 @@
+//! Claims that only the cache knows.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::node_claim::NodeClaim;
+
+use crate::{context::Context, rounds::Rounds, trouble::Trouble, world::Key};
+
+/// How long a watch may take to tell of a claim that we have written.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Forgets claims that our own writes told of and that no longer exist.
+///
+/// The answer to a write can arrive after the watch has told of the claim's end. The cache then
+/// knows a claim that nobody will ever tell anything of again, and plans would count on it for ever.
+#[derive(Debug)]
+pub struct UnconfirmedClaims {
+    context: Context,
+    /// Since when each of them waits for the watch.
+    since: Mutex<BTreeMap<Key, Timestamp>>,
+}
+
+impl UnconfirmedClaims {
+    /// A collector that has seen nothing yet.
+    pub fn new(context: Context) -> Self {
+        Self { context, since: Mutex::default() }
+    }
+
+    /// Claims that have waited for too long.
+    fn overdue(&self) -> Vec<Key> {
+        let now = self.context.now();
+        let patience = SignedDuration::try_from(PATIENCE).unwrap_or_default();
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = self.context.cache.unconfirmed::<NodeClaim>().into_iter();
+        *since =
+            waiting.map(|key| (key.clone(), since.get(&key).copied().unwrap_or(now))).collect();
+        let overdue = since.iter().filter(|(_, since)| now.duration_since(**since) >= patience);
+        overdue.map(|(key, _)| key.clone()).collect()
+    }
+}
+
+impl Rounds for UnconfirmedClaims {
+    const NAME: &'static str = "state.nodeclaimgc";
+
+    async fn round(&self) -> Result<Duration, Trouble> {
+        for key in self.overdue() {
+            // That a watch is slow does not mean that there is nothing to tell.
+            if self.context.cluster.get::<NodeClaim>(key.name()).await?.is_none() {
+                self.context.cache.gone::<NodeClaim>(&key);
+                tracing::debug!(NodeClaim = %key, "forgot nodeclaim that does not exist any more");
+            }
+        }
+        Ok(PATIENCE)
+    }
+}

@@ -1,0 +1,492 @@
+//! The life of a claim: a machine is launched for it, its node registers and is made ready for pods;
+//! what takes too long is given up, and what is deleted leaves nothing behind.
+//!
+//! Each step is a module of pure functions: what to ask for, what to write down, what is missing.
+//! This file is the shell around them. A pass takes all steps on one copy of the claim and writes
+//! it once. From here, a deleted claim goes to [`finalize`]; its node is drained by its own
+//! controller.
+
+mod attempts;
+mod devices;
+mod finalize;
+mod hooks;
+mod initialization;
+mod launch;
+mod liveness;
+mod registration;
+mod timeouts;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
+use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, machine::Machine};
+use joiner_core::label::{NODE_POOL, ZONE};
+use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
+use kube::{
+    Api,
+    api::{ListParams, ObjectList},
+};
+
+pub use self::hooks::{Hooked, RegistrationHook};
+use self::{
+    attempts::Attempts,
+    devices::Devices,
+    initialization::Lack,
+    launch::Request,
+    liveness::{Liveness, Step},
+    registration::Joined,
+    timeouts::{Annotated, Timeouts},
+};
+use crate::{
+    claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
+    cluster::Lock,
+    conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
+    context::Context,
+    controller::{Controller, Next},
+    disrupted,
+    events::{Event, Subject},
+    names::TERMINATION_FINALIZER,
+    queue::Backoff,
+    registration_health::{Failure, Outcome, RegistrationHealth},
+    trouble::Trouble,
+    world::{Change, Diff, Kept, Key, World},
+};
+
+/// How often it is looked whether drivers have published their devices: nothing watches those.
+const DEVICES_AGAIN: Duration = Duration::from_secs(5);
+
+/// Takes claims through their life.
+#[derive(Debug)]
+pub struct Lifecycle {
+    context: Context,
+    health: RegistrationHealth,
+    hooks: Vec<Arc<dyn RegistrationHook>>,
+    /// Machines that were made and that their claims, by identity, do not tell of yet: writing it
+    /// down may have failed. Whoever has one is not asked for another.
+    made: Mutex<BTreeMap<String, Machine>>,
+    launches: Attempts,
+    deletions: Attempts,
+}
+
+impl Lifecycle {
+    /// A controller that tells `health` which machines joined.
+    pub fn new(context: Context, health: RegistrationHealth) -> Self {
+        Self {
+            context,
+            health,
+            hooks: Vec::new(),
+            made: Mutex::default(),
+            launches: Attempts::default(),
+            deletions: Attempts::default(),
+        }
+    }
+
+    /// Nodes are registered only when these are done.
+    pub fn with_hooks(self, hooks: Vec<Arc<dyn RegistrationHook>>) -> Self {
+        Self { hooks, ..self }
+    }
+}
+
+impl Controller for Lifecycle {
+    type Key = Key;
+
+    const NAME: &'static str = "nodeclaim.lifecycle";
+    const BACKOFF: Backoff =
+        Backoff { first: Duration::from_secs(1), longest: Duration::from_mins(1) };
+    // Clouds take their time, and nobody shall wait for somebody else's machine.
+    const AT_ONCE: usize = 1000;
+
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        let mut add_unfinished = |is_meant: &dyn Fn(&NodeClaim) -> bool| {
+            let claims = world.node_claims.values();
+            let unfinished = claims.filter(|claim| !claim.holds(INITIALIZED) && is_meant(claim));
+            unfinished.for_each(|claim| add(claim.key()));
+        };
+        match change {
+            Change::NodeClaim(diff) => match &diff.new {
+                Some(claim) => add(claim.key()),
+                None => self.forget(uid(&diff.latest().metadata)),
+            },
+            Change::Node(diff) => {
+                let ids = diff.old.iter().chain(&diff.new).filter_map(|node| {
+                    node.spec.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())
+                });
+                ids.flat_map(|id| world.claims_of(id)).for_each(|claim| add(claim.key()));
+            }
+            // How long something may take is written on pools and classes.
+            Change::NodePool(diff) if changed(diff, |pool| pool.metadata.annotations.clone()) => {
+                let name = diff.latest().metadata.name.as_deref();
+                add_unfinished(&|claim| claims::pool(claim) == name);
+            }
+            Change::NodeClass(diff) if changed(diff, |class| class.version) => {
+                let class = diff.latest();
+                add_unfinished(&|claim| refers_to(claim.spec.node_class_ref.as_ref(), class));
+            }
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let claim = self.context.cache.read(|world| world.node_claims.get(key).cloned());
+        let Some(claim) = claim else { return Ok(Next::Done) };
+        let Some(provider) = self.context.provider_of(&claim) else { return Ok(Next::Done) };
+        if is_deleting(&*claim) {
+            return self.finalize(claim, provider).await;
+        }
+        match self.with_finalizer(claim).await? {
+            Some(claim) => self.advance(claim, provider).await,
+            None => Ok(Next::Done),
+        }
+    }
+}
+
+fn changed<T, R: PartialEq>(diff: &Diff<T>, part: impl Fn(&T) -> R) -> bool {
+    diff.old.as_deref().map(&part) != diff.new.as_deref().map(&part)
+}
+
+/// What became of asking for a machine.
+enum Launch {
+    /// It was settled before.
+    Settled,
+    /// It failed a moment ago, and is not tried again for so long.
+    Waits(Duration),
+    /// There is one.
+    Made(Box<Machine>),
+    /// There is none yet.
+    Failed(CloudError),
+}
+
+impl Lifecycle {
+    /// The claim with its finalizer: from here on it cannot vanish without its machine. Nothing if
+    /// the claim is gone.
+    async fn with_finalizer(
+        &self,
+        claim: Arc<NodeClaim>,
+    ) -> Result<Option<Arc<NodeClaim>>, Trouble> {
+        if has_finalizer(&*claim, TERMINATION_FINALIZER) {
+            return Ok(Some(claim));
+        }
+        let mut kept = NodeClaim::clone(&claim);
+        let finalizers = kept.metadata.finalizers.get_or_insert_default();
+        finalizers.push(TERMINATION_FINALIZER.to_owned());
+        match self.context.cluster.patch(&*claim, &kept, Lock::Version).await {
+            Ok(_) => Ok(self.current(&claim)),
+            Err(trouble) if trouble.is_not_found() => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Takes a claim as far as it gets.
+    async fn advance(
+        &self,
+        claim: Arc<NodeClaim>,
+        provider: &Arc<dyn CloudProvider>,
+    ) -> Result<Next, Trouble> {
+        let launch = self.launch(&claim, provider).await;
+        // A cloud may have taken minutes to answer. What is decided now is decided on what is now.
+        let Some(claim) = self.current(&claim) else { return Ok(Next::Done) };
+        if let Launch::Failed(error) = &launch
+            && let Some(reason) = launch::gives_up(error)
+        {
+            tracing::error!(NodeClaim = %claim.key(), "cannot launch nodeclaim, giving it up: {error}");
+            self.tell(launch::event(&claim, error));
+            return self.give_up(&claim, reason).await;
+        }
+        let mut next = NodeClaim::clone(&claim);
+        let mut pass = Pass::default();
+        match launch {
+            Launch::Settled => next.conditions_mut(self.context.now()).confirm(LAUNCHED),
+            Launch::Waits(left) => pass.next = Next::After(left),
+            Launch::Made(machine) => launch::made(&mut next, &machine, self.context.now()),
+            Launch::Failed(error) => {
+                launch::failed(&mut next, &error, self.context.now());
+                pass.trouble(error.into());
+            }
+        }
+        if is_deleting(&next) {
+            // The machine is written down; what follows is its end.
+            self.save(&claim, &next).await?;
+            return pass.end();
+        }
+        let registered = self.register(&mut next).await;
+        pass.take(registered);
+        let initialized = self.initialize(&mut next).await;
+        pass.take(initialized);
+        let liveness = self.liveness(&next, provider);
+        self.save(&claim, &next).await?;
+        match liveness {
+            Liveness::Settled => {}
+            Liveness::Waits(left) => pass.next = pass.next.sooner(Next::After(left)),
+            Liveness::Overdue(step) => return self.overdue(&next, step).await,
+        }
+        pass.end()
+    }
+
+    /// The claim as it is known now; nothing if it is gone, or another has its name.
+    fn current(&self, claim: &NodeClaim) -> Option<Arc<NodeClaim>> {
+        let current = self.context.cache.read(|world| world.node_claims.get(&claim.key()).cloned());
+        current.filter(|current| current.metadata.uid == claim.metadata.uid)
+    }
+
+    /// Has a machine made for a claim, unless it has one.
+    async fn launch(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Launch {
+        let identity = uid(&claim.metadata);
+        if claim.status(LAUNCHED) != Status::Unknown {
+            self.forget(identity);
+            return Launch::Settled;
+        }
+        if let Some(machine) = self.made().get(identity) {
+            return Launch::Made(Box::new(machine.clone()));
+        }
+        let order = match launch::request(claim, self.class_of(claim).as_ref()) {
+            Request::Order(order) => order,
+            Request::Refused(error) => return Launch::Failed(error),
+        };
+        if let Some(left) = self.launches.wait(identity) {
+            return Launch::Waits(left);
+        }
+        match provider.create(&order).await {
+            Ok(machine) => {
+                launch::log(claim, &machine);
+                self.made().insert(identity.to_owned(), machine.clone());
+                Launch::Made(Box::new(machine))
+            }
+            Err(error) => {
+                let clock = &self.context.clock;
+                self.launches.failed(identity, Self::BACKOFF, |wait| clock.instant_after(wait));
+                Launch::Failed(error)
+            }
+        }
+    }
+
+    /// There is nothing more to remember of a claim.
+    fn forget(&self, identity: &str) {
+        self.made().remove(identity);
+        self.launches.forget(identity);
+        self.deletions.forget(identity);
+    }
+
+    /// Has the claim's node learn what the claim knows of it.
+    async fn register(&self, claim: &mut NodeClaim) -> Result<Next, Trouble> {
+        let now = self.context.now();
+        if claim.status(REGISTERED) != Status::Unknown {
+            claim.conditions_mut(now).confirm(REGISTERED);
+            return Ok(Next::Done);
+        }
+        let node = match registration::joined(&self.nodes_of(claim)) {
+            Joined::Node(node) => node,
+            other => {
+                registration::not_joined(claim, &other, now);
+                return Ok(Next::Done);
+            }
+        };
+        if registration::lacks_unregistered_taint(&node) {
+            tracing::error!(
+                NodeClaim = %claim.key(), Node = %node.key(),
+                "node registered without the taint karpenter.sh/unregistered:NoExecute: pods may \
+                 have come to it too early; have its kubelet register with the taint"
+            );
+            self.tell([Event::unregistered_taint_missing(&Subject::of(claim))]);
+        }
+        let heard = hooks::ask(&self.hooks, claim).await;
+        if !heard.pending.is_empty() {
+            let pending = heard.pending.join(", ");
+            claim.conditions_mut(now).set(
+                REGISTERED,
+                Status::Unknown,
+                "RegistrationHookPending",
+                &pending,
+            );
+            let synced = registration::synced(&node, claim);
+            self.context.cluster.patch(&*node, &synced, Lock::Version).await?;
+            return match (heard.trouble, heard.again) {
+                (Some(trouble), _) => Err(trouble),
+                (None, again) => Ok(again.map_or(Next::Again, Next::After)),
+            };
+        }
+        if !heard.labels.is_empty() {
+            claim.metadata.labels.get_or_insert_default().extend(heard.labels);
+        }
+        let opened = registration::opened(registration::synced(&node, claim));
+        self.context.cluster.patch(&*node, &opened, Lock::Version).await?;
+        claim.status.get_or_insert_default().node_name.clone_from(&node.metadata.name);
+        claim.conditions_mut(now).set_true(REGISTERED);
+        self.tell_pool(claim, Outcome::Joined);
+        let (pool, zone) = (claims::label(claim, NODE_POOL), claims::label(claim, ZONE));
+        self.context.metrics.nodes_created(pool, zone).inc();
+        tracing::info!(NodeClaim = %claim.key(), Node = %node.key(), "registered nodeclaim");
+        Ok(Next::Done)
+    }
+
+    /// Opens the claim's node for pods when it lacks nothing.
+    async fn initialize(&self, claim: &mut NodeClaim) -> Result<Next, Trouble> {
+        let now = self.context.now();
+        if claim.status(INITIALIZED) != Status::Unknown {
+            claim.conditions_mut(now).confirm(INITIALIZED);
+            return Ok(Next::Done);
+        }
+        if !claim.holds(REGISTERED) {
+            return Ok(Next::Done);
+        }
+        let devices = self.devices_for(claim).await?;
+        let lack = match registration::joined(&self.nodes_of(claim)) {
+            Joined::Node(node) => match initialization::lacks(claim, &node, devices.as_ref()) {
+                None => {
+                    let initialized = initialization::initialized(&node);
+                    self.context.cluster.patch(&*node, &initialized, Lock::None).await?;
+                    claim.conditions_mut(now).set_true(INITIALIZED);
+                    tracing::info!(
+                        NodeClaim = %claim.key(), Node = %node.key(), "initialized nodeclaim"
+                    );
+                    return Ok(Next::Done);
+                }
+                Some(lack) => lack,
+            },
+            Joined::NotYet(message) | Joined::Several(message) => {
+                Lack::new("NodeNotFound", message)
+            }
+        };
+        claim.conditions_mut(now).set(INITIALIZED, Status::Unknown, lack.reason, &lack.message);
+        Ok(devices.map_or(Next::Done, |_| Next::After(DEVICES_AGAIN)))
+    }
+
+    /// What drivers have published, if the claim waits for some of them. That it cannot be read does
+    /// not mean that there is nothing.
+    async fn devices_for(&self, claim: &NodeClaim) -> Result<Option<Devices>, Trouble> {
+        if self.context.settings.planner.plan.ignore_dra || devices::awaited(claim).next().is_none()
+        {
+            return Ok(None);
+        }
+        let cluster = &self.context.cluster;
+        let slices: Api<ResourceSlice> = Api::all(cluster.client().clone());
+        let listed: ObjectList<ResourceSlice> = cluster
+            .call(|| "list ResourceSlices".to_owned(), slices.list(&ListParams::default()))
+            .await?;
+        Ok(Some(Devices(listed.items)))
+    }
+
+    /// Whether the claim still has time.
+    fn liveness(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Liveness {
+        let timeouts = self.timeouts(claim, provider);
+        for malformed in &timeouts.malformed {
+            tracing::warn!("{}", malformed.message);
+            let about = match malformed.on {
+                Annotated::NodePool => self.pool_of(claim).map(|pool| Subject::of(&*pool)),
+                Annotated::NodeClass => self.class_of(claim).map(|class| Subject::of_class(&class)),
+            };
+            self.tell(about.map(|about| Event::invalid_timeout(&about, &malformed.message)));
+        }
+        liveness::liveness(claim, &timeouts, self.context.now())
+    }
+
+    fn timeouts(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Timeouts {
+        timeouts::timeouts(
+            self.pool_of(claim).as_deref(),
+            self.class_of(claim).as_deref(),
+            &self.context.settings.timeouts,
+            provider.launch_timeout(),
+        )
+    }
+
+    /// Gives up a claim that took too long, and its pool learns why.
+    async fn overdue(&self, claim: &NodeClaim, step: Step) -> Result<Next, Trouble> {
+        self.tell_pool(claim, Outcome::Failed(failure(claim)));
+        tracing::error!(NodeClaim = %claim.key(), reason = step.reason(), "nodeclaim took too long");
+        self.give_up(claim, step.reason()).await
+    }
+
+    /// Deletes a claim; pods that waited for it are planned again.
+    async fn give_up(&self, claim: &NodeClaim, reason: &'static str) -> Result<Next, Trouble> {
+        self.context.cluster.delete(claim).await?;
+        disrupted::count_claim(&self.context, claim, reason);
+        Ok(Next::Done)
+    }
+
+    /// Tells what became of a claim's machine to whoever keeps its pool's condition. The claim is
+    /// written next, and that is when they look.
+    fn tell_pool(&self, claim: &NodeClaim, outcome: Outcome) {
+        if let Some(pool) = self.pool_of(claim) {
+            self.health.tell(&pool, claim, outcome);
+        }
+    }
+
+    /// Writes what has changed of a claim.
+    async fn save(&self, old: &NodeClaim, new: &NodeClaim) -> Result<(), Trouble> {
+        self.context.cluster.patch(old, new, Lock::None).await?;
+        self.context.cluster.patch_status(old, new, Lock::None).await?;
+        Ok(())
+    }
+
+    fn tell(&self, event: impl IntoIterator<Item = Event>) {
+        event.into_iter().for_each(|event| self.context.events.tell(event));
+    }
+
+    fn nodes_of(&self, claim: &NodeClaim) -> Vec<Arc<Node>> {
+        let Some(id) = provider_id(claim) else { return Vec::new() };
+        self.context.cache.read(|world| world.nodes_of(id).cloned().collect())
+    }
+
+    fn class_of(&self, claim: &NodeClaim) -> Option<Arc<NodeClass>> {
+        let reference = claim.spec.node_class_ref.as_ref()?;
+        self.context
+            .cache
+            .read(|world| world.class(&reference.group, &reference.kind, &reference.name).cloned())
+    }
+
+    fn pool_of(&self, claim: &NodeClaim) -> Option<Arc<NodePool>> {
+        let pool = claims::pool(claim)?;
+        self.context.cache.read(|world| world.node_pools.named(pool).cloned())
+    }
+
+    fn made(&self) -> MutexGuard<'_, BTreeMap<String, Machine>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a claim's machine did not become a node, as its pool shows it.
+fn failure(claim: &NodeClaim) -> Failure {
+    let launched = find(claim.conditions(), LAUNCHED).filter(|condition| !condition.is_true());
+    match launched {
+        Some(launched) => {
+            Failure { reason: launched.reason.clone(), message: launched.message.clone() }
+        }
+        None => Failure {
+            reason: "RegistrationFailed".to_owned(),
+            message: "Failed to register node".to_owned(),
+        },
+    }
+}
+
+/// What comes of a pass: every step has its say.
+#[derive(Debug)]
+struct Pass {
+    next: Next,
+    trouble: Option<Trouble>,
+}
+
+impl Default for Pass {
+    fn default() -> Self {
+        Self { next: Next::Done, trouble: None }
+    }
+}
+
+impl Pass {
+    fn take(&mut self, outcome: Result<Next, Trouble>) {
+        match outcome {
+            Ok(next) => self.next = self.next.sooner(next),
+            Err(trouble) => self.trouble(trouble),
+        }
+    }
+
+    fn trouble(&mut self, trouble: Trouble) {
+        self.trouble.get_or_insert(trouble);
+    }
+
+    fn end(self) -> Result<Next, Trouble> {
+        self.trouble.map_or(Ok(self.next), Err)
+    }
+}

@@ -1,0 +1,194 @@
+//! The end of a claim: its node goes first, then its machine, then the claim itself.
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudProvider, Deletion};
+use joiner_core::label::{CAPACITY_TYPE, NODE_POOL, ZONE};
+use k8s_openapi::api::core::v1::Node;
+
+use super::Lifecycle;
+use crate::{
+    claims::{self, has_finalizer, is_deleting, provider_id, uid},
+    cluster::Lock,
+    conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
+    controller::Next,
+    events::{Event, Subject},
+    names::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
+    trouble::Trouble,
+    world::Kept,
+};
+
+/// How long to wait before a cloud is asked again whether a machine is gone.
+const ASK_AGAIN: Duration = Duration::from_secs(5);
+
+impl Lifecycle {
+    /// Takes a deleted claim towards its end.
+    ///
+    /// The machine is asked for by the claim's mark where its name was never written down. Nothing
+    /// less will do: a claim that says nothing of a launch may have a machine all the same, made by
+    /// a process that was killed before it could write, so neither its conditions nor what this
+    /// process remembers prove that there is none. Only the cloud knows, and where nothing was ever
+    /// asked for it says so at once.
+    ///
+    /// COMPAT: upstream asks nobody then, and leaves such a machine to garbage collection.
+    pub(super) async fn finalize(
+        &self,
+        claim: Arc<NodeClaim>,
+        provider: &Arc<dyn CloudProvider>,
+    ) -> Result<Next, Trouble> {
+        if !has_finalizer(&*claim, TERMINATION_FINALIZER) {
+            return Ok(Next::Done);
+        }
+        let Some(claim) = self.with_deadline(claim).await? else { return Ok(Next::Done) };
+        // While the machine is being removed its node is looked for in the cache only; whoever began
+        // to remove it had made sure.
+        let is_terminating = claim.holds(INSTANCE_TERMINATING);
+        if let Some(wait) = self.nodes_remain(&claim, !is_terminating).await? {
+            return Ok(wait);
+        }
+        let identity = uid(&claim.metadata);
+        if let Some(left) = self.deletions.wait(identity) {
+            return Ok(Next::After(left));
+        }
+        match provider.delete(&claims::id(&claim), provider_id(&claim)).await? {
+            Deletion::Requested => {
+                self.deletions.again(identity, self.context.clock.instant_after(ASK_AGAIN));
+                self.instance_terminating(&claim).await?;
+                Ok(Next::After(ASK_AGAIN))
+            }
+            Deletion::Gone => {
+                // A kubelet that was still running may have brought its node back meanwhile.
+                if is_terminating && let Some(wait) = self.nodes_remain(&claim, true).await? {
+                    return Ok(wait);
+                }
+                self.release(&claim).await
+            }
+        }
+    }
+
+    /// The claim with the time by which its node is drained, whatever happens; nothing if the claim
+    /// is gone. A time that somebody has set stays.
+    async fn with_deadline(
+        &self,
+        claim: Arc<NodeClaim>,
+    ) -> Result<Option<Arc<NodeClaim>>, Trouble> {
+        let Some(deadline) = missing_deadline(&claim) else { return Ok(Some(claim)) };
+        let mut annotated = NodeClaim::clone(&claim);
+        let annotations = annotated.metadata.annotations.get_or_insert_default();
+        annotations.insert(TERMINATION_TIMESTAMP.to_owned(), deadline.clone());
+        match self.context.cluster.patch(&*claim, &annotated, Lock::Version).await {
+            Ok(_) => {
+                tracing::info!(
+                    NodeClaim = %claim.key(), "termination-time" = deadline,
+                    "annotated nodeclaim with the end of its termination grace period"
+                );
+                let about = Subject::of(&*claim);
+                self.tell([Event::termination_grace_period_expiring(&about, &deadline)]);
+                Ok(self.current(&claim))
+            }
+            Err(trouble) if trouble.is_not_found() => Ok(None),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Has the nodes of a registered claim removed; answers how to wait while there are any. Nodes of
+    /// a claim that never registered are not ours to remove.
+    ///
+    /// Where the cache has none and it matters (`make_sure`), the API server is asked: a machine
+    /// must not be taken from under a node that a slow watch has not told of.
+    async fn nodes_remain(
+        &self,
+        claim: &NodeClaim,
+        make_sure: bool,
+    ) -> Result<Option<Next>, Trouble> {
+        if !claim.holds(REGISTERED) {
+            return Ok(None);
+        }
+        let known = self.nodes_of(claim);
+        for node in known.iter().filter(|node| !is_deleting(&***node)) {
+            self.context.cluster.delete(&**node).await?;
+        }
+        if !known.is_empty() {
+            return Ok(Some(Next::Done));
+        }
+        let unknown = if make_sure { self.unknown_node(claim).await? } else { None };
+        let Some(node) = unknown else { return Ok(None) };
+        if !is_deleting(&node) {
+            self.context.cluster.delete(&node).await?;
+        }
+        Ok(Some(Next::After(ASK_AGAIN)))
+    }
+
+    /// The node that the claim names, if the API server has it although the cache does not.
+    async fn unknown_node(&self, claim: &NodeClaim) -> Result<Option<Node>, Trouble> {
+        let name = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+        let node: Option<Node> = self.context.cluster.get(name).await?;
+        // Another machine may have joined under the same name.
+        Ok(node.filter(|node| {
+            let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+            id == provider_id(claim)
+        }))
+    }
+
+    async fn instance_terminating(&self, claim: &NodeClaim) -> Result<(), Trouble> {
+        let Some(claim) = self.current(claim) else { return Ok(()) };
+        let mut next = NodeClaim::clone(&claim);
+        next.conditions_mut(self.context.now()).set_true(INSTANCE_TERMINATING);
+        self.context.cluster.patch_status(&*claim, &next, Lock::Version).await?;
+        Ok(())
+    }
+
+    /// Lets the claim go.
+    async fn release(&self, claim: &NodeClaim) -> Result<Next, Trouble> {
+        let Some(claim) = self.current(claim) else { return Ok(Next::Done) };
+        let mut released = NodeClaim::clone(&claim);
+        if let Some(finalizers) = &mut released.metadata.finalizers {
+            finalizers.retain(|finalizer| finalizer != TERMINATION_FINALIZER);
+        }
+        match self.context.cluster.patch(&*claim, &released, Lock::Version).await {
+            Ok(_) => {
+                tracing::info!(NodeClaim = %claim.key(), "deleted nodeclaim");
+                self.count_end(&claim);
+                Ok(Next::Done)
+            }
+            Err(trouble) if trouble.is_not_found() => Ok(Next::Done),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    fn count_end(&self, claim: &NodeClaim) {
+        let (metrics, now) = (&self.context.metrics, self.context.now());
+        let pool = claims::label(claim, NODE_POOL);
+        if let Some(deleted) = &claim.metadata.deletion_timestamp {
+            metrics.nodeclaims_termination_duration(pool).observe(seconds(deleted.0, now));
+        }
+        if claim.holds(INSTANCE_TERMINATING)
+            && let Some(since) = claim.since(INSTANCE_TERMINATING)
+        {
+            metrics.nodeclaims_instance_termination_duration(pool).observe(seconds(since, now));
+        }
+        let (capacity, zone) = (claims::label(claim, CAPACITY_TYPE), claims::label(claim, ZONE));
+        metrics.nodeclaims_terminated(pool, capacity, zone).inc();
+    }
+}
+
+/// Seconds from then until now.
+fn seconds(since: Timestamp, now: Timestamp) -> f64 {
+    now.duration_since(since).as_secs_f64().max(0.0)
+}
+
+/// When a deleted claim's node is drained at the latest, unless the claim says so already or has no
+/// such limit.
+fn missing_deadline(claim: &NodeClaim) -> Option<String> {
+    let annotations = claim.metadata.annotations.as_ref();
+    if annotations.is_some_and(|annotations| annotations.contains_key(TERMINATION_TIMESTAMP)) {
+        return None;
+    }
+    let grace = claim.spec.termination_grace_period.as_ref()?;
+    let deleted = claim.metadata.deletion_timestamp.as_ref()?;
+    let deadline = deleted.0.checked_add(SignedDuration::from_nanos(grace.nanos())).ok()?;
+    Some(deadline.to_string())
+}

@@ -1,0 +1,126 @@
+//! From a claim to a machine.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudError, class::NodeClass, machine::Machine, order::Order};
+use joiner_core::label::{self, Labels};
+
+use crate::{
+    conditions::{Conditioned, LAUNCHED, Status},
+    events::{Event, Subject},
+    index::orders,
+};
+
+/// How much of an error a condition shows; the log has all of it.
+const MESSAGE_LENGTH: usize = 300;
+
+/// Whether a machine can be asked for.
+#[derive(Debug)]
+pub(super) enum Request {
+    /// This one can.
+    Order(Box<Order>),
+    /// Not now.
+    Refused(CloudError),
+}
+
+/// What to ask a cloud for on behalf of a claim.
+///
+/// COMPAT: upstream leaves the judgement of the class to each provider, and most of them give a
+/// claim up whose class is not there. A class and a claim that are applied together may arrive in
+/// either order, so the claim waits here, as long as a launch may take.
+pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Request {
+    let reference = claim.spec.node_class_ref.clone().unwrap_or_default();
+    let named = format!("{} {:?}", reference.kind, reference.name);
+    let Some(class) = class else {
+        let message = format!("{named} is not there; create it, or delete this NodeClaim");
+        return Request::Refused(CloudError::Create { reason: "NodeClassNotFound", message });
+    };
+    if class.deleting.is_some() {
+        let message = format!("{named} is being deleted");
+        return Request::Refused(CloudError::NodeClassNotReady(message));
+    }
+    match class.ready() {
+        Some((true, ..)) => Request::Order(Box::new(orders::order(claim, Arc::clone(class)))),
+        Some((false, reason, message)) => Request::Refused(CloudError::NodeClassNotReady(format!(
+            "{named} is not ready: {reason}: {message}"
+        ))),
+        None => {
+            let message = format!("it is not known yet whether {named} can be used");
+            Request::Refused(CloudError::Create { reason: "NodeClassReadinessUnknown", message })
+        }
+    }
+}
+
+/// Writes down what the cloud says of the machine it made.
+pub(super) fn made(claim: &mut NodeClaim, machine: &Machine, now: Timestamp) {
+    let chosen = orders::single_values(claim);
+    let known = claim.metadata.labels.take().unwrap_or_default();
+    // What the claim's author wrote is what they want to see, whatever the cloud calls it.
+    claim.metadata.labels = Some(overlaid([machine.labels.clone(), chosen, known]));
+    let known = claim.metadata.annotations.take().unwrap_or_default();
+    let annotations = overlaid([known, machine.annotations.clone()]);
+    claim.metadata.annotations = Some(annotations).filter(|annotations| !annotations.is_empty());
+    let status = claim.status.get_or_insert_default();
+    status.provider_id = Some(machine.provider_id.clone());
+    status.image_id.clone_from(&machine.image_id);
+    status.capacity = orders::resource_list(&machine.capacity);
+    status.allocatable = orders::resource_list(&machine.allocatable);
+    claim.conditions_mut(now).set_true(LAUNCHED);
+}
+
+/// All of them in one; where they differ, the last counts.
+fn overlaid(maps: impl IntoIterator<Item = Labels>) -> Labels {
+    maps.into_iter().flatten().collect()
+}
+
+/// Writes down why there is no machine yet.
+pub(super) fn failed(claim: &mut NodeClaim, error: &CloudError, now: Timestamp) {
+    let (reason, message) = match error {
+        CloudError::Create { reason, message } => (*reason, message.clone()),
+        other => ("LaunchFailed", shortened(&other.to_string())),
+    };
+    claim.conditions_mut(now).set(LAUNCHED, Status::Unknown, reason, &message);
+}
+
+/// The beginning of a text that is too long for a condition.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE_LENGTH) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Why a claim is given up instead of being tried again, as metrics call it.
+pub(super) fn gives_up(error: &CloudError) -> Option<&'static str> {
+    match error {
+        CloudError::InsufficientCapacity(_) => Some("insufficient_capacity"),
+        CloudError::NodeClassNotReady(_) => Some("nodeclass_not_ready"),
+        CloudError::Create { .. } | CloudError::Invalid(_) | CloudError::Unknown(_) => None,
+    }
+}
+
+/// What users are told when a claim is given up.
+pub(super) fn event(claim: &NodeClaim, error: &CloudError) -> Option<Event> {
+    let about = Subject::of(claim);
+    match error {
+        CloudError::InsufficientCapacity(why) => Some(Event::insufficient_capacity(&about, why)),
+        CloudError::NodeClassNotReady(why) => Some(Event::node_class_not_ready(&about, why)),
+        CloudError::Create { .. } | CloudError::Invalid(_) | CloudError::Unknown(_) => None,
+    }
+}
+
+/// Tells the log what was made.
+pub(super) fn log(claim: &NodeClaim, machine: &Machine) {
+    let label = |key: &str| machine.labels.get(key).map(String::as_str).unwrap_or_default();
+    tracing::info!(
+        NodeClaim = claim.metadata.name,
+        "provider-id" = machine.provider_id,
+        "instance-type" = label(label::INSTANCE_TYPE),
+        zone = label(label::ZONE),
+        "capacity-type" = label(label::CAPACITY_TYPE),
+        allocatable = ?machine.allocatable,
+        "launched nodeclaim"
+    );
+}

@@ -1,0 +1,147 @@
+//! From a machine to its node: what the claim knows, the node learns, once.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use joiner_api::node_claim::NodeClaim;
+use joiner_core::label::{self, Labels};
+use k8s_openapi::{
+    api::core::v1::{Node, Taint},
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
+};
+
+use crate::{
+    claims::{has_finalizer, is_deleting, name, uid},
+    conditions::{Conditioned, REGISTERED, Status},
+    names::{DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
+};
+
+/// What there is to see of a claim's node.
+#[derive(Debug, PartialEq)]
+pub(super) enum Joined {
+    /// This one.
+    Node(Arc<Node>),
+    /// None yet, with what to say about it.
+    NotYet(String),
+    /// More than one, which cannot be.
+    Several(String),
+}
+
+/// Which of the nodes with the claim's provider ID is the claim's.
+pub(super) fn joined(nodes: &[Arc<Node>]) -> Joined {
+    match nodes {
+        [] => Joined::NotYet("Node not registered with cluster".to_owned()),
+        // Nobody can put a finalizer on it any more, and it is about to be gone.
+        [node] if is_deleting(&**node) && !has_finalizer(&**node, TERMINATION_FINALIZER) => {
+            Joined::NotYet(format!("Node {:?} is being deleted", name(&node.metadata)))
+        }
+        [node] => Joined::Node(Arc::clone(node)),
+        several => {
+            let names: Vec<&str> = several.iter().map(|node| name(&node.metadata)).collect();
+            Joined::Several(format!(
+                "{} nodes have this provider ID: {}; delete those that are not this machine",
+                names.len(),
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+/// Writes down that there is no node to register.
+pub(super) fn not_joined(claim: &mut NodeClaim, joined: &Joined, now: Timestamp) {
+    let mut conditions = claim.conditions_mut(now);
+    match joined {
+        Joined::Node(_) => {}
+        Joined::NotYet(message) => {
+            conditions.set(REGISTERED, Status::Unknown, "NodeNotFound", message);
+        }
+        Joined::Several(message) => {
+            conditions.set(REGISTERED, Status::False, "MultipleNodesFound", message);
+        }
+    }
+}
+
+/// Whether pods may have come to the node before it was registered: its kubelet was not told to
+/// keep them away.
+pub(super) fn lacks_unregistered_taint(node: &Node) -> bool {
+    let labels = node.metadata.labels.as_ref();
+    let is_registered = labels.is_some_and(|labels| labels.contains_key(label::REGISTERED));
+    !is_registered && !taints(node).any(is_unregistered_taint)
+}
+
+/// The node with everything that its claim says of it.
+pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
+    let mut synced = node.clone();
+    let metadata = &mut synced.metadata;
+    let finalizers = metadata.finalizers.get_or_insert_default();
+    if !finalizers.iter().any(|known| known == TERMINATION_FINALIZER) {
+        finalizers.push(TERMINATION_FINALIZER.to_owned());
+    }
+    let owner = owner(claim);
+    let owners = metadata.owner_references.get_or_insert_default();
+    if !owners.iter().any(|known| is_same_owner(known, &owner)) {
+        owners.push(owner);
+    }
+    extend(&mut metadata.labels, claim.metadata.labels.as_ref());
+    extend(&mut metadata.annotations, claim.metadata.annotations.as_ref());
+    if !keeps_its_taints(node) {
+        add_taints(&mut synced, claim);
+    }
+    synced
+}
+
+/// The node, open for use.
+pub(super) fn opened(mut node: Node) -> Node {
+    let labels = node.metadata.labels.get_or_insert_default();
+    labels.insert(label::REGISTERED.to_owned(), "true".to_owned());
+    if let Some(taints) = node.spec.as_mut().and_then(|spec| spec.taints.as_mut()) {
+        taints.retain(|taint| !is_unregistered_taint(taint));
+    }
+    node
+}
+
+fn owner(claim: &NodeClaim) -> OwnerReference {
+    OwnerReference {
+        api_version: "karpenter.sh/v1".to_owned(),
+        kind: "NodeClaim".to_owned(),
+        name: name(&claim.metadata).to_owned(),
+        uid: uid(&claim.metadata).to_owned(),
+        block_owner_deletion: Some(true),
+        controller: None,
+    }
+}
+
+fn is_same_owner(a: &OwnerReference, b: &OwnerReference) -> bool {
+    (&a.api_version, &a.kind, &a.uid) == (&b.api_version, &b.kind, &b.uid)
+}
+
+/// Adds what is new and replaces what is there; nothing else is touched.
+fn extend(labels: &mut Option<Labels>, more: Option<&Labels>) {
+    if let Some(more) = more.filter(|more| !more.is_empty()) {
+        let more = more.iter().map(|(key, value)| (key.clone(), value.clone()));
+        labels.get_or_insert_default().extend(more);
+    }
+}
+
+fn keeps_its_taints(node: &Node) -> bool {
+    let labels = node.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(DO_NOT_SYNC_TAINTS)).is_some_and(|value| value == "true")
+}
+
+/// Adds the claim's taints that are missing. Those that are there stay as they are.
+fn add_taints(node: &mut Node, claim: &NodeClaim) {
+    for taint in claim.spec.taints.iter().chain(&claim.spec.startup_taints) {
+        if !taints(node).any(|known| is_same_taint(known, taint)) {
+            let spec = node.spec.get_or_insert_default();
+            spec.taints.get_or_insert_default().push(taint.clone());
+        }
+    }
+}
+
+fn is_same_taint(a: &Taint, b: &Taint) -> bool {
+    (&a.key, &a.effect) == (&b.key, &b.effect)
+}
+
+fn taints(node: &Node) -> impl Iterator<Item = &Taint> {
+    node.spec.iter().flat_map(|spec| spec.taints.iter().flatten())
+}

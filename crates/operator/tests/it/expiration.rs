@@ -1,0 +1,142 @@
+//! §11.1 X-01 to X-09: claims that have become too old.
+
+use jiff::SignedDuration;
+use joiner_operator::expiration::Expiration;
+use serde_json::json;
+
+use crate::{
+    play::foreign_claim,
+    stage::{Stage, claim},
+};
+
+const HOUR: i64 = 3600;
+
+/// A stage with a claim that may become this old. A finalizer keeps it, so that its end can be seen.
+fn stage(expire_after: Option<&str>) -> Stage {
+    let stage = Stage::bare().with(Expiration);
+    let mut claim = claim("web-1");
+    claim["metadata"]["finalizers"] = json!(["example.com/keep"]);
+    if let Some(expire_after) = expire_after {
+        claim["spec"]["expireAfter"] = expire_after.into();
+    }
+    stage.create_claim_as(claim);
+    stage
+}
+
+fn is_deleted(stage: &Stage, claim: &str) -> bool {
+    stage.claim(claim).metadata.deletion_timestamp.is_some()
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_a_claim_that_is_too_old_is_deleted() {
+    let mut stage = stage(Some("1h"));
+    stage.pass(HOUR).await;
+    assert!(is_deleted(&stage, "web-1"));
+}
+
+/// The clock is set forward, and something happens to the claim.
+async fn jump(stage: &mut Stage, hours: i64) {
+    stage.pass(1).await;
+    stage.context.clock.jump(SignedDuration::from_hours(hours));
+    let label = json!({"metadata": {"labels": {"example.com/hours": hours.to_string()}}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", None, label);
+    stage.pass(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn x01_a_claim_that_says_nothing_may_become_thirty_days_old() {
+    let mut stage = stage(None);
+    jump(&mut stage, 719).await;
+    assert!(!is_deleted(&stage, "web-1"));
+    jump(&mut stage, 1).await;
+    assert!(is_deleted(&stage, "web-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn x02_a_foreign_claim_is_let_alone() {
+    let mut stage = Stage::bare().with(Expiration);
+    let mut foreign = foreign_claim("other-1");
+    foreign["spec"]["expireAfter"] = "1h".into();
+    stage.create_claim_as(foreign);
+    stage.pass(2 * HOUR).await;
+    assert!(!is_deleted(&stage, "other-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn x03_never_is_never() {
+    let mut stage = stage(Some("Never"));
+    jump(&mut stage, 100_000).await;
+    assert!(!is_deleted(&stage, "web-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn x04_x06_a_claim_is_looked_at_again_at_the_very_moment() {
+    let mut stage = stage(Some("1h"));
+    stage.pass(HOUR - 1).await;
+    assert!(!is_deleted(&stage, "web-1"));
+    stage.pass(1).await;
+    assert!(is_deleted(&stage, "web-1"));
+    let deleted = stage.claim("web-1").metadata.deletion_timestamp.unwrap().0;
+    assert_eq!(deleted.to_string(), "2026-01-01T01:00:00Z");
+}
+
+#[tokio::test(start_paused = true)]
+async fn x05_the_claims_age_counts_and_not_its_nodes() {
+    let mut stage = stage(Some("1h"));
+    let launched = json!({"status": {"providerID": "test://web-1"}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), launched);
+    stage.pass(HOUR - 60).await;
+    stage.join(crate::play::node("node-1", "web-1"));
+    stage.pass(60).await;
+    assert!(is_deleted(&stage, "web-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn x07_a_claim_is_deleted_once() {
+    let mut stage = stage(Some("1h"));
+    stage.pass(HOUR).await;
+    let before = stage.claim("web-1").metadata.resource_version;
+    stage.merge(
+        "karpenter.sh",
+        "nodeclaims",
+        "web-1",
+        None,
+        json!({"metadata": {"labels": {"a": "b"}}}),
+    );
+    let after = stage.claim("web-1").metadata.resource_version;
+    stage.pass(HOUR).await;
+    assert_ne!(before, after);
+    assert_eq!(stage.claim("web-1").metadata.resource_version, after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn x08_x09_an_expired_claim_and_the_pods_that_have_to_move_are_counted() {
+    let mut stage = stage(Some("1h"));
+    let launched = json!({"status": {"providerID": "test://web-1", "nodeName": "node-1"}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), launched);
+    stage.join(crate::play::node("node-1", "web-1"));
+    stage.create("", "namespaces", json!({"metadata": {"name": "shop"}}));
+    for (name, owner, phase) in [
+        ("web", "ReplicaSet", "Running"),
+        ("database", "StatefulSet", "Running"),
+        ("daemon", "DaemonSet", "Running"),
+        ("job", "ReplicaSet", "Succeeded"),
+    ] {
+        stage.create(
+            "",
+            "pods",
+            json!({
+                "metadata": {"namespace": "shop", "name": name, "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": owner, "name": "o", "uid": "u"},
+                ]},
+                "spec": {"nodeName": "node-1", "containers": [{"name": "main", "image": "i"}]},
+            }),
+        );
+        let status = json!({"status": {"phase": phase}});
+        stage.merge("", "pods", &format!("shop/{name}"), Some("status"), status);
+    }
+    stage.pass(2 * HOUR).await;
+    let labels = r#"{capacity_type="",consolidation_policy="",nodepool="",reason="expired",termination_mode="graceful"}"#;
+    assert_eq!(stage.series("karpenter_nodeclaims_disrupted_total"), [format!("{labels} 1")]);
+    assert_eq!(stage.series("karpenter_pods_disruption_initiated_total"), [format!("{labels} 2")]);
+}

@@ -1,0 +1,281 @@
+//! §11.1 G-01 to G-05 and S-01 to S-04: what is left when something went wrong.
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudError, machine::Machine, order::ClaimId};
+use joiner_operator::{
+    garbage::{GarbageCollection, UnconfirmedClaims},
+    world::Key,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    play::{foreign_claim, node},
+    stage::{Stage, claim},
+};
+
+const MINUTE: i64 = 60;
+
+fn stage() -> Stage {
+    Stage::bare().with_rounds(GarbageCollection::new)
+}
+
+/// A claim with a machine; its node has joined or not.
+fn launched(stage: &Stage, name: &str, is_registered: bool) {
+    let created = stage.create_claim_as(claim(name));
+    let registered = if is_registered { "True" } else { "Unknown" };
+    let status = json!({"status": {
+        "providerID": format!("test://{name}"), "nodeName": name,
+        "conditions": [{"type": "Registered", "status": registered,
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    }});
+    stage.merge("karpenter.sh", "nodeclaims", name, Some("status"), status);
+    make(stage, name, created["metadata"]["uid"].as_str());
+}
+
+/// A machine that says whom it was made for.
+fn make(stage: &Stage, name: &str, uid: Option<&str>) {
+    let claim = uid.map(|uid| ClaimId { name: name.to_owned(), uid: uid.to_owned() });
+    let provider_id = format!("test://{name}");
+    let machine = Machine { provider_id: provider_id.clone(), claim, ..Machine::default() };
+    stage.cloud.state().machines.insert(provider_id, machine);
+}
+
+fn lose(stage: &Stage, name: &str) {
+    stage.cloud.state().machines.remove(&format!("test://{name}"));
+}
+
+fn machines(stage: &Stage) -> Vec<String> {
+    stage.cloud.state().machines.keys().cloned().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_a_claim_whose_machine_is_gone_and_whose_node_is_not_ready_is_deleted() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.join(node("web-1", "web-1"));
+    stage.pass(3 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some());
+    lose(&stage, "web-1");
+    stage.report("web-1", false, &json!({}));
+    stage.pass(2 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g01_a_machine_that_is_being_destroyed_counts_as_gone() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.cloud.state().machines.get_mut("test://web-1").unwrap().deleting = true;
+    stage.pass(2 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g02_a_claim_whose_node_is_ready_stays_whatever_the_cloud_says() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.join(node("web-1", "web-1"));
+    lose(&stage, "web-1");
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g03_a_hundred_claims_are_deleted_in_one_round() {
+    let mut stage = stage();
+    for number in 0..100 {
+        let name = format!("web-{number}");
+        launched(&stage, &name, true);
+        lose(&stage, &name);
+    }
+    stage.pass(1).await;
+    for number in 0..100 {
+        assert!(stage.find_claim(&format!("web-{number}")).is_none(), "web-{number}");
+    }
+    let [counted] = &stage.series("karpenter_nodeclaims_disrupted_total")[..] else {
+        panic!("all for one reason");
+    };
+    assert!(counted.contains(r#"reason="garbage_collected""#) && counted.ends_with(" 100"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g04_a_claim_that_has_not_registered_is_left_to_its_timeouts() {
+    let mut stage = stage();
+    launched(&stage, "web-1", false);
+    lose(&stage, "web-1");
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g05_a_claim_whose_machine_is_there_stays_without_its_node() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some());
+    assert_eq!(machines(&stage), ["test://web-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_foreign_claim_is_let_alone() {
+    let mut stage = stage();
+    stage.create_claim_as(foreign_claim("other-1"));
+    let status = json!({"status": {
+        "providerID": "other://1",
+        "conditions": [{"type": "Registered", "status": "True",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    }});
+    stage.merge("karpenter.sh", "nodeclaims", "other-1", Some("status"), status);
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("other-1").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_while_the_cloud_does_not_answer() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    lose(&stage, "web-1");
+    make(&stage, "orphan", Some("nobody"));
+    let error = CloudError::Unknown("page 2 of 3 did not arrive".to_owned());
+    stage.cloud.state().next_get.extend(vec![Some(error); 10_000]);
+    stage.pass(60 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some());
+    assert_eq!(machines(&stage), ["test://orphan"]);
+    stage.cloud.state().next_get.clear();
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
+    assert_eq!(machines(&stage), [] as [&str; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_stays_when_the_cloud_finds_its_machine_after_all() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    lose(&stage, "web-1");
+    // The list is answered without the machine; asked for it alone, the cloud does not know.
+    let error = CloudError::Unknown("try again".to_owned());
+    stage.cloud.state().next_get.extend([None, Some(error)]);
+    stage.pass(0).await;
+    assert!(stage.find_claim("web-1").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_without_a_claim_is_removed_when_it_is_five_minutes_old() {
+    let mut stage = stage();
+    make(&stage, "orphan", Some("nobody"));
+    make(&stage, "unreadable", None);
+    stage.pass(5 * MINUTE - 10).await;
+    assert_eq!(machines(&stage), ["test://orphan", "test://unreadable"]);
+    stage.pass(2 * MINUTE).await;
+    assert_eq!(machines(&stage), [] as [&str; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_age_of_a_machine_is_what_the_cloud_says() {
+    let mut stage = stage();
+    make(&stage, "old", Some("nobody"));
+    make(&stage, "new", Some("nobody"));
+    let now = stage.context.now();
+    let old = now - jiff::SignedDuration::from_mins(5);
+    let new = now + jiff::SignedDuration::from_mins(60);
+    stage.cloud.state().machines.get_mut("test://old").unwrap().created = Some(old);
+    stage.cloud.state().machines.get_mut("test://new").unwrap().created = Some(new);
+    stage.pass(1).await;
+    assert_eq!(machines(&stage), ["test://new"]);
+    stage.pass(10 * MINUTE).await;
+    assert_eq!(machines(&stage), ["test://new"], "some clock is wrong: nobody knows its age");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_known_by_its_mark_and_by_its_name() {
+    let mut stage = stage();
+    let created = stage.create_claim_as(claim("web-1"));
+    make(&stage, "marked", created["metadata"]["uid"].as_str());
+    launched(&stage, "web-2", true);
+    make(&stage, "web-2", None);
+    stage.pass(20 * MINUTE).await;
+    assert_eq!(machines(&stage), ["test://marked", "test://web-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_a_claim_that_the_cache_has_lost_stays() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.pass(1).await;
+    stage.context.cache.gone::<NodeClaim>(&Key::cluster("web-1"));
+    stage.pass(20 * MINUTE).await;
+    assert_eq!(machines(&stage), ["test://web-1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_an_older_claim_of_the_same_name_is_nobodys() {
+    let mut stage = stage();
+    stage.create_claim_as(claim("web-1"));
+    make(&stage, "web-1", Some("the one before"));
+    stage.pass(20 * MINUTE).await;
+    assert_eq!(machines(&stage), [] as [&str; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_node_of_a_machine_without_a_claim_goes_with_it() {
+    let mut stage = stage();
+    make(&stage, "orphan", Some("nobody"));
+    stage.join(node("node-1", "orphan"));
+    stage.join(node("node-2", "another"));
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.find_node("node-1").is_none());
+    assert!(stage.find_node("node-2").is_some());
+}
+
+/// A stage on which a claim is known from one of our own writes alone.
+async fn unconfirmed() -> Stage {
+    let mut stage = Stage::bare().with_rounds(UnconfirmedClaims::new);
+    stage.pass(1).await;
+    let mut ghost = claim("ghost");
+    ghost["metadata"]["resourceVersion"] = "100000".into();
+    wrote(&stage, ghost);
+    stage
+}
+
+fn wrote(stage: &Stage, claim: Value) {
+    stage.context.cache.wrote(serde_json::from_value::<NodeClaim>(claim).unwrap());
+}
+
+fn knows(stage: &Stage, name: &str) -> bool {
+    stage.context.cache.read(|world| world.node_claims.named(name).is_some())
+}
+
+#[tokio::test(start_paused = true)]
+async fn s01_a_claim_that_only_the_cache_knows_is_forgotten() {
+    let mut stage = unconfirmed().await;
+    stage.pass(14).await;
+    assert!(knows(&stage, "ghost"));
+    stage.pass(20).await;
+    assert!(!knows(&stage, "ghost"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s02_a_claim_that_exists_stays_although_its_watch_is_silent() {
+    let mut stage = Stage::bare().with_rounds(UnconfirmedClaims::new);
+    stage.pass(1).await;
+    stage.lab.faults().partition(
+        "joiner",
+        stage.context.now(),
+        "2026-01-01T00:00:10Z".parse().unwrap(),
+    );
+    let created = stage.create_claim_as(claim("web-1"));
+    wrote(&stage, created);
+    stage.pass(120).await;
+    assert!(knows(&stage, "web-1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s03_s04_claims_that_a_watch_has_confirmed_are_not_asked_for() {
+    let mut stage = Stage::bare().with_rounds(UnconfirmedClaims::new);
+    launched(&stage, "web-1", true);
+    stage.create_claim("web-2");
+    stage.lab.faults().add_script("at 0s joiner: 500 on get nodeclaims always").unwrap();
+    stage.pass(120).await;
+    assert!(knows(&stage, "web-1") && knows(&stage, "web-2"));
+    assert_eq!(stage.lab.faults().struck(), 0, "nobody asked");
+}

@@ -1,0 +1,75 @@
+//! §11.4 N-25 to N-30: when what is known of a pool's machines begins anew.
+
+use joiner_operator::registration_health::{PoolRegistrationHealth, RegistrationHealth};
+use serde_json::json;
+
+use crate::stage::{Stage, pool};
+
+fn stage() -> Stage {
+    Stage::bare()
+        .with(|context| PoolRegistrationHealth::new(context, RegistrationHealth::default()))
+}
+
+/// A pool of which this was said, of its first generation and its class's first.
+async fn with_pool(status: &str) -> Stage {
+    let mut stage = stage();
+    stage.create_pool("general");
+    let said = json!({"status": {"nodeClassObservedGeneration": 1, "conditions": [{
+        "type": "NodeRegistrationHealthy", "status": status, "reason": "Said", "message": "",
+        "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]}});
+    stage.merge("karpenter.sh", "nodepools", "general", Some("status"), said);
+    stage.pass(1).await;
+    stage
+}
+
+fn said(status: &str, reason: &str) -> Option<(String, String)> {
+    Some((status.to_owned(), reason.to_owned()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn n25_a_pool_of_another_provider_is_let_alone() {
+    let mut stage = stage();
+    stage.create_class("default");
+    let mut foreign = pool("general");
+    foreign["spec"]["template"]["spec"]["nodeClassRef"]["kind"] = "OtherNodeClass".into();
+    stage.create("karpenter.sh", "nodepools", foreign);
+    stage.pass(1).await;
+    assert_eq!(stage.health_of("general"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn n26_of_a_pool_without_its_class_nothing_is_said() {
+    let mut stage = stage();
+    stage.create("karpenter.sh", "nodepools", pool("general"));
+    stage.pass(1).await;
+    assert_eq!(stage.health_of("general"), None);
+    stage.create_class("default");
+    stage.pass(1).await;
+    assert_eq!(stage.health_of("general"), said("Unknown", "AwaitingReconciliation"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn n27_a_class_that_changes_begins_anew() {
+    let mut stage = with_pool("False").await;
+    assert_eq!(stage.health_of("general"), said("False", "Said"));
+    let other = json!({"spec": {"template": "other"}});
+    stage.merge("karpenter.test.sh", "testnodeclasses", "default", None, other);
+    stage.pass(1).await;
+    assert_eq!(stage.health_of("general"), said("Unknown", "AwaitingReconciliation"));
+    assert_eq!(stage.pool("general").status.unwrap().node_class_observed_generation, Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn n28_a_pool_that_changes_begins_anew() {
+    let mut stage = with_pool("True").await;
+    stage.merge("karpenter.sh", "nodepools", "general", None, json!({"spec": {"weight": 5}}));
+    stage.pass(1).await;
+    assert_eq!(stage.health_of("general"), said("Unknown", "AwaitingReconciliation"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn n29_n30_what_was_said_of_the_pool_as_it_is_stays() {
+    assert_eq!(with_pool("True").await.health_of("general").unwrap().0, "True");
+    assert_eq!(with_pool("False").await.health_of("general"), said("False", "Said"));
+}
