@@ -140,11 +140,11 @@ impl Leaving {
         }
         self.stage.create("", "pods", pod);
         let ready = json!([{"type": "Ready", "status": "True"}]);
-        self.set_status(name, json!({"phase": "Running", "conditions": ready}));
+        self.set_status(name, &json!({"phase": "Running", "conditions": ready}));
     }
 
     /// Changes a pod's status.
-    pub(crate) fn set_status(&self, name: &str, status: Value) {
+    pub(crate) fn set_status(&self, name: &str, status: &Value) {
         let patch = json!({"status": status});
         self.stage.merge("", "pods", &format!("shop/{name}"), Some("status"), patch);
     }
