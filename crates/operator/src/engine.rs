@@ -135,9 +135,6 @@ impl Engine {
         let mut add = Adding { context: &context, to: &mut controllers };
         add.controller(ClaimHydration);
         add.controller(NodeHydration);
-        let evictions = Evictions::new(&context.clock);
-        add.controller(|context| EvictionQueue::new(context, evictions.clone()));
-        add.controller(|context| NodeTermination::new(context, evictions));
         add.controller(|context| Lifecycle::new(context, health.clone()));
         add.controller(Expiration);
         add.controller(Consistency::new);
@@ -150,6 +147,9 @@ impl Engine {
         add.rounds(PoolCounter);
         add.rounds(GarbageCollection::new);
         add.rounds(UnconfirmedClaims::new);
+        let evictions = Evictions::new(&context.clock);
+        add.controller(|context| EvictionQueue::new(context, evictions.clone()));
+        add.controller(|context| NodeTermination::new(context, evictions));
         let provisioner = Provisioner::new(context.clone());
         let readiness = setup.readiness;
         Ok(Self { context, controllers, provisioner, writer, candidate, readiness })

@@ -147,6 +147,8 @@ impl EvictionQueue {
     }
 
     /// Later each time, but not later than the pod has to be deleted.
+    ///
+    /// COMPAT: upstream looks again when it would have anyway, which takes from the pod's own time.
     fn again(&self, id: &PodId, pod: &Pod, wanted: &Wanted) -> Next {
         if let Some(wait) = wanted.until_forced(pod, self.context.now()) {
             self.evictions.look_after(id, wait);

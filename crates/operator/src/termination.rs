@@ -187,6 +187,7 @@ impl NodeTermination {
         deadline: Option<Timestamp>,
     ) -> Result<Progress, Trouble> {
         // Once the cloud has agreed to remove the machine there is nothing to wait for on it.
+        // COMPAT: upstream looks at pods and volumes again.
         if !claim.as_ref().is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
             if !self.drain(node, claim.as_deref_mut(), deadline) {
                 return Ok(Progress::Waits(LOOK_EVERY));

@@ -75,6 +75,8 @@ impl Seen {
 }
 
 /// What to do about a pod that has to leave.
+///
+/// COMPAT: upstream goes on evicting a pod whose node is not being deleted any more.
 pub fn decide(seen: &Seen, wanted: &Wanted, now: Timestamp) -> Step {
     let pod = &seen.pod;
     if wanted.asked == Some(seen.version) {
