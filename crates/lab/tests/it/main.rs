@@ -9,6 +9,7 @@ mod common;
 mod faults;
 mod kube_client;
 mod kubelet;
+mod kwok;
 mod scale;
 mod scheduler;
 mod stories;
