@@ -22,7 +22,7 @@ pub enum Mishap {
 }
 
 /// A cloud with a provider, made by a provider's tests.
-#[async_trait]
+#[async_trait(?Send)]
 pub trait Bench {
     /// The provider as a process has it that was started just now and knows nothing.
     fn start(&self) -> Process;

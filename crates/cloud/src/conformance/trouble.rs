@@ -67,7 +67,7 @@ pub(super) async fn question<B: Bench>(bench: &B) -> Verdict {
             })?,
             Some(Err(CloudError::Unknown(_))) => {}
             other => {
-                ensure(false, || format!("the answer for a machine that is there is {other:?}"))?
+                ensure(false, || format!("the answer for a machine that is there is {other:?}"))?;
             }
         }
         Ok(tried.struck)

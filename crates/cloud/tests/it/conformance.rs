@@ -20,7 +20,7 @@ struct Tested {
     flaw: Option<Flaw>,
 }
 
-#[async_trait]
+#[async_trait(?Send)]
 impl Bench for Tested {
     fn start(&self) -> Process {
         let cloud = self.cloud.clone();

@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "stories read better without references")]
 
 mod checks;
+mod cloud;
 mod common;
 mod faults;
 mod kube_client;
