@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
 
-pub use self::overlays::overlays;
+pub use self::{convert::resources, overlays::overlays, requests::of_pod as requests_of_pod};
 use self::{
     disruption::Disruption,
     nodes::Machines,
