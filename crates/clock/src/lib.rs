@@ -15,7 +15,10 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
+
+/// The shortest wait of the runtime.
+const TICK: Duration = Duration::from_millis(1);
 
 /// A clock, shared by all its clones.
 #[derive(Clone)]
@@ -24,15 +27,44 @@ pub struct Clock(Arc<Source>);
 enum Source {
     /// The time of day of this computer.
     Wall,
-    /// The runtime's monotonic time, counted from a chosen moment at a chosen speed.
+    /// The runtime's monotonic time, counted from a chosen moment.
     Runtime {
         started: Instant,
         at_start: Timestamp,
-        /// None for the runtime's own speed, which is exact to the nanosecond.
-        speed: Option<f64>,
         /// By how much the clock was set forward or back since.
         jumped: Mutex<SignedDuration>,
     },
+    /// The same at a pace that can be changed.
+    Paced {
+        at_start: Timestamp,
+        pace: watch::Sender<Pace>,
+        /// By how much the clock was set forward or back since.
+        jumped: Mutex<SignedDuration>,
+    },
+}
+
+/// How fast a clock goes.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// Since when.
+    since: Instant,
+    /// How much time had passed on the clock then.
+    passed: Duration,
+    speed: f64,
+    held: bool,
+}
+
+impl Pace {
+    /// How much time has passed on the clock.
+    fn passed(&self) -> Duration {
+        let more = if self.held { Duration::ZERO } else { self.since.elapsed() };
+        self.passed + more.mul_f64(self.speed)
+    }
+
+    /// The same, counted from now on.
+    fn resumed(&self) -> Self {
+        Self { since: Instant::now(), passed: self.passed(), ..*self }
+    }
 }
 
 impl Clock {
@@ -44,42 +76,89 @@ impl Clock {
     /// A clock that says `at_start` now and goes as the runtime's time goes: virtually where the
     /// runtime is paused, like any other clock elsewhere.
     pub fn following_runtime(at_start: Timestamp) -> Self {
-        Self::on_runtime(at_start, None)
+        let jumped = Mutex::default();
+        Self(Arc::new(Source::Runtime { started: Instant::now(), at_start, jumped }))
     }
 
-    /// A clock that says `at_start` now and goes `speed` times as fast as the runtime's time.
+    /// A clock that says `at_start` now and goes `speed` times as fast as the runtime's time, until
+    /// it is told to go at another [speed](Self::set_speed) or to be [held](Self::hold).
     ///
     /// A speed that is not a positive number is taken as 1.
     pub fn faster(at_start: Timestamp, speed: f64) -> Self {
-        Self::on_runtime(at_start, Some(speed).filter(|speed| speed.is_finite() && *speed > 0.0))
-    }
-
-    fn on_runtime(at_start: Timestamp, speed: Option<f64>) -> Self {
-        let jumped = Mutex::new(SignedDuration::ZERO);
-        Self(Arc::new(Source::Runtime { started: Instant::now(), at_start, speed, jumped }))
+        let speed = usable(speed).unwrap_or(1.0);
+        let pace = Pace { since: Instant::now(), passed: Duration::ZERO, speed, held: false };
+        let (pace, jumped) = (watch::Sender::new(pace), Mutex::default());
+        Self(Arc::new(Source::Paced { at_start, pace, jumped }))
     }
 
     /// What time it is.
     pub fn now(&self) -> Timestamp {
-        match &*self.0 {
-            Source::Wall => Timestamp::now(),
-            Source::Runtime { started, at_start, speed, jumped } => {
-                let passed = started.elapsed();
-                let passed = speed.map_or(passed, |speed| passed.mul_f64(speed));
-                let jumped = *jumped.lock().unwrap_or_else(PoisonError::into_inner);
-                let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
-                at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
-            }
-        }
+        let (at_start, passed, jumped) = match &*self.0 {
+            Source::Wall => return Timestamp::now(),
+            Source::Runtime { started, at_start, jumped } => (at_start, started.elapsed(), jumped),
+            Source::Paced { at_start, pace, jumped } => (at_start, pace.borrow().passed(), jumped),
+        };
+        let jumped = *jumped.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
     }
 
     /// Waits until this much time has passed on this clock.
     pub async fn sleep(&self, duration: Duration) {
-        let on_runtime = match &*self.0 {
-            Source::Runtime { speed: Some(speed), .. } => duration.div_f64(*speed),
-            _ => duration,
+        let Source::Paced { pace, .. } = &*self.0 else {
+            return tokio::time::sleep(duration).await;
         };
-        tokio::time::sleep(on_runtime).await;
+        let mut changes = pace.subscribe();
+        let end = changes.borrow_and_update().passed().saturating_add(duration);
+        loop {
+            let pace = *changes.borrow_and_update();
+            let left = end.saturating_sub(pace.passed());
+            if left.is_zero() {
+                return;
+            }
+            let on_runtime = async {
+                if pace.held {
+                    std::future::pending::<()>().await;
+                }
+                // At least as much as the runtime can tell apart, or this would never end.
+                tokio::time::sleep(left.div_f64(pace.speed).max(TICK)).await;
+            };
+            tokio::select! {
+                biased;
+                () = on_runtime => {}
+                // The sender lives as long as this clock.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    /// Lets the clock go `speed` times as fast as the runtime's time from now on, for all who wait
+    /// too. Only a clock made by [`Clock::faster`] can; nothing happens otherwise, nor for a speed
+    /// that is not a positive number.
+    pub fn set_speed(&self, speed: f64) {
+        if let Some(speed) = usable(speed) {
+            self.change_pace(|pace| pace.speed = speed);
+        }
+    }
+
+    /// Stops the clock, and with it all who wait. Only a clock made by [`Clock::faster`] can be
+    /// held; nothing happens otherwise.
+    pub fn hold(&self) {
+        self.change_pace(|pace| pace.held = true);
+    }
+
+    /// Lets a clock that is held go on.
+    pub fn go_on(&self) {
+        self.change_pace(|pace| pace.held = false);
+    }
+
+    fn change_pace(&self, change: impl FnOnce(&mut Pace)) {
+        if let Source::Paced { pace, .. } = &*self.0 {
+            pace.send_modify(|pace| {
+                *pace = pace.resumed();
+                change(pace);
+            });
+        }
     }
 
     /// Waits until this clock says `moment`; returns at once when that has passed.
@@ -100,11 +179,16 @@ impl Clock {
     /// Waits that are under way are not affected: they are measured monotonically, as they are on
     /// a computer whose clock is set. The wall clock is not ours to set: nothing happens.
     pub fn jump(&self, by: SignedDuration) {
-        if let Source::Runtime { jumped, .. } = &*self.0 {
+        if let Source::Runtime { jumped, .. } | Source::Paced { jumped, .. } = &*self.0 {
             let mut jumped = jumped.lock().unwrap_or_else(PoisonError::into_inner);
             *jumped = jumped.saturating_add(by);
         }
     }
+}
+
+/// A speed that time can pass at.
+fn usable(speed: f64) -> Option<f64> {
+    (speed.is_finite() && speed > 0.0).then_some(speed)
 }
 
 impl fmt::Debug for Clock {
@@ -135,6 +219,45 @@ mod tests {
         clock.sleep(Duration::from_hours(1)).await;
         assert_eq!(before.elapsed(), Duration::from_mins(1));
         assert_eq!(clock.now().to_string(), "2026-01-01T13:00:00Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_follows_a_change_of_speed() {
+        let clock = Clock::faster(noon(), 10.0);
+        let before = Instant::now();
+        let change = async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            clock.set_speed(60.0);
+        };
+        tokio::join!(clock.sleep(Duration::from_secs(90)), change);
+        // Thirty of its seconds in three, the other sixty in one.
+        assert_eq!(before.elapsed(), Duration::from_secs(4));
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:01:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_held_stands_still_and_so_do_those_who_wait() {
+        let clock = Clock::faster(noon(), 1.0);
+        let before = Instant::now();
+        let hold = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            clock.hold();
+            tokio::time::sleep(Duration::from_hours(1)).await;
+            assert_eq!(clock.now().to_string(), "2026-01-01T12:00:10Z");
+            clock.go_on();
+        };
+        tokio::join!(clock.sleep(Duration::from_secs(30)), hold);
+        assert_eq!(before.elapsed(), Duration::from_hours(1) + Duration::from_secs(30));
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_clocks_are_not_held() {
+        let clock = Clock::following_runtime(noon());
+        clock.hold();
+        clock.set_speed(60.0);
+        clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:01Z");
     }
 
     #[tokio::test(start_paused = true)]
