@@ -106,6 +106,12 @@ impl Happenings {
         }
     }
 
+    /// Those from a number on whose text does not change any more, in order.
+    pub(crate) fn settled(&self, at: f64, from: u64) -> Vec<Happening> {
+        let new = self.told.iter().filter(|told| told.number >= from);
+        new.take_while(|told| !told.still_open(at)).map(Told::in_words).collect()
+    }
+
     /// All of them as people read them, oldest first.
     pub(crate) fn as_told(&self) -> Vec<Happening> {
         self.told.iter().map(Told::in_words).collect()

@@ -21,7 +21,7 @@ use self::{claims::Claim, nodes::Seat, pods::Guest, pools::PoolFacts};
 use crate::{
     happenings::{Figures, Happenings, Note},
     prices::Prices,
-    scene::{Kind, Scene, Totals},
+    scene::{Happening, Kind, Scene, Totals},
     timeline::Timeline,
 };
 
@@ -151,6 +151,12 @@ impl View {
             happenings: self.happenings.as_told(),
             timeline: self.timeline.samples().to_vec(),
         }
+    }
+
+    /// What happened, from a number on, as far as it can be told: what may still be told together
+    /// with something that follows is left for later.
+    pub fn told(&self, at: Timestamp, from: u64) -> Vec<Happening> {
+        self.happenings.settled(self.seconds(at), from)
     }
 
     /// The cluster in figures.

@@ -1,21 +1,26 @@
 //! Machines: claims and nodes put together.
 
+use std::collections::BTreeSet;
+
 use super::{View, claims::Claim, nodes::Seat};
 use crate::scene::{Amount, Node, Phase, Pod, PodState, Totals};
 
 impl View {
     /// All machines, by pool and then by age.
     pub(super) fn machines(&self) -> Vec<Node> {
+        let mut pods = self.pods_by_node();
+        let mut pods_on = |node: &str| pods.remove(node).unwrap_or_default();
         let mut machines: Vec<(f64, Node)> = Vec::new();
-        let mut of_claims = Vec::new();
+        let mut of_claims = BTreeSet::new();
         for (name, claim) in &self.claims {
-            let seat = self.seats.iter().find(|(node, seat)| claim.is_of(node, seat));
+            let seat = self.seat_of(claim);
             of_claims.extend(seat.map(|(node, _)| node));
-            machines.push((claim.since, self.claimed(name, claim, seat)));
+            let pods = seat.map(|(node, _)| pods_on(node)).unwrap_or_default();
+            machines.push((claim.since, self.claimed(name, claim, seat, pods)));
         }
         for (name, seat) in &self.seats {
-            if !of_claims.contains(&name) {
-                machines.push((seat.since, self.unclaimed(name, seat)));
+            if !of_claims.contains(name) {
+                machines.push((seat.since, self.unclaimed(name, seat, pods_on(name))));
             }
         }
         machines.sort_by(|(since, one), (other_since, other)| {
@@ -25,8 +30,22 @@ impl View {
         machines.into_iter().map(|(_, machine)| machine).collect()
     }
 
-    fn claimed(&self, name: &str, claim: &Claim, seat: Option<(&String, &Seat)>) -> Node {
-        let pods = seat.map(|(node, _)| self.pods_on(node)).unwrap_or_default();
+    /// The node of a claim.
+    fn seat_of(&self, claim: &Claim) -> Option<(&String, &Seat)> {
+        if claim.node.is_empty() {
+            self.seats.iter().find(|(node, seat)| claim.is_of(node, seat))
+        } else {
+            self.seats.get_key_value(&claim.node)
+        }
+    }
+
+    fn claimed(
+        &self,
+        name: &str,
+        claim: &Claim,
+        seat: Option<(&String, &Seat)>,
+        pods: Vec<Pod>,
+    ) -> Node {
         let (phase, since) = phase_of(claim, seat.map(|(_, seat)| seat), &pods);
         let offers = match seat {
             Some((_, seat)) if seat.cpu > 0.0 => (seat.cpu, seat.memory),
@@ -56,8 +75,7 @@ impl View {
         }
     }
 
-    fn unclaimed(&self, name: &str, seat: &Seat) -> Node {
-        let pods = self.pods_on(name);
+    fn unclaimed(&self, name: &str, seat: &Seat, pods: Vec<Pod>) -> Node {
         let (phase, since) = match (seat.deleting, seat.lost, seat.ready) {
             (Some(since), ..) => (Phase::Draining, since),
             (None, Some(since), _) => (Phase::Lost, since),

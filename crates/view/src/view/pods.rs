@@ -1,5 +1,7 @@
 //! Pods.
 
+use std::collections::BTreeMap;
+
 use joiner_core::resources::{CPU, MEMORY};
 use joiner_operator::index::requests_of_pod;
 use k8s_openapi::api::core::v1::Pod;
@@ -60,11 +62,11 @@ impl View {
         self.happenings.note(at, Note { figures, ..note });
     }
 
-    /// Pods on a node, daemons last.
-    pub(super) fn pods_on(&self, node: &str) -> Vec<scene::Pod> {
-        let here = self.guests.iter().filter(|(_, guest)| guest.node == node);
-        let mut pods: Vec<scene::Pod> = here
-            .map(|((namespace, name), guest)| scene::Pod {
+    /// Pods by their node, daemons last.
+    pub(super) fn pods_by_node(&self) -> BTreeMap<&str, Vec<scene::Pod>> {
+        let mut by_node: BTreeMap<&str, Vec<scene::Pod>> = BTreeMap::new();
+        for ((namespace, name), guest) in &self.guests {
+            by_node.entry(&guest.node).or_default().push(scene::Pod {
                 namespace: namespace.clone(),
                 name: name.clone(),
                 workload: guest.workload.clone(),
@@ -72,10 +74,12 @@ impl View {
                 daemon: guest.daemon,
                 cpu: guest.cpu,
                 memory: guest.memory,
-            })
-            .collect();
-        pods.sort_by_key(|pod| pod.daemon);
-        pods
+            });
+        }
+        for pods in by_node.values_mut() {
+            pods.sort_by_key(|pod| pod.daemon);
+        }
+        by_node
     }
 
     /// Pods without a node, those that wait longest first. A daemon's pod waits for nothing but its
