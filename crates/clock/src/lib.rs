@@ -10,12 +10,19 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::watch, time::Instant};
+
+/// How much time passes at most between two looks at a clock with a pace of its own.
+const STEP_MAX: Duration = Duration::from_secs(1);
+
+/// How often those who wait look at it: often enough that nothing is lost when they are a little
+/// late.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// The shortest wait of the runtime.
 const TICK: Duration = Duration::from_millis(1);
@@ -37,17 +44,18 @@ enum Source {
     /// The same at a pace that can be changed.
     Paced {
         at_start: Timestamp,
-        pace: watch::Sender<Pace>,
+        pace: Mutex<Pace>,
+        /// Wakes those who wait when the pace changes.
+        changes: watch::Sender<()>,
         /// By how much the clock was set forward or back since.
         jumped: Mutex<SignedDuration>,
     },
 }
 
-/// How fast a clock goes.
-#[derive(Clone, Copy)]
+/// How fast a clock goes, and how far it has come.
 struct Pace {
-    /// Since when.
-    since: Instant,
+    /// When somebody last looked at it.
+    looked: Instant,
     /// How much time had passed on the clock then.
     passed: Duration,
     speed: f64,
@@ -56,14 +64,14 @@ struct Pace {
 
 impl Pace {
     /// How much time has passed on the clock.
-    fn passed(&self) -> Duration {
-        let more = if self.held { Duration::ZERO } else { self.since.elapsed() };
-        self.passed + more.mul_f64(self.speed)
-    }
-
-    /// The same, counted from now on.
-    fn resumed(&self) -> Self {
-        Self { since: Instant::now(), passed: self.passed(), ..*self }
+    fn look(&mut self) -> Duration {
+        let now = Instant::now();
+        if !self.held {
+            let more = now.duration_since(self.looked).mul_f64(self.speed);
+            self.passed += more.min(STEP_MAX);
+        }
+        self.looked = now;
+        self.passed
     }
 }
 
@@ -83,12 +91,16 @@ impl Clock {
     /// A clock that says `at_start` now and goes `speed` times as fast as the runtime's time, until
     /// it is told to go at another [speed](Self::set_speed) or to be [held](Self::hold).
     ///
+    /// Such a clock waits for those who go by it: between two looks at it, at most a second passes
+    /// on it, however long they took. A simulation that is too slow for its speed, or a computer
+    /// that was asleep, then finds little to catch up with.
+    ///
     /// A speed that is not a positive number is taken as 1.
     pub fn faster(at_start: Timestamp, speed: f64) -> Self {
         let speed = usable(speed).unwrap_or(1.0);
-        let pace = Pace { since: Instant::now(), passed: Duration::ZERO, speed, held: false };
-        let (pace, jumped) = (watch::Sender::new(pace), Mutex::default());
-        Self(Arc::new(Source::Paced { at_start, pace, jumped }))
+        let pace = Pace { looked: Instant::now(), passed: Duration::ZERO, speed, held: false };
+        let (pace, changes, jumped) = (Mutex::new(pace), watch::Sender::new(()), Mutex::default());
+        Self(Arc::new(Source::Paced { at_start, pace, changes, jumped }))
     }
 
     /// What time it is.
@@ -96,32 +108,38 @@ impl Clock {
         let (at_start, passed, jumped) = match &*self.0 {
             Source::Wall => return Timestamp::now(),
             Source::Runtime { started, at_start, jumped } => (at_start, started.elapsed(), jumped),
-            Source::Paced { at_start, pace, jumped } => (at_start, pace.borrow().passed(), jumped),
+            Source::Paced { at_start, pace, jumped, .. } => (at_start, lock(pace).look(), jumped),
         };
-        let jumped = *jumped.lock().unwrap_or_else(PoisonError::into_inner);
+        let jumped = *lock(jumped);
         let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
         at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
     }
 
     /// Waits until this much time has passed on this clock.
     pub async fn sleep(&self, duration: Duration) {
-        let Source::Paced { pace, .. } = &*self.0 else {
+        let Source::Paced { pace, changes, .. } = &*self.0 else {
             return tokio::time::sleep(duration).await;
         };
-        let mut changes = pace.subscribe();
-        let end = changes.borrow_and_update().passed().saturating_add(duration);
+        let mut changes = changes.subscribe();
+        let end = lock(pace).look().saturating_add(duration);
         loop {
-            let pace = *changes.borrow_and_update();
-            let left = end.saturating_sub(pace.passed());
+            let (left, speed) = {
+                let mut pace = lock(pace);
+                let left = end.saturating_sub(pace.look());
+                (left, (!pace.held).then_some(pace.speed))
+            };
             if left.is_zero() {
                 return;
             }
             let on_runtime = async {
-                if pace.held {
-                    std::future::pending::<()>().await;
+                match speed {
+                    // At least as much as the runtime can tell apart, or this would never end.
+                    Some(speed) => {
+                        let step = left.min(LOOK_EVERY).div_f64(speed);
+                        tokio::time::sleep(step.max(TICK)).await;
+                    }
+                    None => std::future::pending().await,
                 }
-                // At least as much as the runtime can tell apart, or this would never end.
-                tokio::time::sleep(left.div_f64(pace.speed).max(TICK)).await;
             };
             tokio::select! {
                 biased;
@@ -153,11 +171,11 @@ impl Clock {
     }
 
     fn change_pace(&self, change: impl FnOnce(&mut Pace)) {
-        if let Source::Paced { pace, .. } = &*self.0 {
-            pace.send_modify(|pace| {
-                *pace = pace.resumed();
-                change(pace);
-            });
+        if let Source::Paced { pace, changes, .. } = &*self.0 {
+            let mut pace = lock(pace);
+            pace.look();
+            change(&mut pace);
+            changes.send_replace(());
         }
     }
 
@@ -180,10 +198,14 @@ impl Clock {
     /// a computer whose clock is set. The wall clock is not ours to set: nothing happens.
     pub fn jump(&self, by: SignedDuration) {
         if let Source::Runtime { jumped, .. } | Source::Paced { jumped, .. } = &*self.0 {
-            let mut jumped = jumped.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut jumped = lock(jumped);
             *jumped = jumped.saturating_add(by);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A speed that time can pass at.
@@ -249,6 +271,14 @@ mod tests {
         tokio::join!(clock.sleep(Duration::from_secs(30)), hold);
         assert_eq!(before.elapsed(), Duration::from_hours(1) + Duration::from_secs(30));
         assert_eq!(clock.now().to_string(), "2026-01-01T12:00:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_faster_clock_waits_for_those_who_go_by_it() {
+        let clock = Clock::faster(noon(), 10.0);
+        // Nobody looked at the clock for a minute, as when a computer is asleep.
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:01Z");
     }
 
     #[tokio::test(start_paused = true)]
