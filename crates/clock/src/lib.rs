@@ -54,23 +54,33 @@ enum Source {
 
 /// How fast a clock goes, and how far it has come.
 struct Pace {
-    /// When somebody last looked at it.
-    looked: Instant,
-    /// How much time had passed on the clock then.
+    /// How much time has passed on the clock until `counted`.
     passed: Duration,
+    /// Until when time was counted; none while it is not counted, because the runtime works.
+    counted: Option<Instant>,
+    /// Whether time is counted only while the runtime rests.
+    only_rests: bool,
     speed: f64,
     held: bool,
 }
 
 impl Pace {
+    fn new(speed: f64, only_rests: bool) -> Self {
+        let counted = (!only_rests).then(Instant::now);
+        let speed = usable(speed).unwrap_or(1.0);
+        Self { passed: Duration::ZERO, counted, only_rests, speed, held: false }
+    }
+
     /// How much time has passed on the clock.
     fn look(&mut self) -> Duration {
-        let now = Instant::now();
-        if !self.held {
-            let more = now.duration_since(self.looked).mul_f64(self.speed);
-            self.passed += more.min(STEP_MAX);
+        if let Some(counted) = &mut self.counted {
+            let now = Instant::now();
+            if !self.held {
+                let more = now.duration_since(*counted).mul_f64(self.speed);
+                self.passed += more.min(STEP_MAX);
+            }
+            *counted = now;
         }
-        self.looked = now;
         self.passed
     }
 }
@@ -93,14 +103,44 @@ impl Clock {
     ///
     /// Such a clock waits for those who go by it: between two looks at it, at most a second passes
     /// on it, however long they took. A simulation that is too slow for its speed, or a computer
-    /// that was asleep, then finds little to catch up with.
+    /// that was asleep, then finds little to catch up with. About a thousand times is the fastest.
     ///
     /// A speed that is not a positive number is taken as 1.
     pub fn faster(at_start: Timestamp, speed: f64) -> Self {
-        let speed = usable(speed).unwrap_or(1.0);
-        let pace = Pace { looked: Instant::now(), passed: Duration::ZERO, speed, held: false };
+        Self::paced(at_start, Pace::new(speed, false))
+    }
+
+    /// The same, but the clock stands still while its runtime works: what a simulation does takes
+    /// no time in it, however slow the computer is. The runtime has to say when it
+    /// [rests](Self::runtime_rests) and when it [works](Self::runtime_works) again.
+    pub fn faster_at_rest(at_start: Timestamp, speed: f64) -> Self {
+        Self::paced(at_start, Pace::new(speed, true))
+    }
+
+    fn paced(at_start: Timestamp, pace: Pace) -> Self {
         let (pace, changes, jumped) = (Mutex::new(pace), watch::Sender::new(()), Mutex::default());
         Self(Arc::new(Source::Paced { at_start, pace, changes, jumped }))
+    }
+
+    /// Takes note that the runtime has nothing to do; for a clock that goes only then.
+    pub fn runtime_rests(&self) {
+        if let Source::Paced { pace, .. } = &*self.0 {
+            let mut pace = lock(pace);
+            if pace.only_rests {
+                pace.counted = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Takes note that the runtime has something to do again.
+    pub fn runtime_works(&self) {
+        if let Source::Paced { pace, .. } = &*self.0 {
+            let mut pace = lock(pace);
+            if pace.only_rests {
+                pace.look();
+                pace.counted = None;
+            }
+        }
     }
 
     /// What time it is.
@@ -279,6 +319,18 @@ mod tests {
         // Nobody looked at the clock for a minute, as when a computer is asleep.
         tokio::time::advance(Duration::from_mins(1)).await;
         assert_eq!(clock.now().to_string(), "2026-01-01T12:00:01Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_takes_no_time_on_a_clock_that_goes_at_rest() {
+        let clock = Clock::faster_at_rest(noon(), 10.0);
+        let work = tokio::time::advance;
+        work(Duration::from_secs(5)).await;
+        clock.runtime_rests();
+        tokio::time::advance(Duration::from_millis(50)).await;
+        clock.runtime_works();
+        work(Duration::from_secs(5)).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:00.5Z");
     }
 
     #[tokio::test(start_paused = true)]

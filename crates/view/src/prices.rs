@@ -12,6 +12,13 @@ use joiner_core::{
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices(BTreeMap<[String; 3], f64>);
 
+impl FromIterator<([String; 3], f64)> for Prices {
+    /// From prices by type, capacity type and zone.
+    fn from_iter<I: IntoIterator<Item = ([String; 3], f64)>>(prices: I) -> Self {
+        Self(prices.into_iter().collect())
+    }
+}
+
 impl Prices {
     /// The prices of these types' offerings.
     pub fn of<'t>(types: impl IntoIterator<Item = &'t InstanceType>) -> Self {

@@ -51,15 +51,19 @@ pub(super) fn run(args: &DemoArgs, speed: f64) -> Result<Exit, Failure> {
              happening",
         ));
     }
+    // What the simulation has to compute must not look like a slow cluster.
+    let clock = Clock::faster_at_rest(Timestamp::now(), speed);
+    let (resting, working) = (clock.clone(), clock.clone());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(move || resting.runtime_rests())
+        .on_thread_unpark(move || working.runtime_works())
         .build()
         .map_err(|error| Failure::bad_input(format!("cannot start: {error}")))?;
-    runtime.block_on(show(args, speed))
+    runtime.block_on(show(args, speed, clock))
 }
 
-async fn show(args: &DemoArgs, speed: f64) -> Result<Exit, Failure> {
-    let clock = Clock::faster(Timestamp::now(), speed);
+async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure> {
     let mut lab = laboratory(Setup { clock: Some(clock.clone()), ..Setup::new(args.seed) });
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let api = lab::open_port(lab.server(), anywhere, true).await?;

@@ -200,14 +200,14 @@ function newTile() {
   const tile = make("article", "tile");
   const head = make("div", "tile-head");
   head.append(make("span", "tile-name"), make("span", "phase"));
-  tile.append(head, make("div", "tile-shape"), meter("cpu", "cpu"), meter("mem", "memory"), podsRow(), make("p", "why"));
+  tile.append(head, make("div", "tile-shape"), make("div", "tile-place"), meter("cpu", "cpu"), meter("mem", "memory"), podsRow(), make("p", "why"));
   return tile;
 }
 
 const COMING = new Set(["asked", "booting", "joining"]);
 
 function showTile(tile, node, now) {
-  const [head, shape, cpu, memory, row, why] = tile.children;
+  const [head, shape, place, cpu, memory, row, why] = tile.children;
   const [name, phase] = head.children;
   const coming = COMING.has(node.phase);
   setData(tile, "phase", node.phase);
@@ -218,9 +218,8 @@ function showTile(tile, node, now) {
   setText(phase, node.phase + busy);
   setData(phase, "phase", node.phase);
   const cost = node.price === null ? "" : `${price(node.price)}/h`;
-  const words = [node.instanceType, node.capacityType, node.zone, cost].filter(Boolean);
-  setText(shape, words.join(" · "));
-  setData(shape, "tip", words.join("\n"));
+  setText(shape, [node.instanceType, node.capacityType].filter(Boolean).join(" · "));
+  setText(place, [node.zone, cost].filter(Boolean).join(" · "));
   showMeter(cpu, node.cpu, cores);
   showMeter(memory, node.memory, bytes);
   const state = (pod) => (pod.daemon ? "daemon" : pod.state);

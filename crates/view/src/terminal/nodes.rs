@@ -21,13 +21,17 @@ use crate::{
 struct Columns {
     name: usize,
     instance_type: usize,
-    /// Zone, capacity type and price; 0 where there is no room.
-    more: usize,
+    /// Whether there is room for each of these.
+    price: bool,
+    capacity_type: bool,
+    zone: bool,
     bar: usize,
 }
 
-/// What a phase takes.
+/// Columns of a phase.
 const PHASE: usize = 8;
+/// Columns of a zone.
+const ZONE: usize = 13;
 
 /// Pools and their machines, one line each, with the number of the machine that it is about.
 pub(super) fn lines(
@@ -73,15 +77,13 @@ impl Columns {
         };
         let name = widest(|node| &node.name, 8, if columns < 100 { 14 } else { 24 });
         let instance_type = widest(|node| &node.instance_type, 4, 20);
-        let more = if columns >= 110 { 33 } else { 0 };
-        let bar = if columns >= 140 {
-            14
-        } else if columns >= 90 {
-            8
-        } else {
-            6
+        let bar = match columns {
+            150.. => 14,
+            86.. => 8,
+            _ => 6,
         };
-        Self { name, instance_type, more, bar }
+        let (price, capacity_type, zone) = (columns >= 92, columns >= 106, columns >= 124);
+        Self { name, instance_type, price, capacity_type, zone, bar }
     }
 }
 
@@ -119,10 +121,13 @@ fn node_line(node: &Node, widths: Columns, columns: usize, palette: Palette) -> 
         Span::styled(format!("{} ", fitted(node.phase.word(), PHASE)), style),
         Span::raw(format!("{} ", fitted(&node.instance_type, widths.instance_type))),
     ];
-    if widths.more > 0 {
-        let price = node.price.map(price).unwrap_or_default();
-        let more = format!("{:9} {:13} {price:>7}", node.capacity_type, fitted(&node.zone, 13));
-        spans.push(Span::styled(format!("{} ", fitted(&more, widths.more - 1)), palette.quiet()));
+    let more = [
+        (widths.capacity_type, format!("{:9} ", node.capacity_type)),
+        (widths.zone, format!("{} ", fitted(&node.zone, ZONE))),
+        (widths.price, format!("{:>6} ", node.price.map(price).unwrap_or_default())),
+    ];
+    for (_, text) in more.into_iter().filter(|(has_room, _)| *has_room) {
+        spans.push(Span::styled(text, palette.quiet()));
     }
     spans.extend(bar(node.cpu.share(), widths.bar, cpu, palette.quiet()));
     spans.push(Span::raw(" "));

@@ -181,7 +181,9 @@ impl Screen {
         let selected = self.selected_happening(scene);
         self.draw_list(frame, inside, lines, Panel::Happenings, Some(selected));
         if details.height > 2 {
-            let inside = self.framed(frame, details, "Selected", None);
+            let news = self.focus == Panel::Nodes && self.selected_node(scene).is_none();
+            let title = if news { "Latest" } else { "Selected" };
+            let inside = self.framed(frame, details, title, None);
             let lines = self.details(scene, usize::from(inside.width));
             frame.render_widget(Paragraph::new(lines), inside);
         }
@@ -219,14 +221,17 @@ impl Screen {
         match self.focus {
             Panel::Nodes => match self.selected_node(scene).map(|index| &scene.nodes[index]) {
                 Some(node) => details::of_node(scene, node, columns),
-                None => vec![Line::styled("↑ and ↓ select a machine", self.palette.quiet())],
+                // Until something is selected, the news in full.
+                None => self.selected_details(scene, columns),
             },
             Panel::Waiting => details::of_waiting(scene, self.waiting, columns),
-            Panel::Happenings => {
-                let selected = scene.happenings.iter().rev().nth(self.selected_happening(scene));
-                selected.map(|own| details::of_happening(own, columns)).unwrap_or_default()
-            }
+            Panel::Happenings => self.selected_details(scene, columns),
         }
+    }
+
+    fn selected_details(&self, scene: &Scene, columns: usize) -> Vec<Line<'static>> {
+        let selected = scene.happenings.iter().rev().nth(self.selected_happening(scene));
+        selected.map(|own| details::of_happening(own, columns)).unwrap_or_default()
     }
 
     /// A box with a title; answers what is inside.
