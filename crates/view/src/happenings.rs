@@ -96,16 +96,6 @@ impl Happenings {
         }
     }
 
-    /// Takes back that machines were asked for, when the answer comes before anyone has read it.
-    pub(crate) fn take_back(&mut self, at: f64, kind: Kind, subject: &str) {
-        let told = self.told.iter().rposition(|told| {
-            told.note.kind == kind && told.still_open(at) && told.subjects == [subject]
-        });
-        if let Some(told) = told {
-            self.told.remove(told);
-        }
-    }
-
     /// Those from a number on whose text does not change any more, in order.
     pub(crate) fn settled(&self, at: f64, from: u64) -> Vec<Happening> {
         let new = self.told.iter().filter(|told| told.number >= from);
@@ -263,17 +253,5 @@ mod tests {
         happenings.note(0.0, chapter("one"));
         happenings.note(0.0, chapter("two"));
         assert_eq!(happenings.as_told().len(), 2);
-    }
-
-    #[test]
-    fn what_is_answered_at_once_need_not_be_told() {
-        let mut happenings = Happenings::default();
-        happenings.note(0.0, Note::new(Kind::Asked, "general-a", "", ""));
-        happenings.note(0.0, Note::new(Kind::Asked, "general-b", "", ""));
-        happenings.take_back(1.0, Kind::Asked, "general-a");
-        happenings.take_back(9.0, Kind::Asked, "general-b");
-        let told = happenings.as_told();
-        let left: Vec<&str> = told.iter().map(|left| left.subject.as_str()).collect();
-        assert_eq!(left, ["general-b"]);
     }
 }

@@ -133,6 +133,7 @@ impl View {
     pub fn pass(&mut self, at: Timestamp) {
         let at = self.seconds(at);
         let totals = self.totals();
+        self.tell_of_late_launches(at);
         self.tell_if_settled(at, totals);
         if self.timeline.is_due(at) {
             self.timeline.add(at, totals);

@@ -32,7 +32,8 @@ pub(super) fn draw_top(
         Span::styled(format!(" {} ", clock(scene.now)), palette.strong()),
         Span::styled(pace, pace_style),
     ]);
-    let right = figures(&scene.totals, palette, usize::from(area.width) > 100);
+    let room = usize::from(area.width).saturating_sub(left.width() + 1);
+    let right = figures(&scene.totals, palette, room);
     frame.render_widget(Paragraph::new(left), area);
     frame.render_widget(Paragraph::new(right).alignment(Alignment::Right), area);
 }
@@ -71,26 +72,35 @@ pub(super) fn draw_bottom(frame: &mut Frame, area: Rect, stage: &Stage, palette:
     frame.render_widget(Paragraph::new(right).alignment(Alignment::Right), area);
 }
 
-fn figures(totals: &Totals, palette: Palette, wide: bool) -> Line<'static> {
-    let mut spans = Vec::new();
-    let mut add = |number: usize, word: &str, style, always: bool| {
-        if number > 0 || always {
-            spans.push(Span::styled(format!("{number}"), palette.strong().patch(style)));
-            spans.push(Span::raw(format!(" {word}  ")));
+/// As many figures as there is room for.
+fn figures(totals: &Totals, palette: Palette, room: usize) -> Line<'static> {
+    let nodes = if totals.ready == 1 { "node" } else { "nodes" };
+    // With how much they matter: what does not fit is left out from the end of that order.
+    let figures = [
+        (0, totals.waiting, "waiting", palette.waits()),
+        (5, totals.starting, "starting", palette.waits()),
+        (1, totals.running, "running", palette.good()),
+        (2, totals.ready, nodes, palette.good()),
+        (4, totals.coming, "coming", palette.coming()),
+        (3, totals.lost, "lost", palette.bad()),
+        (6, totals.leaving, "leaving", palette.waits()),
+    ];
+    let price = format!("{}/h ", price(totals.price));
+    let always = ["running", nodes];
+    let mut most = 6;
+    loop {
+        let mut spans = Vec::new();
+        for (rank, number, word, style) in figures {
+            if rank <= most && (number > 0 || always.contains(&word)) {
+                spans.push(Span::styled(number.to_string(), palette.strong().patch(style)));
+                spans.push(Span::raw(format!(" {word}  ")));
+            }
         }
-    };
-    add(totals.waiting, "waiting", palette.waits(), false);
-    if wide {
-        add(totals.starting, "starting", palette.waits(), false);
+        spans.push(Span::styled(price.clone(), palette.strong()));
+        let line = Line::from(spans);
+        if line.width() <= room || most == 0 {
+            return line;
+        }
+        most -= 1;
     }
-    add(totals.running, "running", palette.good(), true);
-    add(totals.ready, if totals.ready == 1 { "node" } else { "nodes" }, palette.good(), true);
-    add(totals.coming, "coming", palette.coming(), false);
-    add(totals.lost, "lost", palette.bad(), false);
-    if wide {
-        add(totals.leaving, "leaving", palette.waits(), false);
-    }
-    spans.push(Span::styled(price(totals.price), palette.strong()));
-    spans.push(Span::raw("/h "));
-    Line::from(spans)
 }

@@ -90,17 +90,21 @@ impl Columns {
 fn pool_line(pool: &Pool, palette: Palette) -> Line<'static> {
     let name = if pool.name.is_empty() { "no pool" } else { &pool.name };
     let limit = pool.cpu_limit.map(|limit| format!(" (limit {})", cores(limit)));
-    let figures = format!(
-        "{}, {}, cpu {} of {}{}, memory {} of {}, {}/h",
-        count(pool.nodes, "node"),
-        count(pool.pods, "pod"),
-        cores(pool.cpu.requested),
-        cores(pool.cpu.total),
-        limit.unwrap_or_default(),
-        bytes(pool.memory.requested),
-        bytes(pool.memory.total),
-        price(pool.price),
-    );
+    let limit = limit.unwrap_or_default();
+    let figures = if pool.nodes == 0 {
+        format!("no nodes{limit}")
+    } else {
+        format!(
+            "{}, {}, cpu {} of {}{limit}, memory {} of {}, {}/h",
+            count(pool.nodes, "node"),
+            count(pool.pods, "pod"),
+            cores(pool.cpu.requested),
+            cores(pool.cpu.total),
+            bytes(pool.memory.requested),
+            bytes(pool.memory.total),
+            price(pool.price),
+        )
+    };
     Line::from(vec![
         Span::styled(format!("{name}  "), palette.strong()),
         Span::styled(figures, palette.quiet()),

@@ -31,6 +31,9 @@ const TALL: u16 = 34;
 /// Columns from which lists stand side by side.
 const WIDE: u16 = 150;
 
+/// Rows from which reasons get lines of their own.
+const ROOMY: u16 = 12;
+
 /// What a user of the terminal has selected.
 #[derive(Clone, Debug)]
 pub struct Screen {
@@ -130,7 +133,7 @@ impl Screen {
         header::draw_bottom(frame, bottom, stage, self.palette);
         if area.width >= WIDE {
             let [left, right] =
-                Layout::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(middle);
+                Layout::horizontal([Constraint::Fill(4), Constraint::Fill(3)]).areas(middle);
             let [chart, waiting, happenings] = Layout::vertical([
                 Constraint::Length(if area.height >= TALL { 9 } else { 0 }),
                 Constraint::Length(self.rows_for_waiting(scene, right)),
@@ -174,10 +177,12 @@ impl Screen {
         };
         let inside = self.framed(frame, waiting, &title, Some(Panel::Waiting));
         let lines = waiting::lines(scene, inside.width, self.palette);
+        let lines = lines.into_iter().map(|line| vec![line]).collect();
         self.draw_list(frame, inside, lines, Panel::Waiting, Some(self.waiting));
         let inside =
             self.framed(frame, happenings, "What happened, and why", Some(Panel::Happenings));
-        let lines = happenings::lines(scene, inside.width, self.palette);
+        let roomy = inside.height >= ROOMY;
+        let lines = happenings::lines(scene, inside.width, roomy, self.palette);
         let selected = self.selected_happening(scene);
         self.draw_list(frame, inside, lines, Panel::Happenings, Some(selected));
         if details.height > 2 {
@@ -203,17 +208,21 @@ impl Screen {
         &self,
         frame: &mut Frame,
         area: Rect,
-        lines: Vec<Line<'static>>,
+        items: Vec<Vec<Line<'static>>>,
         panel: Panel,
         selected: Option<usize>,
     ) {
         let selected = selected.filter(|_| self.focus == panel);
-        let first = first_shown(selected.unwrap_or(0), lines.len(), usize::from(area.height));
-        let shown = lines.into_iter().enumerate().skip(first).zip(area.rows());
-        for ((index, line), row) in shown {
-            let line =
-                if Some(index) == selected { line.style(self.palette.selected()) } else { line };
+        let above = items.iter().take(selected.unwrap_or(0)).map(Vec::len).sum();
+        let all = items.iter().map(Vec::len).sum();
+        let first = first_shown(above, all, usize::from(area.height));
+        let lines = items.into_iter().enumerate();
+        let lines = lines.flat_map(|(item, lines)| lines.into_iter().map(move |line| (item, line)));
+        for ((item, line), row) in lines.skip(first).zip(area.rows()) {
             frame.render_widget(line, row);
+            if Some(item) == selected {
+                frame.buffer_mut().set_style(row, self.palette.selected());
+            }
         }
     }
 

@@ -61,17 +61,140 @@ fn press(screen: &mut Screen, scene: &Scene, code: KeyCode) -> Option<Wish> {
 
 #[test]
 fn the_smallest_terminal_shows_what_matters() {
-    check(80, 24, &expect![[""]]);
+    check(
+        80,
+        24,
+        &expect![[r#"
+             joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 lost  0.600/h
+             2/6 A burst Many pods at once.
+            ┌ Nodes: 3  cpu, memory, pods ─────────────────────────────────────────────────┐
+            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h  │
+            │▌batch-one   ready    c-8x ███░░░  51% █░░░░░  13% ■■·                        │
+            │▌batch-two   lost     c-8x ██░░░░  26% ░░░░░░   6% □·                         │
+            │▌batch-three booting  c-8x █████░  76% █░░░░░  20% for 3 pods                 │
+            │general  no nodes (limit 64)                                                  │
+            │                                                                              │
+            │                                                                              │
+            │                                                                              │
+            └──────────────────────────────────────────────────────────────────────────────┘
+            ┌ Waiting: 2 pods ─────────────────────────────────────────────────────────────┐
+            │  1× shop/web         no instance type has enough resources: the pod needs cp…│
+            │  1× shop/web         a machine is on its way                                 │
+            └──────────────────────────────────────────────────────────────────────────────┘
+            ┌ What happened, and why ──────────────────────────────────────────────────────┐
+            │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resou…│
+            │01:11 + batch-three     c-8x, spot, 0.200/h  for 3 pods: cpu 6, memory 3Gi; c…│
+            │01:00 ! batch-two       does not answer any more  kubelet is silent           │
+            │00:40 ✓ batch ×2        are ready  the last 37 s after it was asked for       │
+            │00:04 + batch ×2        c-8x, spot, 0.400/h  for 6 pods: cpu 12, memory 6Gi; …│
+            └──────────────────────────────────────────────────────────────────────────────┘
+             q quit  p pause  +/- speed  tab ↑↓ select                http://127.0.0.1:4646
+        "#]],
+    );
 }
 
 #[test]
 fn a_large_terminal_shows_everything() {
-    check(160, 40, &expect![[""]]);
+    check(
+        160,
+        40,
+        &expect![[r#"
+             joiner demo  01:40  ×10                                                                    2 waiting  1 starting  2 running  1 node  1 coming  1 lost  0.600/h
+             2/6 A burst Many pods at once.
+            ┌ Nodes: 3  cpu, memory, pods ────────────────────────────────────────────────────────────┐┌ CPU over time  █ requested  ░ there ──────────────────────────────┐
+            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h             ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                               ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                                ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-three booting  c-8x ██████░░  76% ██░░░░░░  20% for 3 pods                        ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │general  no nodes (limit 64)                                                             ││                              ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆░│
+            │                                                                                         ││                              ████████████████████████████████████▆│
+            │                                                                                         ││                              █████████████████████████████████████│
+            │                                                                                         │└───────────────────────────────────────────────────────────────────┘
+            │                                                                                         │┌ Waiting: 2 pods ──────────────────────────────────────────────────┐
+            │                                                                                         ││  1× shop/web         no instance type has enough resources: the p…│
+            │                                                                                         ││  1× shop/web         a machine is on its way                      │
+            │                                                                                         │└───────────────────────────────────────────────────────────────────┘
+            │                                                                                         │┌ What happened, and why ───────────────────────────────────────────┐
+            │                                                                                         ││01:13 ✗ shop/web        no place for 1 pod                         │
+            │                                                                                         ││        no instance type has enough resources: the pod needs cpu 24│
+            │                                                                                         ││01:11 + batch-three     c-8x, spot, 0.200/h                        │
+            │                                                                                         ││        for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit│
+            │                                                                                         ││01:00 ! batch-two       does not answer any more  kubelet is silent│
+            │                                                                                         ││00:40 ✓ batch ×2        are ready                                  │
+            │                                                                                         ││        the last 37 s after it was asked for                       │
+            │                                                                                         ││00:04 + batch ×2        c-8x, spot, 0.400/h                        │
+            │                                                                                         ││        for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that f…│
+            │                                                                                         ││00:02 ↓ shop/web        5 pods want a place  cpu 10, memory 5Gi    │
+            │                                                                                         ││00:01 ▶ A burst  Many pods at once.                                │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            └─────────────────────────────────────────────────────────────────────────────────────────┘│                                                                   │
+            ┌ Latest ─────────────────────────────────────────────────────────────────────────────────┐│                                                                   │
+            │01:13 shop/web no place for 1 pod: no instance type has enough resources: the pod needs  ││                                                                   │
+            │cpu 24                                                                                   ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            └─────────────────────────────────────────────────────────────────────────────────────────┘└───────────────────────────────────────────────────────────────────┘
+             q quit  p pause  +/- speed  tab ↑↓ select                                                    http://127.0.0.1:4646  export KUBECONFIG=/tmp/joiner-x/kubeconfig
+        "#]],
+    );
 }
 
 #[test]
 fn a_tall_one_has_the_chart_and_details() {
-    check(90, 44, &expect![[""]]);
+    check(
+        90,
+        44,
+        &expect![[r#"
+             joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 coming  1 lost  0.600/h
+             2/6 A burst Many pods at once.
+            ┌ CPU over time  █ requested  ░ there ───────────────────────────────────────────────────┐
+            │                                       ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │                                       ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │                                       ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄░│
+            │                                       █████████████████████████████████████████████████│
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ Nodes: 3  cpu, memory, pods ───────────────────────────────────────────────────────────┐
+            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h            │
+            │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                              │
+            │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                               │
+            │▌batch-three booting  c-8x ██████░░  76% ██░░░░░░  20% for 3 pods                       │
+            │general  no nodes (limit 64)                                                            │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ Waiting: 2 pods ───────────────────────────────────────────────────────────────────────┐
+            │  1× shop/web         no instance type has enough resources: the pod needs cpu 24       │
+            │  1× shop/web         a machine is on its way                                           │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ What happened, and why ────────────────────────────────────────────────────────────────┐
+            │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resources: the …│
+            │01:11 + batch-three     c-8x, spot, 0.200/h  for 3 pods: cpu 6, memory 3Gi; cheapest of…│
+            │01:00 ! batch-two       does not answer any more  kubelet is silent                     │
+            │00:40 ✓ batch ×2        are ready  the last 37 s after it was asked for                 │
+            │00:04 + batch ×2        c-8x, spot, 0.400/h  for 6 pods: cpu 12, memory 6Gi; cheapest o…│
+            │00:02 ↓ shop/web        5 pods want a place  cpu 10, memory 5Gi                         │
+            │00:01 ▶ A burst  Many pods at once.                                                     │
+            │                                                                                        │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ Latest ────────────────────────────────────────────────────────────────────────────────┐
+            │01:13 shop/web no place for 1 pod: no instance type has enough resources: the pod needs │
+            │cpu 24                                                                                  │
+            │                                                                                        │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+             q quit  p pause  +/- speed  tab ↑↓ select                          http://127.0.0.1:4646
+        "#]],
+    );
 }
 
 #[test]

@@ -13,6 +13,9 @@ use crate::{
     scene::Kind,
 };
 
+/// How long a cloud may take to say what it makes of a claim before that is told.
+const LATE_SECONDS: f64 = 5.0;
+
 /// What kind of machine it is; empty words where that is not known yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Shape {
@@ -41,6 +44,8 @@ pub(super) struct Claim {
     pub(super) deleting: Option<f64>,
     /// Why it is on its way out, as a condition or an event says.
     pub(super) why_leaving: String,
+    /// Whether it was told that the cloud lets it wait.
+    told_late: bool,
 }
 
 /// What a claim was asked for.
@@ -64,14 +69,9 @@ impl View {
             return;
         }
         let before = self.claims.get(&name);
-        let is_new = before.is_none();
         let first = Claim { since: at, ..Claim::default() };
         let claim = read(object, at, before.cloned().unwrap_or(first));
-        if is_new {
-            self.tell_of_claim(at, &name, &claim, Kind::Asked, "", claim.asked.figures());
-        }
         if claim.launched == Some(at) {
-            self.happenings.take_back(at, Kind::Asked, &name);
             let price = self.price(&claim.shape);
             let figures = Figures { price, ..claim.asked.figures() };
             let why = match claim.asked.types {
@@ -89,6 +89,22 @@ impl View {
             self.tell_of_claim(at, &name, &claim, Kind::Leaving, &why, Figures::default());
         }
         self.claims.insert(name, claim);
+    }
+
+    /// Tells of claims that the cloud lets wait. The others are told of when it has decided what
+    /// they become, which is usually at once.
+    pub(super) fn tell_of_late_launches(&mut self, at: f64) {
+        let is_late = |claim: &Claim| {
+            let waits = claim.launched.is_none() && claim.deleting.is_none();
+            waits && !claim.told_late && at - claim.since > LATE_SECONDS
+        };
+        let late = self.claims.iter().filter(|(_, claim)| is_late(claim));
+        let late: Vec<(String, Claim)> =
+            late.map(|(name, claim)| (name.clone(), claim.clone())).collect();
+        for (name, claim) in late {
+            self.tell_of_claim(at, &name, &claim, Kind::Asked, "", claim.asked.figures());
+            self.claims.insert(name, Claim { told_late: true, ..claim });
+        }
     }
 
     fn tell_of_claim(
@@ -189,6 +205,7 @@ fn read(object: &NodeClaim, at: f64, before: Claim) -> Claim {
             Some(own) => own.message.clone(),
             None => before.why_leaving,
         },
+        told_late: before.told_late,
         provider_id: status.provider_id.unwrap_or_default(),
         node: status.node_name.unwrap_or_default(),
     }

@@ -99,20 +99,50 @@ fn a_machine_goes_through_its_phases() {
             ("none", 72.0),
         ]
     );
-    check_lines(&stand.view.scene(moment(80.0)), &expect![[""]]);
+    check_lines(
+        &stand.view.scene(moment(80.0)),
+        &expect![[r#"
+        00:02 Launched batch-one| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+        00:36 Ready batch-one| ready | 35 s after it was asked for
+        00:50 Lost batch-one| does not answer any more | kubelet is silent
+        01:00 Leaving batch-one| is drained and removed | Drifted
+        01:12 Gone batch-one| is gone | 0.200/h saved
+    "#]],
+    );
 }
 
 #[test]
 fn a_picture_has_machines_pools_pods_and_reasons() {
     let scene = busy().scene(moment(100.0));
-    check_machines(&scene, &expect![[""]]);
-    check_lines(&scene, &expect![[""]]);
+    check_machines(
+        &scene,
+        &expect![[r#"
+        batch-one ready of "batch" c-8x spot a Some(0.2) cpu 4.1/8 pods "rrd" planned 0 why ""
+        batch-two lost of "batch" c-8x spot a Some(0.2) cpu 2.1/8 pods "sd" planned 0 why "kubelet is silent"
+        batch-three booting of "batch" c-8x spot a Some(0.2) cpu 6/7.9 pods "" planned 3 why ""
+    "#]],
+    );
+    check_lines(
+        &scene,
+        &expect![[r#"
+        00:01 Story | A burst | Many pods at once.
+        00:02 Arrived shop/web| 5 pods want a place | cpu 10, memory 5Gi
+        00:04 Launched batch ×2| c-8x, spot, 0.400/h | for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that fit
+        00:40 Ready batch ×2| are ready | the last 37 s after it was asked for
+        01:00 Lost batch-two| does not answer any more | kubelet is silent
+        01:11 Launched batch-three| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+        01:13 Refused shop/web| no place for 1 pod | no instance type has enough resources: the pod needs cpu 24
+    "#]],
+    );
     let waiting: Vec<String> = scene
         .waiting
         .iter()
         .map(|pod| format!("{} of {} → {:?}: {}", pod.name, pod.workload, pod.headed_for, pod.why))
         .collect();
-    expect![[""]].assert_eq(&waiting.join("\n"));
+    expect![[r#"
+        web-4 of shop/web → "batch-three": 
+        web-5 of shop/web → "": no instance type has enough resources: the pod needs cpu 24"#]]
+    .assert_eq(&waiting.join("\n"));
     let pools: Vec<(&str, usize, usize, Option<f64>)> = scene
         .pools
         .iter()
@@ -130,7 +160,12 @@ fn a_node_without_a_claim_is_a_machine_too() {
     let mut stand = Stand::new();
     stand.see(0.0, node("old-1", true));
     stand.see(1.0, pod_on("web-1", "old-1", true));
-    check_machines(&stand.view.scene(moment(2.0)), &expect![[""]]);
+    check_machines(
+        &stand.view.scene(moment(2.0)),
+        &expect![[r#"
+        old-1 ready of ""    None cpu 2/8 pods "r" planned 0 why ""
+    "#]],
+    );
 }
 
 #[test]
@@ -177,7 +212,31 @@ fn it_is_told_once_that_nobody_waits_any_more() {
     for second in 12..20 {
         stand.view.pass(moment(f64::from(second)));
     }
-    check_lines(&stand.view.scene(moment(20.0)), &expect![[""]]);
+    check_lines(
+        &stand.view.scene(moment(20.0)),
+        &expect![[r#"
+        00:01 Arrived shop/web| 1 pod wants a place | cpu 2, memory 1Gi
+        00:12 Settled | the pod runs | the last one waited 10 s
+    "#]],
+    );
+}
+
+#[test]
+fn a_cloud_that_is_slow_to_answer_is_told_of_once() {
+    let mut stand = Stand::new();
+    stand.see(0.0, claim("batch-one", &[]));
+    stand.see(1.0, claim("batch-two", &[]));
+    stand.see(2.0, claim("batch-two", &ALL[..1]));
+    for second in 0..20 {
+        stand.view.pass(moment(f64::from(second)));
+    }
+    check_lines(
+        &stand.view.scene(moment(20.0)),
+        &expect![[r#"
+        00:02 Launched batch-two| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+        00:06 Asked batch-one| a machine is asked for | for 3 pods (cpu 6, memory 3Gi)
+    "#]],
+    );
 }
 
 #[test]
