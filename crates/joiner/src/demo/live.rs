@@ -136,7 +136,7 @@ impl Kubeconfig {
             Some(path) => (path.clone(), None),
             None => {
                 let folder =
-                    tempfile::Builder::new().prefix("joiner-").tempdir().map_err(|error| {
+                    tempfile::Builder::new().prefix("joiner-demo-").tempdir().map_err(|error| {
                         let problem = "no temporary folder for the kubeconfig can be made";
                         Failure::bad_input(format!(
                             "{problem}; give a file with --kubeconfig: {error}"

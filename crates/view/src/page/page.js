@@ -297,7 +297,7 @@ function draw(parent, tag, attributes, text) {
 /** A round number that is not below `least`. */
 function round(least) {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  return [1, 2, 4, 5, 8, 10].map((step) => step * power).find((top) => top >= least);
+  return [1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((top) => top >= least);
 }
 
 /** A line that stays where it is until the next sample, closed at the bottom for areas. */

@@ -67,7 +67,9 @@ impl Cluster {
     pub(super) fn turn(&mut self, now: Timestamp) {
         self.pods = self.all(PODS);
         let pools = self.all(NODE_POOLS);
-        self.catalog = joiner_kwok::catalog(pools.iter().map(name));
+        if !pools.iter().map(name).eq(self.catalog.by_pool.keys()) {
+            self.catalog = joiner_kwok::catalog(pools.iter().map(name));
+        }
         for claim in self.all(NODE_CLAIMS) {
             if claim["metadata"]["deletionTimestamp"].is_null() {
                 self.bring_up(&claim, now);
