@@ -2,6 +2,7 @@
 
 mod audience;
 mod control;
+mod lines;
 mod live;
 mod story;
 mod virtual_time;

@@ -5,6 +5,11 @@
 //! browsers. Everything in a scene comes from objects, so it is as true of a real cluster as of a
 //! simulated one; this crate knows neither controllers nor laboratories.
 
+#![cfg_attr(
+    test,
+    expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")
+)]
+
 pub mod amounts;
 mod happenings;
 pub mod page;

@@ -65,12 +65,6 @@ enum Button {
 }
 
 impl Publisher {
-    /// Whether anybody watches.
-    pub fn is_watched(&self) -> bool {
-        // The page's source holds the first receiver, without watching.
-        self.0.receiver_count() > 1
-    }
-
     /// Lets everybody see a scene.
     pub fn publish(&self, scene: &Scene, stage: &Stage) {
         let text = serde_json::to_string(&Published { stage, scene }).expect("scenes are data");
@@ -86,7 +80,7 @@ impl Publisher {
 
 /// The page, the place to publish scenes on it, and what its visitors wish.
 pub fn page() -> (Router, Publisher, mpsc::Receiver<Wish>) {
-    let (publisher, latest) = watch::channel(Arc::from("{}"));
+    let (publisher, latest) = watch::channel(Arc::default());
     let (wishes, wished) = mpsc::channel(WISHES_MAX);
     let file = |kind: &'static str, text: &'static str| {
         get(move || async move { ([(header::CONTENT_TYPE, kind)], text) })
@@ -109,10 +103,15 @@ pub async fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
     axum::serve(listener, router).await
 }
 
-/// The latest scene.
-async fn scene(State(source): State<Source>) -> Response {
-    let text = source.latest.borrow().to_string();
-    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+/// The latest scene, or the first once there is one.
+async fn scene(State(mut source): State<Source>) -> Response {
+    match source.latest.wait_for(|scene| !scene.is_empty()).await {
+        Ok(scene) => {
+            ([(header::CONTENT_TYPE, "application/json")], scene.to_string()).into_response()
+        }
+        // Nobody will ever publish one.
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
 }
 
 /// The latest scene, and each one after it.

@@ -22,7 +22,7 @@ const TURN: Duration = Duration::from_secs(1);
 /// Gives a cluster the machines it needs, for ever.
 pub(super) async fn control_loop(server: Server, machines: Machines, chance: Chance) -> Infallible {
     let clock = server.clock().clone();
-    let mut cluster = Cluster::new(server, machines, chance);
+    let mut cluster = Cluster::new(&server, machines, chance);
     loop {
         cluster.turn(clock.now());
         clock.sleep(TURN).await;

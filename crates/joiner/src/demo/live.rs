@@ -24,9 +24,8 @@ use tokio::{net::TcpListener, sync::mpsc};
 use super::{
     audience::{Audience, watch},
     control::control_loop,
-    laboratory,
+    laboratory, lines,
     story::{Play, play, story},
-    virtual_time,
 };
 use crate::{
     cli::DemoArgs,
@@ -104,6 +103,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
         tokio::select! {
             biased;
             stopped = lab::stopped() => stopped,
+            () = hung_up() => Ok(()),
             never = watch(feed, clock.clone(), Rc::clone(&audience)) => match never {},
             never = control => match never {},
             never = told => never,
@@ -120,6 +120,19 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
         output::talk(&format!("joiner: {}", audience.borrow().summary()));
     }
     Ok(Exit::Success)
+}
+
+/// Waits until the window of the terminal is closed, so that nothing is left behind then either.
+async fn hung_up() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut hang_up) = signal(SignalKind::hangup()) {
+            hang_up.recv().await;
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 /// The file that `kubectl` is pointed at.
@@ -200,9 +213,7 @@ impl Picture {
             self.grant(wish);
             let audience = self.audience.borrow();
             session.draw(&screen, &scene, audience.stage())?;
-            if self.publisher.is_watched() {
-                self.publisher.publish(&scene, audience.stage());
-            }
+            self.publisher.publish(&scene, audience.stage());
         }
     }
 
@@ -218,14 +229,12 @@ impl Picture {
             self.grant(wish);
             let now = self.clock.now();
             let mut audience = self.audience.borrow_mut();
-            virtual_time::print(&audience.news(now))?;
-            if self.publisher.is_watched() {
-                self.publisher.publish(&audience.scene(now), audience.stage());
-            }
+            lines::print(&audience.news(now))?;
+            self.publisher.publish(&audience.scene(now), audience.stage());
             if audience.has_ended() {
                 // What could still have been told together with something that will not come.
                 let later = now.saturating_add(jiff::SignedDuration::from_mins(1)).unwrap_or(now);
-                return virtual_time::print(&audience.news(later));
+                return lines::print(&audience.news(later));
             }
         }
     }

@@ -4,22 +4,17 @@
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use joiner_lab::Setup;
-use joiner_view::{
-    amounts::clock,
-    scene::{Happening, Kind},
-    stage::Stage,
-};
+use joiner_view::stage::Stage;
 
 use super::{
     audience::{Audience, watch},
     control::control_loop,
-    laboratory,
+    laboratory, lines,
     story::{Play, play, story},
 };
 use crate::{
     cli::DemoArgs,
     errors::{Exit, Failure},
-    output,
 };
 
 /// Tells the story in lines and ends with it.
@@ -56,7 +51,7 @@ async fn tell(seed: u64) -> Result<Exit, Failure> {
     lab.beside(program).await?;
     // What could still have been told together with something that will now not come.
     clock.sleep(Duration::from_mins(1)).await;
-    print(&audience.borrow_mut().news(clock.now()))?;
+    lines::print(&audience.borrow_mut().news(clock.now()))?;
     Ok(Exit::Success)
 }
 
@@ -66,33 +61,6 @@ async fn print_news(
 ) -> Result<(), Failure> {
     loop {
         clock.sleep(Duration::from_secs(1)).await;
-        print(&audience.borrow_mut().news(clock.now()))?;
-    }
-}
-
-/// Prints what happened, a line each.
-pub(super) fn print(news: &[Happening]) -> Result<(), Failure> {
-    news.iter().try_for_each(|happening| output::text(&line(happening)))
-}
-
-fn line(happening: &Happening) -> String {
-    let Happening { at, kind, subject, what, why, .. } = happening;
-    let colon = if why.is_empty() { "" } else { ": " };
-    format!("{}  {:<9} {subject:<20} {what}{colon}{why}\n", clock(*at), word(*kind))
-}
-
-/// What kind of thing happened, in one word.
-fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Story => "story",
-        Kind::Arrived => "arrived",
-        Kind::Refused => "refused",
-        Kind::Asked => "asked",
-        Kind::Launched => "launched",
-        Kind::Ready => "ready",
-        Kind::Lost => "lost",
-        Kind::Leaving => "leaving",
-        Kind::Gone => "gone",
-        Kind::Settled => "settled",
+        lines::print(&audience.borrow_mut().news(clock.now()))?;
     }
 }

@@ -414,7 +414,6 @@ for (const wish of ["hold", "slower", "faster"]) {
 }
 
 function show({ stage, scene }) {
-  if (!scene) return;
   showStage(stage, scene);
   showFigures(scene);
   showChart(scene);
@@ -424,5 +423,8 @@ function show({ stage, scene }) {
 }
 
 const scenes = new EventSource("/scenes");
-scenes.onmessage = (event) => { setText(find("link"), ""); show(JSON.parse(event.data)); };
+scenes.onmessage = (event) => {
+  setText(find("link"), "");
+  if (event.data) show(JSON.parse(event.data));
+};
 scenes.onerror = () => setText(find("link"), "no connection: is joiner still running?");

@@ -46,7 +46,7 @@ fn head(happening: &Happening, columns: usize, palette: Palette) -> Line<'static
         subject => format!("{} ", fitted(subject, 15)),
     };
     let room = columns.saturating_sub(INDENT + width(&subject));
-    let what_style = if happening.kind == Kind::Story { palette.strong() } else { style };
+    let what_style = if happening.kind == Kind::Story { Palette::strong() } else { style };
     let what = fitted(&happening.what, room.min(width(&happening.what)));
     Line::from(vec![
         Span::styled(format!("{} ", clock(happening.at)), palette.quiet()),

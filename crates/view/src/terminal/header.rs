@@ -26,10 +26,10 @@ pub(super) fn draw_top(
     palette: Palette,
 ) {
     let pace = if stage.held { " ⏸ paused ".to_owned() } else { format!(" ×{} ", stage.speed) };
-    let pace_style = if stage.held { palette.selected() } else { palette.quiet() };
+    let pace_style = if stage.held { Palette::selected() } else { palette.quiet() };
     let left = Line::from(vec![
         Span::styled(format!(" {} ", stage.title), palette.brand()),
-        Span::styled(format!(" {} ", clock(scene.now)), palette.strong()),
+        Span::styled(format!(" {} ", clock(scene.now)), Palette::strong()),
         Span::styled(pace, pace_style),
     ]);
     let room = usize::from(area.width).saturating_sub(left.width() + 1);
@@ -49,7 +49,7 @@ pub(super) fn draw_chapter(frame: &mut Frame, area: Rect, stage: &Stage, palette
             let title = format!(" {}/{} {} ", chapter.number, chapter.of, chapter.title);
             let rest = room.saturating_sub(width(&title));
             Line::from(vec![
-                Span::styled(title, palette.strong()),
+                Span::styled(title, Palette::strong()),
                 Span::styled(fitted(&chapter.text, rest), palette.quiet()),
             ])
         }
@@ -92,11 +92,11 @@ fn figures(totals: &Totals, palette: Palette, room: usize) -> Line<'static> {
         let mut spans = Vec::new();
         for (rank, number, word, style) in figures {
             if rank <= most && (number > 0 || always.contains(&word)) {
-                spans.push(Span::styled(number.to_string(), palette.strong().patch(style)));
+                spans.push(Span::styled(number.to_string(), Palette::strong().patch(style)));
                 spans.push(Span::raw(format!(" {word}  ")));
             }
         }
-        spans.push(Span::styled(price.clone(), palette.strong()));
+        spans.push(Span::styled(price.clone(), Palette::strong()));
         let line = Line::from(spans);
         if line.width() <= room || most == 0 {
             return line;

@@ -56,7 +56,6 @@ pub(super) fn draw(
     lines: &[(Option<usize>, Line<'static>)],
     selected: Option<usize>,
     first: usize,
-    palette: Palette,
     area: Rect,
     buffer: &mut Buffer,
 ) {
@@ -64,7 +63,7 @@ pub(super) fn draw(
     for ((number, line), row) in rows {
         line.render(row, buffer);
         if number.is_some() && *number == selected {
-            buffer.set_style(Rect { width: 1, ..row }, palette.selected());
+            buffer.set_style(Rect { width: 1, ..row }, Palette::selected());
         }
     }
 }
@@ -106,7 +105,7 @@ fn pool_line(pool: &Pool, palette: Palette) -> Line<'static> {
         )
     };
     Line::from(vec![
-        Span::styled(format!("{name}  "), palette.strong()),
+        Span::styled(format!("{name}  "), Palette::strong()),
         Span::styled(figures, palette.quiet()),
     ])
 }

@@ -18,7 +18,7 @@ impl Palette {
     }
 
     /// Titles and figures.
-    pub(super) fn strong(self) -> Style {
+    pub(super) fn strong() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
@@ -28,7 +28,7 @@ impl Palette {
     }
 
     /// What is selected.
-    pub(super) fn selected(self) -> Style {
+    pub(super) fn selected() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
@@ -81,7 +81,7 @@ impl Palette {
     /// The sign of a happening, and its style.
     pub(super) fn sign(self, kind: Kind) -> (&'static str, Style) {
         match kind {
-            Kind::Story => ("▶", self.strong()),
+            Kind::Story => ("▶", Self::strong()),
             Kind::Arrived => ("↓", self.waits()),
             Kind::Refused => ("✗", self.bad()),
             Kind::Asked => ("?", self.coming()),

@@ -136,7 +136,7 @@ impl Screen {
                 Layout::horizontal([Constraint::Fill(4), Constraint::Fill(3)]).areas(middle);
             let [chart, waiting, happenings] = Layout::vertical([
                 Constraint::Length(if area.height >= TALL { 9 } else { 0 }),
-                Constraint::Length(self.rows_for_waiting(scene, right)),
+                Constraint::Length(rows_for_waiting(scene, right)),
                 Constraint::Fill(1),
             ])
             .areas(right);
@@ -148,19 +148,13 @@ impl Screen {
             let [chart, nodes, waiting, happenings, details] = Layout::vertical([
                 Constraint::Length(if tall { 6 } else { 0 }),
                 Constraint::Fill(3),
-                Constraint::Length(self.rows_for_waiting(scene, middle)),
+                Constraint::Length(rows_for_waiting(scene, middle)),
                 Constraint::Fill(2),
                 Constraint::Length(if tall { 5 } else { 0 }),
             ])
             .areas(middle);
             self.draw_panels(frame, scene, [chart, nodes, waiting, happenings, details]);
         }
-    }
-
-    /// As many as there are groups, within reason; one says that there are none.
-    fn rows_for_waiting(&self, scene: &Scene, area: Rect) -> u16 {
-        let groups = waiting::groups(scene).len().max(1) as u16;
-        groups.min((area.height / 5).max(1)) + 2
     }
 
     fn draw_panels(&self, frame: &mut Frame, scene: &Scene, areas: [Rect; 5]) {
@@ -201,7 +195,7 @@ impl Screen {
         let selected = self.selected_node(scene);
         let at = lines.iter().position(|(number, _)| number.is_some() && *number == selected);
         let first = first_shown(at.unwrap_or(0), lines.len(), usize::from(inside.height));
-        nodes::draw(&lines, selected, first, self.palette, inside, frame.buffer_mut());
+        nodes::draw(&lines, selected, first, inside, frame.buffer_mut());
     }
 
     fn draw_list(
@@ -221,7 +215,7 @@ impl Screen {
         for ((item, line), row) in lines.skip(first).zip(area.rows()) {
             frame.render_widget(line, row);
             if Some(item) == selected {
-                frame.buffer_mut().set_style(row, self.palette.selected());
+                frame.buffer_mut().set_style(row, Palette::selected());
             }
         }
     }
@@ -249,7 +243,7 @@ impl Screen {
         let style = if focused { self.palette.brand() } else { self.palette.quiet() };
         let block = Block::bordered()
             .border_style(style)
-            .title(Line::styled(format!(" {title} "), self.palette.strong()));
+            .title(Line::styled(format!(" {title} "), Palette::strong()));
         let inside = block.inner(area);
         frame.render_widget(block, area);
         inside
@@ -264,6 +258,12 @@ impl Panel {
             Self::Happenings => Self::Nodes,
         }
     }
+}
+
+/// Rows for pods that wait: as many as there are groups, within reason; one where there are none.
+fn rows_for_waiting(scene: &Scene, area: Rect) -> u16 {
+    let groups = waiting::groups(scene).len().max(1) as u16;
+    groups.min((area.height / 5).max(1)) + 2
 }
 
 /// The first line to show so that the selected one is seen, with some room around it.

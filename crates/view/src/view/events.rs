@@ -25,26 +25,26 @@ impl View {
         match (kind, event.reason.as_deref().unwrap_or_default()) {
             ("Pod", "Nominated") => {
                 if let Some(guest) = self.guests.get_mut(&(namespace, name)) {
-                    guest.headed_for = headed_for(&message).to_owned();
+                    headed_for(&message).clone_into(&mut guest.headed_for);
                     guest.refused.clear();
                 }
             }
             ("Pod", "FailedScheduling") if !is_of_scheduler(event) => {
-                self.refuse(at, (namespace, name), reason_of_refusal(&message));
+                self.refuse(at, &(namespace, name), reason_of_refusal(&message));
             }
             ("NodeClaim", "DisruptionTerminating") => {
                 if let Some(claim) = self.claims.get_mut(&name)
                     && claim.why_leaving.is_empty()
                 {
-                    claim.why_leaving = after_colon(&message).to_owned();
+                    after_colon(&message).clone_into(&mut claim.why_leaving);
                 }
             }
             _ => {}
         }
     }
 
-    fn refuse(&mut self, at: f64, pod: (String, String), why: &str) {
-        let Some(guest) = self.guests.get_mut(&pod) else { return };
+    fn refuse(&mut self, at: f64, pod: &(String, String), why: &str) {
+        let Some(guest) = self.guests.get_mut(pod) else { return };
         if guest.refused == why {
             return;
         }

@@ -36,8 +36,8 @@ impl View {
             self.seats.remove(&name);
             return;
         }
-        let before = self.seats.get(&name).cloned();
-        let seat = read(node, at, before.unwrap_or(Seat { since: at, ..Seat::default() }));
+        let first = Seat { since: at, ..Seat::default() };
+        let seat = read(node, at, self.seats.get(&name).unwrap_or(&first));
         if seat.lost == Some(at) && seat.deleting.is_none() {
             let subject = self.claim_of(&name, &seat).map_or(&name, |(claim, _)| claim);
             let note = Note::new(Kind::Lost, subject, "", &seat.trouble);
@@ -47,7 +47,7 @@ impl View {
     }
 }
 
-fn read(node: &Node, at: f64, before: Seat) -> Seat {
+fn read(node: &Node, at: f64, before: &Seat) -> Seat {
     let label = |key: &str| {
         let labels = node.metadata.labels.as_ref();
         labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default()

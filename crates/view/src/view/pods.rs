@@ -143,9 +143,10 @@ fn state_of(pod: &Pod) -> PodState {
     }
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let mut ready = conditions.filter(|condition| condition.type_ == "Ready");
-    match ready.any(|condition| condition.status == "True") {
-        true => PodState::Running,
-        false => PodState::Starting,
+    if ready.any(|condition| condition.status == "True") {
+        PodState::Running
+    } else {
+        PodState::Starting
     }
 }
 

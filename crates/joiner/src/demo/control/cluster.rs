@@ -49,7 +49,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn new(server: Server, machines: Machines, chance: Chance) -> Self {
+    pub(super) fn new(server: &Server, machines: Machines, chance: Chance) -> Self {
         Self {
             caller: server.caller("karpenter"),
             machines,

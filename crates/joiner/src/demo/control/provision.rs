@@ -40,7 +40,7 @@ impl Cluster {
             waiting.map(|pod| pod["metadata"]["uid"].to_string()).collect();
         let (planned, at) = &self.planned;
         let is_old = now.duration_since(*at) > PLANNED_AGAIN_AFTER;
-        if waiting.is_subset(planned) && !(is_old && !waiting.is_empty()) {
+        if waiting.is_empty() || (waiting.is_subset(planned) && !is_old) {
             return;
         }
         self.planned = (waiting, now);
