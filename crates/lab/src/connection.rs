@@ -98,7 +98,7 @@ impl Connection {
     }
 
     /// The laboratory's clock.
-    pub(crate) fn clock(&self) -> &Clock {
+    pub fn clock(&self) -> &Clock {
         &self.clock
     }
 

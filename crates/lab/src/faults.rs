@@ -199,6 +199,11 @@ impl Faults {
         self.state().random = Some((chance, rates));
     }
 
+    /// Chance no longer chooses.
+    pub fn calm(&self) {
+        self.state().random = None;
+    }
+
     /// Nothing gets through between a client and the server from a moment until another.
     pub fn partition(&self, client: &str, from: Timestamp, until: Timestamp) {
         self.state().partitions.push((client.to_owned(), from, until));

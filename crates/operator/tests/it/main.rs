@@ -14,3 +14,4 @@ mod pod_events;
 mod registration_health;
 mod stage;
 mod termination;
+mod whole;
