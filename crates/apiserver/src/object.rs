@@ -94,7 +94,7 @@ pub struct Object {
     pub owners: Box<[Box<str>]>,
     /// Whether it has a deletionTimestamp.
     pub deleting: bool,
-    /// The object as it was written, where that was in another version and looked different there.
+    /// The object as it was written, where something is filled in that was not.
     /// The real server keeps this, and the same again is no change.
     pub written: Option<Bytes>,
     /// The object in its storage version.

@@ -34,7 +34,20 @@ impl State {
         request: &Request<'_>,
         object: Value,
     ) -> Result<Arc<Object>, Status> {
-        let (built, value) = build(request, object, Some(self.store.version() + 1));
+        self.put_as(request, object, None)
+    }
+
+    /// The same for an object that is read with more than is written of it.
+    pub(crate) fn put_as(
+        &mut self,
+        request: &Request<'_>,
+        object: Value,
+        written: Option<Value>,
+    ) -> Result<Arc<Object>, Status> {
+        let (mut built, value) = build(request, object, Some(self.store.version() + 1));
+        if let Some(written) = written {
+            built.written = Some(without_version(written).into());
+        }
         if built.json.len() > OBJECT_MAX {
             return Err(Status::plain(500, "", "etcdserver: request is too large"));
         }
@@ -97,14 +110,16 @@ pub(crate) fn build(
         }
         Rules::Custom(custom) => {
             if !request.version.stored {
-                let before = object.clone();
                 prune(&mut object, &stored.schema);
+            }
+            // What is filled in when an object is read is written with its next change only.
+            let without_status = object.get("status").is_none() && fills_in_status(custom);
+            if without_status || !request.version.stored {
+                let before = object.clone();
                 apply_defaults(&mut object, &custom.schema);
                 if object != before {
                     written = Some(without_version(before).into());
                 }
-            } else if object.get("status").is_none() && fills_in_status(custom) {
-                apply_defaults(&mut object, &custom.schema);
             }
             custom.selectable_values(&object)
         }

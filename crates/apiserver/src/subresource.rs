@@ -1,6 +1,6 @@
 //! Parts of objects with endpoints of their own: scale, eviction, binding, tokens.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
@@ -17,6 +17,7 @@ use crate::{
     operation::{DeleteOptions, Outcome, PatchKind, Propagation},
     registry::{Kind, Rules, Version},
     rules,
+    scaling::Scaling,
     server::State,
     status::Cause,
     stored::in_version,
@@ -88,13 +89,16 @@ impl State {
             }
         }
         let version = text(scale, "/metadata/resourceVersion").to_owned();
-        // As an object without managed fields is not tracked, replicas that nobody owns are not.
-        if is_owned(&old, &path) {
-            crate::patching::track(request, Some(&old), &mut new);
-            if replicas == 0 {
-                // Nobody comes to own a field that goes without saying.
-                forget_scaling(&mut new, &path);
-            }
+        if let Some(entries) = old.pointer("/metadata/managedFields").and_then(Value::as_array) {
+            let scaling = Scaling {
+                paths: scale_paths(request),
+                version: &request.version.api_version,
+                manager: request.manager,
+                before: at(&old, &path).and_then(Value::as_i64).unwrap_or(0),
+                after: replicas,
+            };
+            let managed = scaling.managed_fields(entries);
+            metadata_of(&mut new).insert("managedFields".into(), managed.into());
         }
         if !version.is_empty() || !request.custom() {
             metadata_of(&mut new).insert("resourceVersion".into(), version.into());
@@ -404,31 +408,14 @@ fn view_scale(
     Ok((scale, missing))
 }
 
-/// The steps of a path such as `.spec.replicas`, as sets of fields name them.
-fn owned_steps(path: &str) -> Vec<String> {
-    path.trim_start_matches('.').split('.').map(|step| format!("f:{step}")).collect()
-}
-
-/// Whether a manager owns the field at a path.
-fn is_owned(object: &Value, path: &str) -> bool {
-    let steps = owned_steps(path);
-    let mut entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
-    entries
-        .any(|entry| steps.iter().try_fold(&entry["fieldsV1"], |set, step| set.get(step)).is_some())
-}
-
-fn forget_scaling(object: &mut Value, path: &str) {
-    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
-    let Some(entries) = entries else { return };
-    let steps = owned_steps(path);
-    let Some((last, around)) = steps.split_last() else { return };
-    entries.retain_mut(|entry| {
-        let owner = around.iter().try_fold(&mut entry["fieldsV1"], |set, step| set.get_mut(step));
-        if let Some(owner) = owner.and_then(Value::as_object_mut) {
-            owner.remove(last);
-        }
-        entry["subresource"] != "scale"
-    });
+/// Where each version of a kind has its number of replicas.
+fn scale_paths<'a>(request: &Request<'a>) -> BTreeMap<&'a str, Option<&'a str>> {
+    let versions = request.kind.versions.iter();
+    let path = |version: &'a Version| match &version.rules {
+        Rules::BuiltIn(_) => Some(".spec.replicas"),
+        Rules::Custom(custom) => custom.scale.as_ref().map(|paths| &*paths.spec_replicas),
+    };
+    versions.map(|version| (&*version.api_version, path(version))).collect()
 }
 
 /// Reads a scale that was sent.
@@ -540,7 +527,7 @@ fn tell_exhausted(budget: &mut Value, moment: &str) {
 
 /// Tells in the pod's status that it was evicted. Returns whether that is news.
 fn mark_disrupted(pod: &mut Value, moment: &str) -> bool {
-    let condition = json!({
+    let mut condition = json!({
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
         "lastTransitionTime": moment,
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
@@ -549,11 +536,18 @@ fn mark_disrupted(pod: &mut Value, moment: &str) -> bool {
         pod["status"]["conditions"] = json!([]);
     }
     let Some(conditions) = pod["status"]["conditions"].as_array_mut() else { return false };
-    let told = |known: &Value| known["type"] == "DisruptionTarget" && known["status"] == "True";
-    if conditions.iter().any(told) {
-        return false;
+    let Some(known) = conditions.iter_mut().find(|known| known["type"] == "DisruptionTarget")
+    else {
+        conditions.push(condition);
+        return true;
+    };
+    if known["status"] == "True" {
+        condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
     }
-    conditions.retain(|known| known["type"] != "DisruptionTarget");
-    conditions.push(condition);
-    true
+    if let Some(generation) = known.get("observedGeneration") {
+        condition["observedGeneration"] = generation.clone();
+    }
+    let news = *known != condition;
+    *known = condition;
+    news
 }

@@ -92,7 +92,7 @@ pub(crate) fn open(
         let line = line("ERROR", status.to_json().to_string().as_bytes());
         return Ok(stream::iter([Ok(line)]).boxed());
     }
-    if view.shape == Shape::MetadataList && matches!(view.version().rules, Rules::Custom(_)) {
+    if view.shape == Shape::MetadataList {
         // The real server finds that an object is no list, and says nothing more.
         return Ok(stream::empty().boxed());
     }
@@ -248,6 +248,9 @@ impl Watch {
                 // A bookmark is an empty object of the kind, as the kind's struct is written.
                 if let Rules::BuiltIn(resource) = &self.view.version().rules {
                     let _ = joiner_kinds::normalize(resource, &mut object);
+                    if resource.group == "apps" && resource.subresource("scale").is_some() {
+                        object["spec"]["replicas"] = 0.into();
+                    }
                 }
             }
         }

@@ -26,6 +26,8 @@ pub(crate) struct Struct {
 /// A field of a struct.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
+    /// Which field of the struct it is in Go.
+    pub(crate) place: usize,
     pub(crate) held: Held,
     /// Whether it is written even when it is empty.
     pub(crate) keep: bool,
@@ -124,7 +126,8 @@ impl Types {
         for line in text.lines().filter(|line| !line.starts_with('=')) {
             if let Some(field) = line.strip_prefix(' ') {
                 let owner = structs.last_mut().expect("a field follows its struct");
-                owner.fields.push(reader.field(field));
+                let place = owner.fields.len();
+                owner.fields.push(Field { place, ..reader.field(field) });
             } else {
                 let (name, flag) = line.split_once(' ').unwrap_or((line, ""));
                 let atomic = flag == "atomic";
@@ -197,6 +200,7 @@ impl Reader {
         let held = self.held(words.next().unwrap_or_default());
         let mut field = Field {
             name,
+            place: 0,
             held,
             keep: false,
             required: false,

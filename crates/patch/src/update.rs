@@ -82,7 +82,7 @@ impl<'a> Endpoint<'a> {
         for version in versions.filter(|version| *version != self.api_version) {
             let Some(schema) = self.schema_of(version) else { continue };
             for (object, which) in [(old, "old"), (new, "new")] {
-                let problems = typed::validate(object, Shape::of(schema));
+                let problems = typed::validate_written(object, Shape::of(schema));
                 if !problems.is_empty() {
                     return Err(format!("failed to convert {which} object: {problems}"));
                 }
@@ -97,7 +97,7 @@ impl<'a> Endpoint<'a> {
         if !self.custom {
             return Ok(());
         }
-        let problems = typed::validate(new, self.shape());
+        let problems = typed::validate_written(new, self.shape());
         if problems.is_empty() { Ok(()) } else { Err(problems.to_string()) }
     }
 }

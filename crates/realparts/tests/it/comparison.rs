@@ -79,15 +79,11 @@ async fn of_different_status_codes_only_what_was_said_is_shown() {
         "[]",
         &[create],
         expect![[r#"
-            create pods: (said)
-              exchange 1: POST /pods {"a":1}
-              (said): "Pod" → "Pod \"a\" is invalid"
-
             create pods: (status)
               exchange 1: POST /pods {"a":1}
-              (status): 201 → 422
+              (status): "201 Pod" → "422 Pod \"a\" is invalid"
 
-            1 exchanges about 1 resources and subresources, 2 kinds of differences
+            1 exchanges about 1 resources and subresources, 1 kinds of differences
         "#]],
     )
     .await;
