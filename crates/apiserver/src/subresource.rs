@@ -30,6 +30,15 @@ const EVICTION_RETRY_SECONDS: u32 = 0;
 /// How many pods a budget remembers as evicted but not gone yet.
 const DISRUPTED_PODS_MAX: usize = 2000;
 
+/// Whether the budget of a pod counts its eviction.
+#[derive(PartialEq, Eq)]
+enum Counted {
+    /// It does, or there is no budget.
+    Yes,
+    /// The pod is not healthy anyway.
+    No,
+}
+
 impl State {
     /// Sets the scale of an object.
     pub(crate) fn set_scale(
@@ -141,8 +150,10 @@ impl State {
         };
         let ignores_budgets = live.deleting
             || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
-        if !ignores_budgets {
-            self.take_from_budget(&request, &pod)?;
+        let mut delete = delete;
+        if !ignores_budgets && self.take_from_budget(&request, &pod)? == Counted::No {
+            // The real server overwrites the version that the caller saw with the newest.
+            delete.resource_version = None;
         }
         crate::delete::check_preconditions(&request, &pod, &delete)?;
         if !request.dry_run && mark_disrupted(&mut pod, &request.time()) {
@@ -157,7 +168,7 @@ impl State {
     }
 
     /// Counts an eviction against the pod's budget, or refuses it.
-    fn take_from_budget(&mut self, request: &Request<'_>, pod: &Value) -> Result<(), Status> {
+    fn take_from_budget(&mut self, request: &Request<'_>, pod: &Value) -> Result<Counted, Status> {
         let budgets = Resource::new("policy", "poddisruptionbudgets");
         let namespace = &request.key.namespace;
         let mut matching: Vec<Value> = Vec::new();
@@ -172,7 +183,7 @@ impl State {
             }
         }
         let mut budget = match matching.len() {
-            0 => return Ok(()),
+            0 => return Ok(Counted::Yes),
             1 => matching.remove(0),
             _ => {
                 return Err(Status::plain(
@@ -184,11 +195,11 @@ impl State {
             }
         };
         if unhealthy_pod_may_go(&budget, pod) {
-            return Ok(());
+            return Ok(Counted::No);
         }
         spend(&mut budget, request)?;
         if request.dry_run {
-            return Ok(());
+            return Ok(Counted::Yes);
         }
         let name = text(&budget, "/metadata/name").to_owned();
         let kind = self
@@ -206,7 +217,7 @@ impl State {
             ..*request
         };
         self.update(&write, budget, &Text::default())?;
-        Ok(())
+        Ok(Counted::Yes)
     }
 
     /// Binds a pod to a node.

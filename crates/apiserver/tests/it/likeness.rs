@@ -581,3 +581,36 @@ async fn a_custom_resource_of_another_kind_is_held_against_rules_all_the_same() 
          error: <nil> is of the type <nil>, expected string"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_leaves_nothing_behind_goes_last() {
+    let server = furnished().await;
+    created(send(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "n"}})).await);
+    let line = "DELETE /api/v1/namespaces/n?orphanDependents=false";
+    let answer = send(&server, line, Value::Null).await;
+    assert_eq!(answer.body["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_that_no_budget_counts_is_of_the_newest_version() {
+    let server = furnished().await;
+    let budget = json!({
+        "metadata": {"name": "b"},
+        "spec": {
+            "minAvailable": 1, "selector": {"matchLabels": {"a": "b"}},
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    });
+    let budgets = "POST /apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    created(send(&server, budgets, budget).await);
+    let mut sick = pod("p", json!({"nodeName": "n"}));
+    sick["metadata"]["labels"] = json!({"a": "b"});
+    created(send(&server, &format!("POST {PODS}"), sick).await);
+    let running = json!({"status": {"phase": "Running"}});
+    assert_eq!(send(&server, &format!("PATCH {PODS}/p/status"), running).await.code, 200);
+    let eviction = json!({
+        "metadata": {"name": "p"},
+        "deleteOptions": {"preconditions": {"resourceVersion": "1"}},
+    });
+    created(send(&server, &format!("POST {PODS}/p/eviction"), eviction).await);
+}
