@@ -70,14 +70,23 @@ fn remainder(original: &Fields, patch: &Fields) -> Fields {
                 remainder(original, patch).into()
             }
             (Some(Value::Array(_)), Value::Array(_)) => value.clone(),
-            _ => {
-                let rest = without_nulls(value.clone());
-                without_directives(rest.clone()).unwrap_or(rest)
-            }
+            _ => left_inside(without_nulls(value.clone())),
         };
         (name.clone(), left)
     };
     kept.map(left).collect()
+}
+
+/// What is left of a value that was taken over: directives are gone from inside of objects, while a
+/// list by itself still has them.
+fn left_inside(value: Value) -> Value {
+    match value {
+        Value::Array(entries) => entries.into_iter().map(left_inside).collect::<Vec<_>>().into(),
+        Value::Object(fields) if !fields.contains_key(DIRECTIVE) => {
+            without_directives(fields.into()).unwrap_or_default()
+        }
+        other => other,
+    }
 }
 
 /// Merges a patch into an object. No schema means that nothing is known about its fields.

@@ -301,6 +301,10 @@ fn what_was_followed_is_gone_from_what_is_shown_of_a_patch() {
             json!({"other": {"env": [{"$patch": "delete", "name": "A"}]}}),
             json!({"other": {"env": []}}),
         ),
+        (
+            json!({"secrets": [{"$patch": "delete", "name": "b"}]}),
+            json!({"secrets": [{"$patch": "delete", "name": "b"}]}),
+        ),
     ] {
         assert_eq!(strategic_remainder(&deployment(), &patch), left);
     }
