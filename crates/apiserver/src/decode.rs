@@ -115,7 +115,7 @@ pub(crate) fn read_applied(
                 Status::plain(500, "", message)
             });
         }
-        Rules::Custom(custom) => applied_metadata(version, object)?.map(|_| {
+        Rules::Custom(custom) => applied_metadata(request, object)?.map(|_| {
             if let Some(fields) = object.as_object_mut() {
                 // A status that is taken away is not looked at.
                 fields.retain(|name, value| name != "status" || !value.is_null());
@@ -129,26 +129,31 @@ pub(crate) fn read_applied(
 }
 
 /// Reads the metadata of an applied custom resource. A time that is none is not there, unless the
-/// object has to be converted.
+/// object has to be converted; what is empty there is written all the same.
 fn applied_metadata(
-    version: &Version,
+    request: &Request<'_>,
     object: &mut Value,
-) -> Result<Result<Vec<String>, Fault>, Status> {
+) -> Result<Result<(), Fault>, Status> {
     let given = object.clone();
-    let read = normalize_metadata(object);
+    let mut read = read_metadata(object);
     match &read {
         Err(fault) if fault.why.starts_with("parsing time") => {
-            if !version.stored {
+            if !request.version.stored {
                 return Err(Status::plain(500, "", fault.why.clone()));
             }
             *object = given;
             if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
                 metadata.retain(|name, _| !name.ends_with("Timestamp"));
             }
-            Ok(normalize_metadata(object))
+            read = read_metadata(object);
         }
-        _ => Ok(read),
+        _ => {}
     }
+    Ok(read.map(|decoded| {
+        let placed = decoded.empty.into_iter();
+        let placed = placed.map(|(pointer, value)| (format!("/metadata{pointer}"), value));
+        request.empty.replace(placed.collect());
+    }))
 }
 
 /// Takes away what only counted for who owns it.
@@ -345,8 +350,14 @@ fn is_former_version(version: &str, kind: &str) -> bool {
     }
 }
 
-/// Metadata has the same shape in every kind, and is read as strictly.
+/// Metadata has the same shape in every kind, and is read as strictly. Returns the fields that
+/// nobody knows.
 fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
+    let decoded = read_metadata(object)?;
+    Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+}
+
+fn read_metadata(object: &mut Value) -> Result<kinds::Decoded, Fault> {
     let Some(fields) = object.as_object_mut() else {
         return Err(Fault::new("not an object"));
     };
@@ -355,7 +366,6 @@ fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
     if metadata.is_null() {
         *metadata = Value::Object(serde_json::Map::new());
     }
-    let decoded = kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
-        .map_err(|error| Fault::new(error.to_string()))?;
-    Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+    kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
+        .map_err(|error| Fault::new(error.to_string()))
 }

@@ -49,6 +49,17 @@ pub(crate) fn match_name(request: &Request<'_>, object: &Value) -> Result<(), St
     )))
 }
 
+/// The version that an object says it has; zero if it says nothing.
+pub(crate) fn parse_version(given: &str) -> Result<u64, Status> {
+    if given.is_empty() {
+        return Ok(0);
+    }
+    given.parse().map_err(|_| {
+        let message = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
+        Status::plain(500, "", message)
+    })
+}
+
 /// An update that says which version it saw must have seen the newest.
 pub(crate) fn check_version(
     request: &Request<'_>,
@@ -57,13 +68,7 @@ pub(crate) fn check_version(
 ) -> Result<(), Status> {
     let resource = &request.kind.resource;
     let given = text(new, "/metadata/resourceVersion");
-    let version: u64 = match given {
-        "" => 0,
-        given => given.parse().map_err(|_| {
-            let message = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
-            Status::plain(500, "", message)
-        })?,
-    };
+    let version = parse_version(given)?;
     if version == live.version || (version == 0 && updates_unconditionally(request)) {
         return Ok(());
     }

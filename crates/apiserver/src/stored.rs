@@ -112,14 +112,15 @@ pub(crate) fn build(
             if !request.version.stored {
                 prune(&mut object, &stored.schema);
             }
-            // What is filled in when an object is read is written with its next change only.
+            // What is filled in when an object is read is written with its next change only, and
+            // what was applied empty is written as it is.
+            let sent = request.as_sent(&object).into_owned();
             let without_status = object.get("status").is_none() && fills_in_status(custom);
             if without_status || !request.version.stored {
-                let before = object.clone();
                 apply_defaults(&mut object, &custom.schema);
-                if object != before {
-                    written = Some(without_version(before).into());
-                }
+            }
+            if object != sent {
+                written = Some(without_version(sent).into());
             }
             custom.selectable_values(&object)
         }
@@ -166,7 +167,8 @@ fn fills_in_status(custom: &CustomVersion) -> bool {
 
 /// Whether writing `new` over what `old` shows of the live object would change nothing.
 pub(crate) fn is_same(request: &Request<'_>, live: &Object, old: &Value, new: &Value) -> bool {
-    if request.version.stored && live.written.is_none() {
+    let whole = !request.custom() || request.empty.borrow().is_empty();
+    if request.version.stored && live.written.is_none() && whole {
         return old == new;
     }
     let (built, _) = build(request, new.clone(), Some(live.version));

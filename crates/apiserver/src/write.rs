@@ -168,6 +168,9 @@ impl State {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, "", message));
         }
+        if !posted && !request.dry_run {
+            rules::parse_version(version)?;
+        }
         if let Some(there) = self.store.get(&kind.storage, &key) {
             let (group, plural) = (&kind.resource.group, &kind.resource.plural);
             let mut status = Status::already_exists(group, plural, &name);

@@ -158,6 +158,12 @@ async fn patches_are_refused_with_what_they_would_have_made() {
             "409 Conflict Operation cannot be fulfilled on configmaps \"b\": uid mismatch: the \
              provided object specified uid 1-2, and no existing object was found",
         ),
+        (
+            "PATCH /api/v1/namespaces/default/configmaps/b?fieldManager=m",
+            "application/apply-patch+yaml",
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","resourceVersion":"x"}}"#,
+            "500  strconv.ParseUint: parsing \"x\": invalid syntax",
+        ),
     ])
     .await;
     let server = furnished().await;
@@ -613,4 +619,24 @@ async fn an_eviction_that_no_budget_counts_is_of_the_newest_version() {
         "deleteOptions": {"preconditions": {"resourceVersion": "1"}},
     });
     created(send(&server, &format!("POST {PODS}/p/eviction"), eviction).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_applied_empty_to_a_custom_resource_is_written_until_its_next_change() {
+    let server = furnished().await;
+    let gadget = json!({
+        "apiVersion": "example.com/v1", "kind": "Gadget",
+        "metadata": {"name": "g", "finalizers": []}, "spec": {"count": 1},
+    });
+    let apply = || {
+        let (server, body) = (&server, Bytes::from(gadget.to_string()));
+        let line = "PATCH /apis/example.com/v1/gadgets/g?fieldManager=m";
+        async move { send_as(server, line, "application/apply-patch+yaml", body).await }
+    };
+    let version = |answer: &Answer| answer.text("/metadata/resourceVersion").to_owned();
+    let (first, again) = (created(apply().await), apply().await);
+    assert_eq!(version(&first), version(&again));
+    assert_eq!(first.body["metadata"].get("finalizers"), None);
+    let touched = send(&server, &format!("PATCH {GADGETS}/g"), json!({})).await;
+    assert_ne!(version(&first), version(&touched));
 }
