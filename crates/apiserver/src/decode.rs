@@ -99,12 +99,11 @@ pub(crate) fn read_applied(
     object: &mut Value,
 ) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
-    let read = match &version.rules {
+    match &version.rules {
         Rules::BuiltIn(resource) => {
             let name = text(&applied["metadata"], "name");
             let namespace = text(&applied["metadata"], "namespace");
-            let read = decode(request, object, Origin::Values);
-            return read.map(|_| settle(request, object)).map_err(|fault| {
+            decode(request, object, Origin::Values).map_err(|fault| {
                 let slash = if resource.group.is_empty() { "/" } else { "" };
                 let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
                 let message = format!(
@@ -113,9 +112,11 @@ pub(crate) fn read_applied(
                     fault.why
                 );
                 Status::plain(500, "", message)
-            });
+            })?;
+            settle(request, object);
         }
-        Rules::Custom(custom) => applied_metadata(request, object)?.map(|_| {
+        Rules::Custom(custom) => {
+            read_applied_metadata(request, object)?;
             if let Some(fields) = object.as_object_mut() {
                 // A status that is taken away is not looked at.
                 fields.retain(|name, value| name != "status" || !value.is_null());
@@ -123,37 +124,34 @@ pub(crate) fn read_applied(
             prune(object, &version.schema);
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
-        }),
-    };
-    read.map_err(|fault| Status::bad_request(fault.refusal(kind, version)))
+        }
+    }
+    Ok(())
 }
 
 /// Reads the metadata of an applied custom resource. A time that is none is not there, unless the
 /// object has to be converted; what is empty there is written all the same.
-fn applied_metadata(
-    request: &Request<'_>,
-    object: &mut Value,
-) -> Result<Result<(), Fault>, Status> {
+fn read_applied_metadata(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
     let given = object.clone();
     let mut read = read_metadata(object);
-    match &read {
-        Err(fault) if fault.why.starts_with("parsing time") => {
-            if !request.version.stored {
-                return Err(Status::plain(500, "", fault.why.clone()));
-            }
-            *object = given;
-            if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-                metadata.retain(|name, _| !name.ends_with("Timestamp"));
-            }
-            read = read_metadata(object);
+    if let Err(fault) = &read
+        && fault.why.starts_with("parsing time")
+    {
+        if !request.version.stored {
+            return Err(Status::plain(500, "", fault.why.clone()));
         }
-        _ => {}
+        *object = given;
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|name, _| !name.ends_with("Timestamp"));
+        }
+        read = read_metadata(object);
     }
-    Ok(read.map(|decoded| {
-        let placed = decoded.empty.into_iter();
-        let placed = placed.map(|(pointer, value)| (format!("/metadata{pointer}"), value));
-        request.empty.replace(placed.collect());
-    }))
+    let decoded =
+        read.map_err(|fault| Status::bad_request(fault.refusal(request.kind, request.version)))?;
+    let placed = decoded.empty.into_iter();
+    let placed = placed.map(|(pointer, value)| (format!("/metadata{pointer}"), value));
+    request.empty.replace(placed.collect());
+    Ok(())
 }
 
 /// Takes away what only counted for who owns it.

@@ -146,7 +146,7 @@ fn forget(set: &mut Value, path: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn entry(manager: &str, operation: &str, fields: Value) -> Value {
+    fn entry(manager: &str, operation: &str, fields: &Value) -> Value {
         json!({
             "manager": manager, "operation": operation, "apiVersion": "apps/v1",
             "time": "2020-01-01T00:00:00Z", "fieldsType": "FieldsV1", "fieldsV1": fields,
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn whoever_scales_takes_the_replicas_over_and_the_time_is_lost() {
-        let old = entry("owner", "Update", json!({"f:spec": {"f:paused": {}, "f:replicas": {}}}));
+        let old = entry("owner", "Update", &json!({"f:spec": {"f:paused": {}, "f:replicas": {}}}));
         assert_eq!(
             scaled(&[old], 1, 3),
             [
@@ -189,14 +189,14 @@ mod tests {
 
     #[test]
     fn nobody_owns_replicas_that_go_without_saying() {
-        let old = entry("owner", "Update", json!({"f:spec": {"f:replicas": {}}}));
+        let old = entry("owner", "Update", &json!({"f:spec": {"f:replicas": {}}}));
         assert_eq!(scaled(&[old], 1, 0), [""; 0]);
     }
 
     #[test]
     fn a_scale_that_changes_nothing_splits_an_update_but_not_an_apply() {
         let fields = json!({"f:spec": {"f:paused": {}, "f:replicas": {}}});
-        let (update, apply) = (entry("a", "Update", fields.clone()), entry("b", "Apply", fields));
+        let (update, apply) = (entry("a", "Update", &fields), entry("b", "Apply", &fields));
         assert_eq!(
             scaled(&[update, apply], 2, 2),
             [
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn replicas_that_nobody_owns_are_not_tracked() {
-        let old = entry("owner", "Update", json!({"f:spec": {"f:paused": {}}}));
+        let old = entry("owner", "Update", &json!({"f:spec": {"f:paused": {}}}));
         assert_eq!(scaled(&[old], 0, 3), [r#"owner Update - timed {"f:spec":{"f:paused":{}}}"#]);
     }
 }

@@ -341,22 +341,18 @@ async fn an_empty_map_of_an_immutable_object_is_a_change_though_none_is_stored()
     let server = furnished().await;
     let map = json!({"metadata": {"name": "b"}, "immutable": true});
     created(send(&server, &format!("POST {CONFIG_MAPS}"), map).await);
-    let patch = |body: Value| send_patch(&server, body);
-    assert_eq!(patch(json!({"data": {}})).await.code, 200);
+    let line = format!("PATCH {CONFIG_MAPS}/b");
+    assert_eq!(send(&server, &line, json!({"data": {}})).await.code, 200);
     assert_eq!(
-        patch(json!({"binaryData": {}})).await.refusal(),
+        send(&server, &line, json!({"binaryData": {}})).await.refusal(),
         "422 Invalid ConfigMap \"b\" is invalid: binaryData: Forbidden: field is immutable when \
          `immutable` is set"
     );
 }
 
-async fn send_patch(server: &Server, body: Value) -> Answer {
-    send(server, &format!("PATCH {CONFIG_MAPS}/b"), body).await
-}
-
 const PODS: &str = "/api/v1/namespaces/default/pods";
 
-fn pod(name: &str, spec: Value) -> Value {
+fn pod(name: &str, spec: &Value) -> Value {
     let mut pod = json!({
         "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]},
     });
@@ -384,14 +380,14 @@ async fn a_pod_runs_with_a_class_that_is_there_and_gets_what_the_class_asks_for(
              corresponding RuntimeClass defined Overhead",
         ),
     ] {
-        assert_eq!(create(pod("p", spec)).await.refusal(), refusal);
+        assert_eq!(create(pod("p", &spec)).await.refusal(), refusal);
     }
     let class = json!({
         "metadata": {"name": "slow"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1"}},
         "scheduling": {"nodeSelector": {"slow": "yes"}},
     });
     created(send(&server, "POST /apis/node.k8s.io/v1/runtimeclasses", class).await);
-    let slow = created(create(pod("q", json!({"runtimeClassName": "slow"}))).await);
+    let slow = created(create(pod("q", &json!({"runtimeClassName": "slow"}))).await);
     assert_eq!(slow.body["spec"]["overhead"], json!({"cpu": "1"}));
     assert_eq!(slow.body["spec"]["nodeSelector"], json!({"slow": "yes"}));
 }
@@ -399,10 +395,8 @@ async fn a_pod_runs_with_a_class_that_is_there_and_gets_what_the_class_asks_for(
 #[tokio::test(start_paused = true)]
 async fn an_eviction_says_so_in_a_condition_that_was_there_before() {
     let server = furnished().await;
-    let held = json!({"metadata": {"name": "p", "finalizers": ["example.com/hold"]}});
-    let mut held = [held, pod("p", Value::Null)].into_iter();
-    let (metadata, mut held) = (held.next().unwrap(), held.next().unwrap());
-    held["metadata"] = metadata["metadata"].clone();
+    let mut held = pod("p", &Value::Null);
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
     created(send(&server, &format!("POST {PODS}"), held).await);
     let status = json!({"status": {"conditions": [
         {"type": "DisruptionTarget", "status": "True", "observedGeneration": 1},
@@ -609,7 +603,7 @@ async fn an_eviction_that_no_budget_counts_is_of_the_newest_version() {
     });
     let budgets = "POST /apis/policy/v1/namespaces/default/poddisruptionbudgets";
     created(send(&server, budgets, budget).await);
-    let mut sick = pod("p", json!({"nodeName": "n"}));
+    let mut sick = pod("p", &json!({"nodeName": "n"}));
     sick["metadata"]["labels"] = json!({"a": "b"});
     created(send(&server, &format!("POST {PODS}"), sick).await);
     let running = json!({"status": {"phase": "Running"}});

@@ -11,15 +11,13 @@ pub(super) fn convert(held: &Held, value: &mut Value) -> Result<(), DecodeError>
     let wrong = |why: String| Err(DecodeError(why));
     match (&held.shape, &*value) {
         (Shape::Bool, Value::Bool(_))
-        | (Shape::String, Value::String(_))
+        | (Shape::String | Shape::Bytes | Shape::Time | Shape::MicroTime, Value::String(_))
         | (Shape::Float, Value::Number(_))
         | (Shape::List(_) | Shape::Bytes, Value::Array(_))
-        | (Shape::Bytes, Value::String(_))
         | (Shape::Map(..) | Shape::Struct(_), Value::Object(_))
-        | (Shape::Quantity | Shape::Any, _)
-        | (Shape::Time | Shape::MicroTime, Value::String(_)) => Ok(()),
+        | (Shape::Quantity | Shape::Any, _) => Ok(()),
         (Shape::Integer(bits), Value::Number(number)) => {
-            let whole = number.as_f64().filter(|float| float.trunc() == *float);
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0);
             let Some(whole) = number.as_i64().or(whole.map(|float| float as i64)) else {
                 return wrong(format!("cannot convert float64 to {}", held.go_name()));
             };
