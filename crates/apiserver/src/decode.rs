@@ -140,7 +140,7 @@ fn read_applied_metadata(request: &Request<'_>, object: &mut Value) -> Result<()
         if !request.version.stored {
             return Err(Status::plain(500, "", fault.why.clone()));
         }
-        *object = given;
+        object.clone_from(&given);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.retain(|name, _| !name.ends_with("Timestamp"));
         }
@@ -148,7 +148,11 @@ fn read_applied_metadata(request: &Request<'_>, object: &mut Value) -> Result<()
     }
     let decoded =
         read.map_err(|fault| Status::bad_request(fault.refusal(request.kind, request.version)))?;
-    let placed = decoded.empty.into_iter();
+    // A map that was taken away as a whole leaves a `null` behind.
+    let nulls = given["metadata"].as_object().into_iter().flatten();
+    let nulls = nulls.filter(|(_, value)| value.is_null());
+    let nulls = nulls.map(|(name, _)| (format!("/{name}"), Value::Null));
+    let placed = nulls.chain(decoded.empty);
     let placed = placed.map(|(pointer, value)| (format!("/metadata{pointer}"), value));
     request.empty.replace(placed.collect());
     Ok(())

@@ -618,19 +618,25 @@ async fn an_eviction_that_no_budget_counts_is_of_the_newest_version() {
 #[tokio::test(start_paused = true)]
 async fn what_is_applied_empty_to_a_custom_resource_is_written_until_its_next_change() {
     let server = furnished().await;
-    let gadget = json!({
-        "apiVersion": "example.com/v1", "kind": "Gadget",
-        "metadata": {"name": "g", "finalizers": []}, "spec": {"count": 1},
-    });
-    let apply = || {
-        let (server, body) = (&server, Bytes::from(gadget.to_string()));
+    let apply = |metadata: Value| {
+        let gadget = json!({
+            "apiVersion": "example.com/v1", "kind": "Gadget", "metadata": metadata,
+            "spec": {"count": 1},
+        });
         let line = "PATCH /apis/example.com/v1/gadgets/g?fieldManager=m";
+        let (server, body) = (&server, Bytes::from(gadget.to_string()));
         async move { send_as(server, line, "application/apply-patch+yaml", body).await }
     };
     let version = |answer: &Answer| answer.text("/metadata/resourceVersion").to_owned();
-    let (first, again) = (created(apply().await), apply().await);
+    let nobody = json!({"name": "g", "finalizers": []});
+    let (first, again) = (created(apply(nobody.clone()).await), apply(nobody).await);
     assert_eq!(version(&first), version(&again));
     assert_eq!(first.body["metadata"].get("finalizers"), None);
     let touched = send(&server, &format!("PATCH {GADGETS}/g"), json!({})).await;
     assert_ne!(version(&first), version(&touched));
+    apply(json!({"name": "g", "labels": {"a": "b"}})).await;
+    let bare = apply(json!({"name": "g", "labels": {}})).await;
+    assert_eq!(bare.body["metadata"].get("labels"), None);
+    let touched = send(&server, &format!("PATCH {GADGETS}/g"), json!({})).await;
+    assert_ne!(version(&bare), version(&touched), "something was left of the labels");
 }
