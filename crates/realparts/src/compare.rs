@@ -119,6 +119,10 @@ fn compare(real: &Normal, lab: &Normal) -> Vec<Difference> {
     if real.status != lab.status {
         return vec![difference("(status)", said(real), said(lab))];
     }
+    if is_expired(real) != is_expired(lab) {
+        let told = |answer: &Normal| if is_expired(answer) { "expired" } else { "changes" };
+        return vec![difference("(expired)", told(real), told(lab))];
+    }
     let mut found = Vec::new();
     if real.content_type != lab.content_type {
         let (real, lab) = (real.content_type.clone(), lab.content_type.clone());
@@ -129,6 +133,12 @@ fn compare(real: &Normal, lab: &Normal) -> Vec<Difference> {
     }
     found.extend(differences(&real.body, &lab.body));
     found
+}
+
+/// Whether a watch was told that what it asks for is forgotten.
+fn is_expired(answer: &Normal) -> bool {
+    let first = &answer.body[0];
+    first["type"] == "ERROR" && first["object"]["code"] == 410
 }
 
 /// The code of an answer and its message, or else its kind, or else all of it.

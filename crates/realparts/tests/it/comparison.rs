@@ -90,6 +90,24 @@ async fn of_different_status_codes_only_what_was_said_is_shown() {
 }
 
 #[tokio::test]
+async fn a_watch_that_comes_too_late_is_one_difference() {
+    check(
+        |_, _| (200, r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#),
+        |_, _| (200, r#"{"type":"ADDED","object":{"kind":"Pod","spec":{}}}"#),
+        "[]",
+        &[get("a")],
+        expect![[r#"
+            get pods: (expired)
+              exchange 1: GET /pods/a
+              (expired): "expired" → "changes"
+
+            1 exchanges about 1 resources and subresources, 1 kinds of differences
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn accepted_differences_are_counted_with_their_reason() {
     check(
         |_, _| (200, r#"{"spec":{"clusterIP":"10.0.0.1"}}"#),
