@@ -194,7 +194,12 @@ pub(crate) fn record(
     let Comparison { removed, changed } = comparison.without(endpoint.reset_fields);
     endpoint.drop_unserved(entries);
     endpoint.check_versions(entries, before, new)?;
-    let owned = changed.clone().difference(&UNOWNED);
+    // Who creates an object takes nothing from anybody.
+    let (owned, changed) = if entries.is_empty() {
+        (changed.difference(&UNOWNED), FieldSet::new())
+    } else {
+        (changed.clone().difference(&UNOWNED), changed)
+    };
     let manager = if manager.is_empty() { "unknown" } else { manager };
     let (version, subresource) = (endpoint.api_version, endpoint.subresource);
     let mut found = false;
