@@ -6,7 +6,7 @@ use joiner_schema::{FieldError, Schema, Validator};
 use serde_json::{Value, json};
 
 use crate::{
-    object::Resource,
+    object::{Resource, TypeNames},
     patching::go_text,
     registry::{Kind, Registry, Rules, Subresource, Version, head, version_priority},
     table::PrinterColumn,
@@ -219,9 +219,12 @@ pub(crate) fn kind_of(definition: &Value) -> Option<Kind> {
     if versions.is_empty() {
         return None;
     }
+    let stored = versions.iter().find(|version| version.stored).or(versions.first())?;
+    let stored_type = TypeNames { api_version: stored.api_version.clone(), kind: kind.into() };
     Some(Kind {
         storage: resource.clone(),
         resource,
+        stored_type: Arc::new(stored_type),
         kind: kind.into(),
         list_kind: text(names, "/listKind").into(),
         singular: text(names, "/singular").into(),

@@ -196,8 +196,8 @@ impl Fault {
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
 fn decode(request: &Request<'_>, object: &mut Value, origin: Origin) -> Result<Vec<String>, Fault> {
     let (kind, version) = (request.kind, request.version);
-    let cleared =
-        !request.custom() && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
+    let managed = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    let cleared = !request.custom() && managed.is_some_and(is_empty_list);
     let unknown = decode_by_rules(request, kind, version, object, origin)?;
     if cleared {
         // Unlike all others, this empty list means something: nobody owns anything any more.

@@ -12,7 +12,7 @@ use crate::{
     rules,
     server::State,
     status::Cause,
-    write::{Request, metadata_of, request_value, text},
+    write::{Request, metadata_of, shared_request_value, text},
 };
 
 impl State {
@@ -27,7 +27,7 @@ impl State {
             return self.apply(request, patch, force);
         }
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        let old = request_value(request, &live);
+        let old = shared_request_value(request, &live);
         let mut noticed: Vec<String> = match kind {
             PatchKind::Json => Vec::new(),
             _ => text.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect(),
@@ -74,12 +74,12 @@ impl State {
         if live.is_none() && request.subresource.is_some() {
             return Err(request.not_found());
         }
-        let old = live.as_ref().map(|live| request_value(request, live));
+        let old = live.as_ref().map(|live| shared_request_value(request, live));
         let versions = request.versions();
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         let (manager, time) = (request.manager, request.time());
-        let result = joiner_patch::apply(&endpoint, old.as_ref(), applied, manager, force, &time)
+        let result = joiner_patch::apply(&endpoint, old.as_deref(), applied, manager, force, &time)
             .map_err(refused)?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();

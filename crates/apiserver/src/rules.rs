@@ -265,12 +265,12 @@ pub(crate) fn validate_update(request: &Request<'_>, new: &Value, old: &Value) -
             return errors;
         }
     }
-    // Metadata that stays as it was, as it does in most writes, was valid before.
-    if new_meta != old_meta {
-        let rule = NameRule::PathSegment;
-        errors.extend(meta::validate_object_meta(new_meta, namespaced, rule, "metadata"));
-        errors.extend(meta::validate_object_meta_update(new_meta, old_meta, "metadata"));
-    }
+    // Most writes change nothing in the metadata but who owns what.
+    let rule = NameRule::PathSegment;
+    errors.extend(meta::validate_changed_object_meta(
+        new_meta, old_meta, namespaced, rule, "metadata",
+    ));
+    errors.extend(meta::validate_object_meta_update(new_meta, old_meta, "metadata"));
     match &request.version.rules {
         Rules::BuiltIn(resource) => {
             let part = request.subresource;

@@ -383,16 +383,17 @@ impl kinds::World for World<'_> {
 
     fn priority_class(&self, name: &str) -> Option<Value> {
         let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
-        Some(self.store.get(&classes, &Key::new("", name))?.value())
+        Some((*self.store.get(&classes, &Key::new("", name))?.shared()).clone())
     }
 
     fn default_priority_class(&self) -> Option<Value> {
         let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
         let classes = self.store.table(&classes)?.range(None, None);
         classes
-            .map(|class| class.value())
+            .map(|class| class.shared())
             .filter(|class| class["globalDefault"] == true)
             .min_by_key(|class| class["value"].as_i64())
+            .map(Arc::unwrap_or_clone)
     }
 
     fn runtime_class(&self, name: &str) -> Option<Value> {

@@ -252,7 +252,7 @@ impl State {
         let mut pod = request_value(request, &live);
         rules::check_identity(request, &live.uid, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
-        let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
+        let labels = node.map(|node| node.shared()["metadata"]["labels"].clone());
         let world = self.world(request.now);
         kinds::bind(&mut pod, binding, &labels.unwrap_or_default(), &world)
             .map_err(|why| Status::conflict("", "pods/binding", &request.key.name, &why))?;

@@ -23,7 +23,9 @@ use crate::{
     status::Cause,
 };
 
-pub(crate) use crate::stored::{build, is_same, metadata_of, request_value, text};
+pub(crate) use crate::stored::{
+    build, is_same, metadata_of, request_value, shared_request_value, text,
+};
 
 /// What all writes of one request have in common.
 #[derive(Clone, Copy)]
@@ -285,7 +287,7 @@ impl State {
             return Err(request.not_found());
         };
         rules::check_identity(request, &live.uid, &object)?;
-        let old = request_value(request, &live);
+        let old = shared_request_value(request, &live);
         crate::patching::track(request, Some(&old), &mut object);
         self.replace(request, &live, &old, object)
     }

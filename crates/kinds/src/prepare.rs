@@ -24,7 +24,7 @@ pub use workload::bare_metadata;
 use crate::{
     Resource,
     decode::empty_field,
-    edit::{object_at, text_at},
+    edit::{object_at, text_at, value_at},
     types::types,
 };
 
@@ -167,7 +167,7 @@ fn update_main(resource: &Resource, new: &mut Value, old: &Value, world: &dyn Wo
         ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(new, world),
         _ => {}
     }
-    let changed = |part: &&str| new.pointer(part) != old.pointer(part);
+    let changed = |part: &&str| value_at(new, part) != value_at(old, part);
     if generation_parts(resource).iter().any(changed) {
         raise_generation(new, old);
     }
@@ -259,9 +259,11 @@ fn raise_generation(new: &mut Value, old: &Value) {
 
 /// Makes a field of the new object what it is in the old one.
 fn copy(new: &mut Value, old: &Value, parent: &str, field: &str) {
-    let value = old.pointer(parent).and_then(|parent| parent.get(field));
+    let value = value_at(old, parent).and_then(|parent| parent.get(field));
     let Some(target) = object_at(new, parent) else { return };
     match value {
+        // Most often it is so already, and a whole spec is no small thing to copy.
+        Some(value) if target.get(field) == Some(value) => return,
         Some(value) => target.insert(field.to_owned(), value.clone()),
         None => target.remove(field),
     };
