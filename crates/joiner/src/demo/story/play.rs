@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, DeleteOptions, Key, Propagation, Resource, Server};
 use joiner_lab::cluster::machines::{Fault, Machines};
 use joiner_view::{
-    scene::{Node, Phase, Scene},
+    scene::{Node, Phase, Scene, Totals},
     stage,
 };
 use serde_json::json;
@@ -86,14 +86,18 @@ impl Play {
         let mut quiet_since = clock.now();
         while clock.now() < end && clock.now().duration_since(quiet_since) < QUIET {
             clock.sleep(Duration::from_secs(1)).await;
-            let totals = self.audience.borrow().totals();
-            let busy =
-                totals.waiting + totals.starting + totals.coming + totals.leaving + totals.lost;
-            if busy > 0 {
+            if is_busy(&self.audience.borrow().totals()) {
                 quiet_since = clock.now();
             }
         }
     }
+}
+
+/// Whether pods or machines are still on their way somewhere.
+fn is_busy(totals: &Totals) -> bool {
+    let pods = totals.waiting + totals.starting + totals.unready;
+    let machines = totals.coming + totals.leaving + totals.lost;
+    pods + machines > 0
 }
 
 fn delete_job(user: &Caller, key: &Key) {
