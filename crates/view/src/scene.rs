@@ -54,6 +54,8 @@ pub struct Totals {
     pub running: usize,
     /// Pods that have a node and are not ready yet.
     pub starting: usize,
+    /// Pods that were ready and are not any more.
+    pub unready: usize,
     /// Pods that have no node.
     pub waiting: usize,
     /// Machines that can take pods.
@@ -176,6 +178,8 @@ pub enum PodState {
     Starting,
     /// Ready.
     Running,
+    /// It was ready and is not any more.
+    Unready,
     /// Deleted or evicted; it stops.
     Ending,
 }

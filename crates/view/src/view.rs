@@ -169,7 +169,10 @@ impl View {
         if totals.waiting > 0 {
             self.unsettled = true;
         }
-        if !self.unsettled || totals.waiting + totals.starting > 0 || totals.running == 0 {
+        if !self.unsettled
+            || totals.waiting + totals.starting + totals.unready > 0
+            || totals.running == 0
+        {
             return;
         }
         let (pods, seconds) = (totals.running, self.longest_wait);

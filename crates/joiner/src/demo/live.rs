@@ -84,11 +84,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
     let picture =
         Picture { clock: clock.clone(), audience: Rc::clone(&audience), publisher, wishes };
     let feed = lab.server().feed_with_past();
-    let stage = Play {
-        server: lab.server().clone(),
-        machines: lab.machines().clone(),
-        audience: Rc::clone(&audience),
-    };
+    let stage = Play::on(&lab, &audience);
     let story = story(args.seed);
     let told = async {
         play(&story, stage).await;

@@ -32,11 +32,7 @@ async fn tell(seed: u64) -> Result<Exit, Failure> {
     let clock = lab.server().clock().clone();
     let audience = Rc::new(RefCell::new(Audience::new(clock.now(), Stage::default())));
     let feed = lab.server().feed_with_past();
-    let stage = Play {
-        server: lab.server().clone(),
-        machines: lab.machines().clone(),
-        audience: Rc::clone(&audience),
-    };
+    let stage = Play::on(&lab, &audience);
     let story = story(seed);
     let control = control_loop(lab.server().clone(), lab.machines().clone(), lab.chance("cloud"));
     let program = async {

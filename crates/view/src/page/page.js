@@ -110,7 +110,7 @@ function showStage(stage, scene) {
 function showFigures({ totals }) {
   const listed = (pairs) => pairs.filter(([number]) => number > 0).map(([number, word]) => `${number} ${word}`).join(", ");
   setText(find("running"), String(totals.running));
-  setText(find("pods-more"), listed([[totals.starting, "starting"]]));
+  setText(find("pods-more"), listed([[totals.starting, "starting"], [totals.unready, "not ready"]]));
   const waiting = find("waiting-count");
   setText(waiting, String(totals.waiting));
   waiting.classList.toggle("waits", totals.waiting > 0);
@@ -224,7 +224,8 @@ function showTile(tile, node, now) {
   showMeter(memory, node.memory, bytes);
   const state = (pod) => (pod.daemon ? "daemon" : pod.state);
   const tip = (pod) => {
-    const what = pod.daemon ? "on every node" : pod.state;
+    const state = pod.state === "unready" ? "not ready any more" : pod.state;
+    const what = pod.daemon ? "on every node" : state;
     return `${pod.namespace}/${pod.name}\n${what}, cpu ${cores(pod.cpu)}, memory ${bytes(pod.memory)}`;
   };
   showPods(row, node.pods, state, tip);
@@ -244,14 +245,14 @@ function showPools({ pools, nodes, now }) {
     const [head, tiles] = section.children;
     const [name, note] = head.children;
     setText(name, pool.name ? `Pool ${pool.name}` : "No pool");
-    const limit = pool.cpuLimit === null ? "" : `, limit ${cores(pool.cpuLimit)}`;
-    const figures = [
+    const limit = pool.cpuLimit === null ? "" : `limit ${cores(pool.cpuLimit)} cpu`;
+    const figures = pool.nodes === 0 ? ["no nodes", limit] : [
       count(pool.nodes, "node"), count(pool.pods, "pod"),
-      `cpu ${cores(pool.cpu.requested)} of ${cores(pool.cpu.total)}${limit}`,
+      `cpu ${cores(pool.cpu.requested)} of ${cores(pool.cpu.total)}`,
       `memory ${bytes(pool.memory.requested)} of ${bytes(pool.memory.total)}`,
-      `${price(pool.price)}/h`,
+      `${price(pool.price)}/h`, limit,
     ];
-    setText(note, figures.join(" · "));
+    setText(note, figures.filter(Boolean).join(" · "));
     const own = nodes.filter((node) => node.pool === pool.name);
     keep(tiles, own, (node) => node.name, newTile, (tile, node) => showTile(tile, node, now), LEAVES_MS);
   });
@@ -281,7 +282,7 @@ function showHappenings({ happenings }) {
 /* The timeline */
 
 const LEFT = 34;
-const TOP = 18;
+const TOP = 26;
 const CPU_HEIGHT = 104;
 const GAP = 14;
 const WAITS_HEIGHT = 30;

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::{
     Palette,
-    words::{fitted, width},
+    words::{fitted, width, wrapped},
 };
 use crate::{
     amounts::clock,
@@ -13,8 +13,10 @@ use crate::{
 
 /// Columns before what happened.
 const INDENT: usize = 8;
+/// Lines that a reason takes at most; all of it is among the details.
+const REASON_LINES: usize = 2;
 
-/// Each happening in one line or, where there is room, with its reason in a second one.
+/// Each happening in one line or, where there is room, with its reason in lines of its own.
 pub(super) fn lines(
     scene: &Scene,
     columns: u16,
@@ -26,16 +28,28 @@ pub(super) fn lines(
         let mut first = head(happening, columns, palette);
         let Happening { why, .. } = happening;
         let left = columns.saturating_sub(first.width());
-        if why.is_empty() || (roomy && width(why) + 2 > left) {
-            let room = columns.saturating_sub(INDENT);
-            let second =
-                Line::styled(format!("{:INDENT$}{}", "", fitted(why, room)), palette.quiet());
-            return if why.is_empty() { vec![first] } else { vec![first, second] };
+        if roomy && width(why) + 2 > left {
+            let mut lines = vec![first];
+            lines.extend(reason(why, columns).map(|line| line.style(palette.quiet())));
+            return lines;
         }
-        first.push_span(Span::styled(fitted(&format!("  {why}"), left), palette.quiet()));
+        if !why.is_empty() {
+            first.push_span(Span::styled(fitted(&format!("  {why}"), left), palette.quiet()));
+        }
         vec![first]
     };
     scene.happenings.iter().rev().map(told).collect()
+}
+
+/// A reason below what happened, cut where it gets too long.
+fn reason(why: &str, columns: usize) -> impl Iterator<Item = Line<'static>> {
+    let room = columns.saturating_sub(INDENT);
+    let lines = wrapped(why, room);
+    let cut = lines.len() > REASON_LINES;
+    lines.into_iter().take(REASON_LINES).enumerate().map(move |(number, line)| {
+        let more = if cut && number + 1 == REASON_LINES { " …" } else { "" };
+        Line::from(format!("{:INDENT$}{}", "", fitted(&format!("{line}{more}"), room)))
+    })
 }
 
 /// When, to whom and what.

@@ -25,7 +25,7 @@ pub(super) fn draw_top(
     stage: &Stage,
     palette: Palette,
 ) {
-    let pace = if stage.held { " ⏸ paused ".to_owned() } else { format!(" ×{} ", stage.speed) };
+    let pace = if stage.held { " paused ".to_owned() } else { format!(" ×{} ", stage.speed) };
     let pace_style = if stage.held { Palette::selected() } else { palette.quiet() };
     let left = Line::from(vec![
         Span::styled(format!(" {} ", stage.title), palette.brand()),
@@ -43,7 +43,8 @@ pub(super) fn draw_chapter(frame: &mut Frame, area: Rect, stage: &Stage, palette
     let room = usize::from(area.width).saturating_sub(2);
     let line = match (&stage.summary, &stage.chapter) {
         (Some(summary), _) => {
-            Line::from(vec![Span::styled(" ★ ", palette.good()), Span::raw(fitted(summary, room))])
+            let text = fitted(summary, room.saturating_sub(1));
+            Line::from(vec![Span::styled(" ★ ", palette.good()), Span::raw(text)])
         }
         (None, Some(chapter)) => {
             let title = format!(" {}/{} {} ", chapter.number, chapter.of, chapter.title);
@@ -78,16 +79,17 @@ fn figures(totals: &Totals, palette: Palette, room: usize) -> Line<'static> {
     // With how much they matter: what does not fit is left out from the end of that order.
     let figures = [
         (0, totals.waiting, "waiting", palette.waits()),
-        (5, totals.starting, "starting", palette.waits()),
+        (6, totals.starting, "starting", palette.waits()),
         (1, totals.running, "running", palette.good()),
+        (5, totals.unready, "not ready", palette.bad()),
         (2, totals.ready, nodes, palette.good()),
         (4, totals.coming, "coming", palette.coming()),
         (3, totals.lost, "lost", palette.bad()),
-        (6, totals.leaving, "leaving", palette.waits()),
+        (7, totals.leaving, "leaving", palette.waits()),
     ];
     let price = format!("{}/h ", price(totals.price));
     let always = ["running", nodes];
-    let mut most = 6;
+    let mut most = 7;
     loop {
         let mut spans = Vec::new();
         for (rank, number, word, style) in figures {

@@ -151,7 +151,7 @@ fn pods(node: &Node, room: usize, palette: Palette) -> Vec<Span<'static>> {
     let signs = node.pods.iter().map(|pod| match (pod.daemon, pod.state) {
         (true, _) => ("·", palette.quiet()),
         (false, state @ PodState::Running) => ("■", palette.pod(state)),
-        (false, state @ PodState::Starting) => ("□", palette.pod(state)),
+        (false, state @ (PodState::Starting | PodState::Unready)) => ("□", palette.pod(state)),
         (false, state @ PodState::Ending) => ("×", palette.pod(state)),
     });
     let mut signs: Vec<Span<'static>> =

@@ -74,7 +74,7 @@ impl Palette {
         match state {
             PodState::Starting => self.waits(),
             PodState::Running => self.good(),
-            PodState::Ending => self.bad(),
+            PodState::Unready | PodState::Ending => self.bad(),
         }
     }
 

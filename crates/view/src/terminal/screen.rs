@@ -160,7 +160,7 @@ impl Screen {
     fn draw_panels(&self, frame: &mut Frame, scene: &Scene, areas: [Rect; 5]) {
         let [chart, nodes, waiting, happenings, details] = areas;
         if chart.height > 2 {
-            let title = "CPU over time  █ requested  ░ there";
+            let title = "CPU over time  █ requested  ░ capacity";
             let inside = self.framed(frame, chart, title, None);
             chart::draw(&scene.timeline, self.palette, inside, frame.buffer_mut());
         }

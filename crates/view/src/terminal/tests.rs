@@ -99,9 +99,9 @@ fn a_large_terminal_shows_everything() {
         160,
         40,
         &expect![[r#"
-             joiner demo  01:40  ×10                                                                    2 waiting  1 starting  2 running  1 node  1 coming  1 lost  0.600/h
+             joiner demo  01:40  ×10                                                                   2 waiting  2 running  1 not ready  1 node  1 coming  1 lost  0.600/h
              2/6 A burst Many pods at once.
-            ┌ Nodes: 3  cpu, memory, pods ────────────────────────────────────────────────────────────┐┌ CPU over time  █ requested  ░ there ──────────────────────────────┐
+            ┌ Nodes: 3  cpu, memory, pods ────────────────────────────────────────────────────────────┐┌ CPU over time  █ requested  ░ capacity ───────────────────────────┐
             │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h             ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
             │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                               ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
             │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                                ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
@@ -123,10 +123,10 @@ fn a_large_terminal_shows_everything() {
             │                                                                                         ││00:40 ✓ batch ×2        are ready                                  │
             │                                                                                         ││        the last 37 s after it was asked for                       │
             │                                                                                         ││00:04 + batch ×2        c-8x, spot, 0.400/h                        │
-            │                                                                                         ││        for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that f…│
+            │                                                                                         ││        for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that   │
+            │                                                                                         ││        fit                                                        │
             │                                                                                         ││00:02 ↓ shop/web        5 pods want a place  cpu 10, memory 5Gi    │
             │                                                                                         ││00:01 ▶ A burst  Many pods at once.                                │
-            │                                                                                         ││                                                                   │
             │                                                                                         ││                                                                   │
             │                                                                                         ││                                                                   │
             │                                                                                         ││                                                                   │
@@ -151,7 +151,7 @@ fn a_tall_one_has_the_chart_and_details() {
         &expect![[r#"
              joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 coming  1 lost  0.600/h
              2/6 A burst Many pods at once.
-            ┌ CPU over time  █ requested  ░ there ───────────────────────────────────────────────────┐
+            ┌ CPU over time  █ requested  ░ capacity ────────────────────────────────────────────────┐
             │                                       ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
             │                                       ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
             │                                       ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄░│

@@ -6,6 +6,7 @@ use joiner_core::{
     resources::{CPU, MEMORY, PODS},
 };
 use joiner_operator::index::resources;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{Change, View, nodes::Seat};
 use crate::{
@@ -153,6 +154,22 @@ impl Claim {
     }
 }
 
+impl Shape {
+    /// As the labels of a claim or a node say.
+    pub(super) fn of(metadata: &ObjectMeta) -> Self {
+        let label = |key: &str| {
+            let labels = metadata.labels.as_ref();
+            labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default()
+        };
+        Self {
+            pool: label(NODE_POOL),
+            instance_type: label(INSTANCE_TYPE),
+            zone: label(ZONE),
+            capacity_type: label(CAPACITY_TYPE),
+        }
+    }
+}
+
 impl Asked {
     fn figures(self) -> Figures {
         let Self { cpu, memory, pods, .. } = self;
@@ -161,10 +178,6 @@ impl Asked {
 }
 
 fn read(object: &NodeClaim, at: f64, before: Claim) -> Claim {
-    let label = |key: &str| {
-        let labels = object.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default()
-    };
     let requests = object.spec.resources.as_ref().map(|own| &own.requests);
     let requests = resources(requests);
     let of_type = object.spec.requirements.iter().find(|own| own.key == INSTANCE_TYPE);
@@ -177,12 +190,7 @@ fn read(object: &NodeClaim, at: f64, before: Claim) -> Claim {
     };
     let disrupted = condition("DisruptionReason").filter(|own| own.status == "True");
     Claim {
-        shape: Shape {
-            pool: label(NODE_POOL),
-            instance_type: label(INSTANCE_TYPE),
-            zone: label(ZONE),
-            capacity_type: label(CAPACITY_TYPE),
-        },
+        shape: Shape::of(&object.metadata),
         asked: Asked {
             cpu: requests.get(CPU).as_f64(),
             memory: requests.get(MEMORY).as_f64(),

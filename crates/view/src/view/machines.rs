@@ -109,6 +109,7 @@ impl View {
                 _ if guest.waits() => totals.waiting += 1,
                 PodState::Running => totals.running += 1,
                 PodState::Starting => totals.starting += 1,
+                PodState::Unready => totals.unready += 1,
                 PodState::Ending => {}
             }
         }

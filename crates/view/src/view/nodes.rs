@@ -1,9 +1,6 @@
 //! Nodes: what machines offer to pods.
 
-use joiner_core::{
-    label::{CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE},
-    resources::{CPU, MEMORY},
-};
+use joiner_core::resources::{CPU, MEMORY};
 use joiner_operator::index::resources;
 use k8s_openapi::api::core::v1::Node;
 
@@ -48,10 +45,6 @@ impl View {
 }
 
 fn read(node: &Node, at: f64, before: &Seat) -> Seat {
-    let label = |key: &str| {
-        let labels = node.metadata.labels.as_ref();
-        labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default()
-    };
     let status = node.status.as_ref();
     let allocatable = resources(status.and_then(|status| status.allocatable.as_ref()));
     let mut conditions = status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -65,12 +58,7 @@ fn read(node: &Node, at: f64, before: &Seat) -> Seat {
             .as_ref()
             .and_then(|spec| spec.provider_id.clone())
             .unwrap_or_default(),
-        shape: Shape {
-            pool: label(NODE_POOL),
-            instance_type: label(INSTANCE_TYPE),
-            zone: label(ZONE),
-            capacity_type: label(CAPACITY_TYPE),
-        },
+        shape: Shape::of(&node.metadata),
         cpu: allocatable.get(CPU).as_f64(),
         memory: allocatable.get(MEMORY).as_f64(),
         since: before.since,

@@ -43,9 +43,13 @@ impl View {
                 guest.since = before.since;
                 guest.headed_for.clone_from(&before.headed_for);
                 guest.refused.clone_from(&before.refused);
-                let is_new = before.state != PodState::Running;
-                if is_new && guest.state == PodState::Running && !guest.daemon {
-                    self.longest_wait = self.longest_wait.max(at - guest.since);
+                let was_ready = matches!(before.state, PodState::Running | PodState::Unready);
+                match guest.state {
+                    PodState::Starting if was_ready => guest.state = PodState::Unready,
+                    PodState::Running if !was_ready && !guest.daemon => {
+                        self.longest_wait = self.longest_wait.max(at - guest.since);
+                    }
+                    _ => {}
                 }
             }
             None if guest.node.is_empty() && !guest.daemon => self.tell_arrival(at, &guest),

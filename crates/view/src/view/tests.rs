@@ -21,6 +21,7 @@ fn check_machines(scene: &Scene, expected: &Expect) {
             .map(|pod| match (pod.daemon, pod.state) {
                 (true, _) => 'd',
                 (false, PodState::Starting) => 's',
+                (false, PodState::Unready) => 'u',
                 (false, PodState::Running) => 'r',
                 (false, PodState::Ending) => 'e',
             })
@@ -117,10 +118,10 @@ fn a_picture_has_machines_pools_pods_and_reasons() {
     check_machines(
         &scene,
         &expect![[r#"
-        batch-one ready of "batch" c-8x spot a Some(0.2) cpu 4.1/8 pods "rrd" planned 0 why ""
-        batch-two lost of "batch" c-8x spot a Some(0.2) cpu 2.1/8 pods "sd" planned 0 why "kubelet is silent"
-        batch-three booting of "batch" c-8x spot a Some(0.2) cpu 6/7.9 pods "" planned 3 why ""
-    "#]],
+            batch-one ready of "batch" c-8x spot a Some(0.2) cpu 4.1/8 pods "rrd" planned 0 why ""
+            batch-two lost of "batch" c-8x spot a Some(0.2) cpu 2.1/8 pods "ud" planned 0 why "kubelet is silent"
+            batch-three booting of "batch" c-8x spot a Some(0.2) cpu 6/7.9 pods "" planned 3 why ""
+        "#]],
     );
     check_lines(
         &scene,
@@ -150,7 +151,7 @@ fn a_picture_has_machines_pools_pods_and_reasons() {
         .collect();
     assert_eq!(pools, [("batch", 3, 3, Some(64.0)), ("general", 0, 0, Some(64.0))]);
     let totals = scene.totals;
-    assert_eq!((totals.running, totals.starting, totals.waiting), (2, 1, 2));
+    assert_eq!((totals.running, totals.unready, totals.waiting), (2, 1, 2));
     assert_eq!((totals.ready, totals.coming, totals.lost), (1, 1, 1));
     assert_eq!(scene.timeline.len(), 2);
 }

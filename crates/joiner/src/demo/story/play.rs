@@ -4,9 +4,12 @@ use std::{cell::RefCell, rc::Rc, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, DeleteOptions, Key, Propagation, Resource, Server};
-use joiner_lab::cluster::machines::{Fault, Machines};
+use joiner_lab::{
+    Lab,
+    cluster::machines::{Fault, Machines},
+};
 use joiner_view::{
-    scene::{Node, Phase, Scene},
+    scene::{Node, Phase, Scene, Totals},
     stage,
 };
 use serde_json::json;
@@ -22,9 +25,9 @@ const QUIET: SignedDuration = SignedDuration::from_secs(45);
 /// What a story is played on, and who watches.
 #[derive(Clone, Debug)]
 pub(crate) struct Play {
-    pub(crate) server: Server,
-    pub(crate) machines: Machines,
-    pub(crate) audience: Rc<RefCell<Audience>>,
+    server: Server,
+    machines: Machines,
+    audience: Rc<RefCell<Audience>>,
 }
 
 /// Plays a story until the cluster is at rest after it.
@@ -49,6 +52,12 @@ pub(crate) async fn play(story: &Story, play: Play) {
 }
 
 impl Play {
+    /// A play on a laboratory.
+    pub(crate) fn on(lab: &Lab, audience: &Rc<RefCell<Audience>>) -> Self {
+        let (server, machines) = (lab.server().clone(), lab.machines().clone());
+        Self { server, machines, audience: Rc::clone(audience) }
+    }
+
     fn act(&self, act: &Act, now: Timestamp) {
         let user = self.server.caller("user");
         match act {
@@ -86,14 +95,18 @@ impl Play {
         let mut quiet_since = clock.now();
         while clock.now() < end && clock.now().duration_since(quiet_since) < QUIET {
             clock.sleep(Duration::from_secs(1)).await;
-            let totals = self.audience.borrow().totals();
-            let busy =
-                totals.waiting + totals.starting + totals.coming + totals.leaving + totals.lost;
-            if busy > 0 {
+            if is_busy(&self.audience.borrow().totals()) {
                 quiet_since = clock.now();
             }
         }
     }
+}
+
+/// Whether pods or machines are still on their way somewhere.
+fn is_busy(totals: &Totals) -> bool {
+    let pods = totals.waiting + totals.starting + totals.unready;
+    let machines = totals.coming + totals.leaving + totals.lost;
+    pods + machines > 0
 }
 
 fn delete_job(user: &Caller, key: &Key) {

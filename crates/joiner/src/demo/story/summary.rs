@@ -46,7 +46,7 @@ impl Summary {
         if let Burst::Since(began) = self.burst
             // A moment for the first of its pods to be there.
             && at - began > 1.0
-            && totals.waiting + totals.starting == 0
+            && totals.waiting + totals.starting + totals.unready == 0
         {
             self.burst = Burst::Took(at - began);
         }
