@@ -5,7 +5,11 @@
 //! provider needs as plain data ([`order::Order`], [`class::NodeClass`]). KWOK, whose cloud is the
 //! API server itself, is the one exception. Several providers serve one process; [`Providers`]
 //! finds the one that a `NodeClass` belongs to.
+//!
+//! [`bootstrap`] makes the text that turns a fresh virtual machine into a worker of a cluster. Clouds
+//! deliver it; none of them writes its own.
 
+pub mod bootstrap;
 pub mod choice;
 pub mod class;
 #[cfg(feature = "testing")]

@@ -94,7 +94,7 @@ fn hand_out(args: &LabServeArgs, serving: &Serving) -> Result<(), Failure> {
 }
 
 /// Waits for Ctrl-C, or for the signal by which others end programs.
-async fn stopped() -> io::Result<()> {
+pub(crate) async fn stopped() -> io::Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -259,7 +259,11 @@ mod tests {
             "--vsphere-vm-memory-overhead-percent=2",
             "--price-per-vm=-1",
         ];
-        expect![[r#""#]].assert_eq(&accept(&flags, &[]).unwrap_err());
+        expect![[r#"
+            --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more
+            --metrics-port (METRICS_PORT) cannot be "no": use a port from 1 to 65535, or 0 for any that is free
+            --providers (PROVIDERS) cannot be "aws": use some of kwok, vsphere, separated by commas
+            --vsphere-vm-memory-overhead-percent (VSPHERE_VM_MEMORY_OVERHEAD_PERCENT) cannot be "2": use a share from 0 to below 1, such as 0.075"#]].assert_eq(&accept(&flags, &[]).unwrap_err());
     }
 
     #[test]

@@ -226,11 +226,11 @@ mod tests {
             --feature-gates (FEATURE_GATES) cannot be "NodeOverlay=yes": use NAME=true or NAME=false
             --feature-gates (FEATURE_GATES) cannot be "Odd": use NAME=true or NAME=false
             --preference-policy (PREFERENCE_POLICY) cannot be "ignore": use Respect or Ignore
-            --pending cannot be "all": use unbound or unschedulable
             --scheduler-config (SCHEDULER_CONFIG): the scheduler configuration cannot be read: unknown field `defaultConstraint`, expected one of defaultConstraints at line 1, column 22
             --cpu-requests (CPU_REQUESTS) cannot be "1.5": use a whole number of millicores
+            --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more
             --vm-memory-overhead-percent (VM_MEMORY_OVERHEAD_PERCENT) cannot be "7.5": use a share from 0 to below 1, such as 0.075
-            --price-per-vm (PRICE_PER_VM) cannot be "-1": use a price, 0 or more"#]].assert_eq(&problems.join("\n"));
+            --pending cannot be "all": use unbound or unschedulable"#]].assert_eq(&problems.join("\n"));
     }
 
     #[test]

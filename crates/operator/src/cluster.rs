@@ -6,10 +6,17 @@
 use std::{fmt::Debug, time::Duration};
 
 use joiner_clock::Clock;
-use k8s_openapi::{ClusterResourceScope, api::core::v1::Pod};
+use k8s_openapi::{
+    ClusterResourceScope,
+    api::{
+        core::v1::{Node, Pod},
+        policy::v1::Eviction,
+    },
+    apimachinery::pkg::apis::meta::v1::{self as meta, DeleteOptions, ObjectMeta},
+};
 use kube::{
     Api, Client, Resource,
-    api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams, Preconditions},
+    api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
@@ -154,6 +161,29 @@ impl Cluster {
         Ok(Some(patched))
     }
 
+    /// Takes a finalizer from a node: from this very one, and whatever others do to its finalizers
+    /// at the same time. That the node is gone already is as good.
+    pub async fn remove_finalizer(&self, node: &Node, finalizer: &str) -> Result<(), Trouble> {
+        let what = || format!("remove finalizer {finalizer} from Node {}", node.key());
+        let patch = Patch::Strategic(json!({"metadata": {
+            "uid": node.metadata.uid,
+            "$deleteFromPrimitiveList/finalizers": [finalizer],
+        }}));
+        let nodes = self.api::<Node>();
+        match self.call(what, nodes.patch(&name(node), &PatchParams::default(), &patch)).await {
+            Ok(left) if left.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty()) => {
+                self.cache.wrote(left);
+                Ok(())
+            }
+            Ok(_) => {
+                self.cache.gone::<Node>(&node.key());
+                Ok(())
+            }
+            Err(trouble) if trouble.is_not_found() => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
     /// Asks for an object to be deleted: this very one, not another of its name. That it is gone
     /// already is as good.
     pub async fn delete<T: Written>(&self, object: &T) -> Result<(), Trouble> {
@@ -177,12 +207,19 @@ impl Cluster {
     /// Asks the API server to evict a pod: this very one, not another of its name.
     pub async fn evict(&self, pod: &Key, uid: &str) -> Result<(), Trouble> {
         let what = || format!("evict Pod {pod}");
-        let delete_options = Some(DeleteParams {
-            preconditions: only(Some(uid.to_owned())),
-            ..DeleteParams::default()
-        });
-        let params = EvictParams { delete_options, ..EvictParams::default() };
-        self.call(what, self.pods(pod).evict(pod.name(), &params)).await.map(|_| ())
+        // `Api::evict` of kube 5.0 misspells the options, so that the API server ignores them.
+        let options = DeleteOptions {
+            preconditions: Some(meta::Preconditions {
+                uid: Some(uid.to_owned()),
+                resource_version: None,
+            }),
+            ..DeleteOptions::default()
+        };
+        let metadata = ObjectMeta { name: Some(pod.name().to_owned()), ..ObjectMeta::default() };
+        let eviction = Eviction { metadata, delete_options: Some(options) };
+        let (pods, params) = (self.pods(pod), PostParams::default());
+        let call = pods.create_subresource("eviction", pod.name(), &params, &eviction);
+        self.call(what, call).await.map(|_: Value| ())
     }
 
     /// Deletes a pod whatever protects it: this very one, with so many seconds to end.

@@ -67,9 +67,14 @@ impl Context {
 
     /// Whether a node is ours to care for: it carries the label of a class that is served.
     pub fn manages(&self, node: &Node) -> bool {
-        let labels = node.metadata.labels.as_ref();
-        labels.is_some_and(|labels| {
-            self.providers.class_kinds().any(|class| labels.contains_key(&class.label()))
-        })
+        self.provider_of_node(node).is_some()
+    }
+
+    /// The cloud that a node's machine is in, if the node is ours to care for.
+    pub fn provider_of_node(&self, node: &Node) -> Option<&Arc<dyn CloudProvider>> {
+        let labels = node.metadata.labels.as_ref()?;
+        let mut classes = self.providers.class_kinds();
+        let class = classes.find(|class| labels.contains_key(&class.label()))?;
+        self.providers.serving(class.group, class.kind)
     }
 }

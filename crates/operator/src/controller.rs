@@ -51,6 +51,11 @@ pub trait Controller: Send + Sync + 'static {
     /// How many objects it looks at at the same time, at most.
     const AT_ONCE: usize = 10;
 
+    /// The objects to look at. A controller that others give work to shares its queue with them.
+    fn queue(&self, clock: &Clock) -> Arc<Queue<Self::Key>> {
+        Arc::new(Queue::new(clock.clone(), Self::BACKOFF))
+    }
+
     /// Which objects to look at because of a change.
     fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Self::Key));
 
@@ -87,7 +92,7 @@ impl Started {
 /// Starts to collect what a controller has to do.
 pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Started {
     let controller = Arc::new(controller);
-    let queue = Arc::new(Queue::new(clock.clone(), C::BACKOFF));
+    let queue = controller.queue(clock);
     let (listening, keys) = (Arc::clone(&controller), Arc::clone(&queue));
     cache.listen(move |world, change| {
         listening.affected(world, change, &mut |key| keys.add(key));

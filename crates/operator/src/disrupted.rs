@@ -3,7 +3,7 @@
 use joiner_api::{duration::Duration, node_claim::NodeClaim};
 use joiner_core::label::{CAPACITY_TYPE, NODE_POOL};
 
-use crate::{claims::label, context::Context, index::is_reschedulable};
+use crate::{claims::label, context::Context, pods::is_reschedulable};
 
 /// Counts a claim whose end begins for a reason.
 pub fn count_claim(context: &Context, claim: &NodeClaim, reason: &str) {

@@ -22,6 +22,7 @@ use crate::{
     context::Context,
     controller::{Controller, Started, start},
     events::{Recorder, Writer},
+    eviction::{EvictionQueue, Evictions},
     expiration::Expiration,
     garbage::{GarbageCollection, UnconfirmedClaims},
     hydration::{ClaimHydration, NodeHydration},
@@ -37,6 +38,7 @@ use crate::{
     rounds::{self, Rounds},
     settings::Settings,
     stop::{Stop, Stopper},
+    termination::NodeTermination,
     world::{Cache, FeedState, Feeds, Wanted, feed_all},
 };
 
@@ -145,6 +147,9 @@ impl Engine {
         add.rounds(PoolCounter);
         add.rounds(GarbageCollection::new);
         add.rounds(UnconfirmedClaims::new);
+        let evictions = Evictions::new(&context.clock);
+        add.controller(|context| EvictionQueue::new(context, evictions.clone()));
+        add.controller(|context| NodeTermination::new(context, evictions));
         let provisioner = Provisioner::new(context.clone());
         let readiness = setup.readiness;
         Ok(Self { context, controllers, provisioner, writer, candidate, readiness })

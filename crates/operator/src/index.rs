@@ -6,7 +6,7 @@
 //! plan made from a dump is the plan that was made from the cluster.
 
 mod buffers;
-mod convert;
+pub(crate) mod convert;
 mod daemons;
 mod disruption;
 mod in_flight;
@@ -20,18 +20,14 @@ mod requests;
 pub mod spread;
 #[cfg(test)]
 mod tests;
-mod volumes;
+pub(crate) mod volumes;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
-use k8s_openapi::api::core::v1::Pod;
 
-pub(crate) use self::{
-    convert::{resources, taints},
-    disruption::{Owner, is_owned_by, is_reschedulable, is_terminal, is_terminating},
-};
+pub(crate) use self::convert::{resources, taints};
 use self::{
     disruption::Disruption,
     nodes::Machines,
@@ -128,12 +124,6 @@ pub fn snapshot(
         catalog,
     };
     Indexed { snapshot, notes }
-}
-
-/// Whether a pod wants a place that the scheduler could not find.
-pub fn is_provisionable(pod: &Pod) -> bool {
-    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
-    node.unwrap_or_default().is_empty() && pods::is_pending(pod, Pending::Unschedulable)
 }
 
 /// Namespaces and their labels. One that only pods tell of has no label but its name, which the API

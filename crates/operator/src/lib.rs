@@ -13,8 +13,10 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod budgets;
 pub mod claims;
 pub mod classes;
+mod cloud_calls;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;
@@ -23,6 +25,7 @@ pub mod controller;
 pub mod disrupted;
 pub mod engine;
 pub mod events;
+pub mod eviction;
 pub mod expiration;
 pub mod files;
 pub mod garbage;
@@ -31,10 +34,11 @@ pub mod index;
 pub mod lease;
 pub mod lifecycle;
 pub mod log;
+pub mod marks;
 pub mod metrics;
-pub mod names;
 pub mod objects;
 pub mod pod_events;
+pub mod pods;
 pub mod pools;
 pub mod probes;
 pub mod provisioning;
@@ -44,6 +48,7 @@ pub mod registration_health;
 pub mod rounds;
 pub mod settings;
 pub mod stop;
+pub mod termination;
 pub mod text;
 pub mod throttle;
 pub mod trouble;

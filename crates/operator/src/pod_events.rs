@@ -19,7 +19,7 @@ use crate::{
     conditions::seconds,
     context::Context,
     controller::{Controller, Next},
-    index::{Owner, is_owned_by, is_terminal, is_terminating},
+    pods::{Owner, is_owned_by, is_terminal, is_terminating},
     trouble::Trouble,
     world::{Change, Diff, Kept, Key, World},
 };

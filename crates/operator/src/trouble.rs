@@ -29,15 +29,20 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// The HTTP code that the API server answered with.
-    pub fn code(&self) -> Option<u16> {
+    /// What the API server answered with, if it did.
+    pub fn status(&self) -> Option<&kube::core::Status> {
         match self {
             Self::Api { error, .. } => match &**error {
-                kube::Error::Api(status) => Some(status.code),
+                kube::Error::Api(status) => Some(status),
                 _ => None,
             },
             _ => None,
         }
+    }
+
+    /// The HTTP code that the API server answered with.
+    pub fn code(&self) -> Option<u16> {
+        self.status().map(|status| status.code)
     }
 
     /// Somebody else has changed the object since it was read.
@@ -65,15 +70,7 @@ impl Trouble {
 
     /// How long the API server wants to be left alone.
     pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::Api { error, .. } => match &**error {
-                kube::Error::Api(status) => {
-                    let seconds = status.details.as_ref()?.retry_after_seconds;
-                    (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+        let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
     }
 }

@@ -193,6 +193,14 @@ impl World {
         found(&self.node_claims, self.indexes.claims_by_provider_id.get(provider_id))
     }
 
+    /// The claim that a node was made for. Several claims of one machine contradict each other, so
+    /// that none of them counts.
+    pub fn claim_of(&self, node: &Node) -> Option<&Arc<NodeClaim>> {
+        let mut claims = self.claims_of(node.spec.as_ref()?.provider_id.as_deref()?);
+        let claim = claims.next()?;
+        claims.next().is_none().then_some(claim)
+    }
+
     /// Volumes that are attached to a node.
     pub fn attachments_to<'w>(
         &'w self,

@@ -1,17 +1,32 @@
 //! A real control plane on loopback, started from installed programs and gone when it is dropped.
+//!
+//! [`Options`] says which programs run besides etcd and the API server. KWOK plays the kubelets of
+//! nodes that are annotated `kwok.x-k8s.io/node=fake`.
+
+pub mod audit;
+mod files;
+mod parts;
+mod process;
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::Command,
+    thread,
     time::Duration,
 };
 
-use serde_json::json;
 use tempfile::TempDir;
 
+use self::{
+    audit::{AuditError, Call},
+    files::Files,
+};
+pub use self::{
+    parts::{Parts, needed},
+    process::Process,
+};
 use crate::http::{Request, Server};
 
 /// The token that a control plane started here accepts; its user is in `system:masters`.
@@ -21,36 +36,6 @@ pub const TOKEN: &str = "real-admin";
 const ASK_EVERY: Duration = Duration::from_millis(100);
 const ASK_TIMES: usize = 1200;
 
-/// The installed programs, as `scripts/install-real-parts control-plane` prints them.
-#[derive(Debug, Clone, Default)]
-pub struct Parts {
-    /// etcd.
-    pub etcd: PathBuf,
-    /// The API server.
-    pub kube_apiserver: PathBuf,
-    /// The controller manager, for those who want controllers.
-    pub kube_controller_manager: Option<PathBuf>,
-    /// The scheduler, for those who want pods placed.
-    pub kube_scheduler: Option<PathBuf>,
-}
-
-impl Parts {
-    /// Finds the programs among paths, one per line, by their file names.
-    pub fn from_listing(listing: &str) -> Result<Self, StartError> {
-        let find = |name: &str| {
-            let mut paths = listing.lines().map(|line| PathBuf::from(line.trim()));
-            paths.find(|path| path.file_name().is_some_and(|file| file == name))
-        };
-        let need = |name: &'static str| find(name).ok_or(StartError::NoPart { name });
-        Ok(Self {
-            etcd: need("etcd")?,
-            kube_apiserver: need("kube-apiserver")?,
-            kube_controller_manager: find("kube-controller-manager"),
-            kube_scheduler: find("kube-scheduler"),
-        })
-    }
-}
-
 /// What to start besides etcd and the API server, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -58,15 +43,43 @@ pub struct Options {
     pub controllers: bool,
     /// Start the scheduler.
     pub scheduler: bool,
+    /// Start KWOK.
+    pub kwok: bool,
+    /// Write down every request, for [`ControlPlane::calls`].
+    pub audit: bool,
+    /// Who else may ask, besides the administrator; each gets a kubeconfig.
+    pub users: Vec<User>,
+    /// How many requests a second the controller manager and the scheduler make at most. Without
+    /// it, what they allow themselves by default: 20 and 50.
+    pub client_qps: Option<u32>,
     /// Flags for the API server after our own, so that they win.
     pub apiserver_flags: Vec<String>,
 }
 
-/// A control plane could not be started.
+/// Somebody whom the API server knows.
+#[derive(Debug, Clone)]
+pub struct User {
+    /// How the API server calls them.
+    pub name: String,
+    /// What they may do follows from these groups, and from role bindings that name them.
+    pub groups: Vec<String>,
+}
+
+impl User {
+    /// A user who may do everything.
+    pub fn in_charge(name: &str) -> Self {
+        Self { name: name.to_owned(), groups: vec!["system:masters".to_owned()] }
+    }
+}
+
+/// A control plane could not be started, or something of it has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A program is not among those given.
-    #[error("no {name} among the installed parts; run scripts/install-real-parts control-plane")]
+    #[error(
+        "no {name} among the installed parts; list it too: scripts/install-real-parts > FILE \
+         lists all"
+    )]
     NoPart {
         /// The program's file name.
         name: &'static str,
@@ -83,7 +96,7 @@ pub enum StartError {
     #[error("the key for service account tokens could not be made: {0}")]
     Key(#[from] rcgen::Error),
     /// A program ended instead of serving.
-    #[error("{name} ended ({status}); the end of its log:\n{log}")]
+    #[error("{name} ended ({status})\nthe end of its log:\n{log}")]
     Ended {
         /// The program's file name.
         name: String,
@@ -107,11 +120,12 @@ fn tried<T>(what: impl Into<String>, outcome: io::Result<T>) -> Result<T, StartE
     outcome.map_err(|source| StartError::Io { what: what.into(), source })
 }
 
-/// A running control plane. Dropping it ends its processes and removes its folder.
+/// A running control plane. Dropping it ends its processes and removes its folder; a test that
+/// fails keeps the logs and says where they are.
 #[derive(Debug)]
 pub struct ControlPlane {
     url: String,
-    kubeconfig: PathBuf,
+    files: Files,
     // Ended before the folder they write to is removed: fields are dropped in this order.
     processes: Vec<Process>,
     folder: TempDir,
@@ -123,22 +137,23 @@ impl ControlPlane {
         let folder = tried("a temporary folder", TempDir::with_prefix("joiner-control-plane-"))?;
         let [etcd_port, peer_port, port] = free_ports()?;
         let url = format!("https://127.0.0.1:{port}");
-        let kubeconfig = write_files(folder.path(), &url)?;
-        let mut plane = Self { url, kubeconfig, processes: Vec::new(), folder };
-        plane.run(&parts.etcd, &etcd_flags(plane.folder.path(), etcd_port, peer_port))?;
-        let mut flags = apiserver_flags(plane.folder.path(), etcd_port, port);
-        flags.extend(options.apiserver_flags.iter().cloned());
-        plane.run(&parts.kube_apiserver, &flags)?;
+        let files = Files::write(folder.path(), &url, options)?;
+        let mut plane = Self { url, files, processes: Vec::new(), folder };
+        plane.run(&parts.etcd, plane.files.etcd_flags(etcd_port, peer_port))?;
+        plane.run(&parts.kube_apiserver, plane.files.apiserver_flags(etcd_port, port, options))?;
         plane.ready().await?;
         if options.controllers {
-            let path = parts.kube_controller_manager.as_deref();
-            let path = path.ok_or(StartError::NoPart { name: "kube-controller-manager" })?;
-            plane.run(path, &controller_manager_flags(plane.folder.path()))?;
+            let program =
+                needed(parts.kube_controller_manager.as_deref(), "kube-controller-manager")?;
+            plane.run(program, plane.files.controller_manager_flags(options))?;
         }
         if options.scheduler {
-            let path = parts.kube_scheduler.as_deref();
-            let path = path.ok_or(StartError::NoPart { name: "kube-scheduler" })?;
-            plane.run(path, &scheduler_flags(plane.folder.path()))?;
+            let program = needed(parts.kube_scheduler.as_deref(), "kube-scheduler")?;
+            plane.run(program, plane.files.scheduler_flags())?;
+        }
+        if options.kwok {
+            let program = needed(parts.kwok.as_deref(), "kwok")?;
+            plane.run(program, plane.files.kwok_flags())?;
         }
         Ok(plane)
     }
@@ -153,13 +168,54 @@ impl ControlPlane {
         TOKEN
     }
 
-    /// A kubeconfig file with the two.
-    pub fn kubeconfig(&self) -> &Path {
-        &self.kubeconfig
+    /// The bearer token of somebody in [`Options::users`].
+    pub fn token_of(user: &str) -> String {
+        files::token(user)
     }
 
-    fn run(&mut self, program: &Path, flags: &[String]) -> Result<(), StartError> {
-        let process = Process::start(program, flags, self.folder.path())?;
+    /// A kubeconfig file with address and token of the administrator.
+    pub fn kubeconfig(&self) -> &Path {
+        self.kubeconfig_of(files::ADMIN).expect("there is always an administrator")
+    }
+
+    /// The kubeconfig file of somebody in [`Options::users`].
+    pub fn kubeconfig_of(&self, user: &str) -> Option<&Path> {
+        self.files.kubeconfigs.get(user).map(PathBuf::as_path)
+    }
+
+    /// A folder for whoever works with this control plane, gone with it. Logs in it (`*.log`) are
+    /// among those that [`Self::save_logs`] saves.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Everything that the API server has been asked so far, where [`Options::audit`] is set. A
+    /// request that has been answered is surely in it.
+    pub fn calls(&self) -> Result<Vec<Call>, AuditError> {
+        audit::read(&self.files.audit_log())
+    }
+
+    /// An error, with the end of its log, when one of the processes has ended.
+    pub fn still_runs(&mut self) -> Result<(), StartError> {
+        self.processes.iter_mut().try_for_each(Process::still_runs)
+    }
+
+    /// Copies all logs into a folder, which is made if it is not there.
+    pub fn save_logs(&self, target: &Path) -> io::Result<()> {
+        fs::create_dir_all(target)?;
+        for entry in fs::read_dir(self.folder.path())? {
+            let path = entry?.path();
+            if let Some(name) =
+                path.file_name().filter(|_| path.extension().is_some_and(|e| e == "log"))
+            {
+                fs::copy(&path, target.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, program: &Path, flags: Vec<String>) -> Result<(), StartError> {
+        let process = Process::start(Command::new(program).args(flags), self.folder.path())?;
         self.processes.push(process);
         Ok(())
     }
@@ -170,9 +226,7 @@ impl ControlPlane {
         let question =
             Request { method: "GET".into(), path: "/readyz".into(), ..Request::default() };
         for _ in 0..ASK_TIMES {
-            for process in &mut self.processes {
-                process.still_runs()?;
-            }
+            self.still_runs()?;
             if server.send(&question).await.is_ok_and(|answer| answer.status == 200) {
                 return Ok(());
             }
@@ -183,58 +237,24 @@ impl ControlPlane {
     }
 }
 
-/// A process that ends with its owner.
-#[derive(Debug)]
-struct Process {
-    name: String,
-    log: PathBuf,
-    child: Child,
-}
-
-impl Process {
-    fn start(program: &Path, flags: &[String], folder: &Path) -> Result<Self, StartError> {
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = folder.join(format!("{name}.log"));
-        let log = tried(path.display().to_string(), File::create(&path))?;
-        let errors = tried(path.display().to_string(), log.try_clone())?;
-        let child = Command::new(program)
-            .args(flags)
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors)
-            .spawn();
-        Ok(Self { name, log: path, child: tried(program.display().to_string(), child)? })
-    }
-
-    fn still_runs(&mut self) -> Result<(), StartError> {
-        match tried(self.name.clone(), self.child.try_wait())? {
-            None => Ok(()),
-            Some(status) => Err(StartError::Ended {
-                name: self.name.clone(),
-                status: status.to_string(),
-                log: self.end_of_log(),
-            }),
-        }
-    }
-
-    fn end_of_log(&self) -> String {
-        let log = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(15)..].join("\n")
-    }
-}
-
-impl Drop for Process {
+impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // A process that has ended already can be neither killed nor waited for, which is as well.
-        drop(self.child.kill());
-        drop(self.child.wait());
+        if !thread::panicking() {
+            return;
+        }
+        let kept = TempDir::with_prefix("joiner-control-plane-logs-").and_then(|folder| {
+            self.save_logs(folder.path())?;
+            Ok(folder.keep())
+        });
+        match kept {
+            Ok(folder) => eprintln!("the control plane's logs are in {}", folder.display()),
+            Err(error) => eprintln!("the control plane's logs could not be kept: {error}"),
+        }
     }
 }
 
 /// Ports that nobody listens on. Held together, so that all differ.
-fn free_ports<const N: usize>() -> Result<[u16; N], StartError> {
+pub fn free_ports<const N: usize>() -> Result<[u16; N], StartError> {
     let mut ports = [0; N];
     let mut held = Vec::new();
     for port in &mut ports {
@@ -243,111 +263,4 @@ fn free_ports<const N: usize>() -> Result<[u16; N], StartError> {
         held.push(listener);
     }
     Ok(ports)
-}
-
-/// Writes tokens, keys and configurations, and returns the path of the kubeconfig.
-fn write_files(folder: &Path, url: &str) -> Result<PathBuf, StartError> {
-    let write = |name: &str, text: String| {
-        let path = folder.join(name);
-        tried(path.display().to_string(), fs::write(&path, text)).map(|()| path)
-    };
-    write("tokens.csv", format!("{TOKEN},admin,admin,\"system:masters\"\n"))?;
-    let key = rcgen::KeyPair::generate()?;
-    write("service-accounts.key", key.serialize_pem())?;
-    write("service-accounts.pub", key.public_key_pem())?;
-    // JSON is YAML too.
-    let kubeconfig = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{
-            "name": "real",
-            "cluster": { "server": url, "insecure-skip-tls-verify": true },
-        }],
-        "users": [{ "name": "admin", "user": { "token": TOKEN } }],
-        "contexts": [{ "name": "real", "context": { "cluster": "real", "user": "admin" } }],
-        "current-context": "real",
-    });
-    let kubeconfig = write("kubeconfig", kubeconfig.to_string())?;
-    let scheduler = json!({
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": { "kubeconfig": kubeconfig },
-        "leaderElection": { "leaderElect": false },
-    });
-    write("scheduler.yaml", scheduler.to_string())?;
-    Ok(kubeconfig)
-}
-
-fn etcd_flags(folder: &Path, port: u16, peer_port: u16) -> Vec<String> {
-    let client = format!("http://127.0.0.1:{port}");
-    let peer = format!("http://127.0.0.1:{peer_port}");
-    vec![
-        format!("--data-dir={}", folder.join("etcd").display()),
-        format!("--listen-client-urls={client}"),
-        format!("--advertise-client-urls={client}"),
-        format!("--listen-peer-urls={peer}"),
-        format!("--initial-advertise-peer-urls={peer}"),
-        format!("--initial-cluster=default={peer}"),
-        "--unsafe-no-fsync".into(),
-    ]
-}
-
-fn apiserver_flags(folder: &Path, etcd_port: u16, port: u16) -> Vec<String> {
-    let accounts =
-        |file: &str| folder.join(format!("service-accounts.{file}")).display().to_string();
-    vec![
-        format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
-        // Old versions stay, so that a run may take as long as it likes.
-        "--etcd-compaction-interval=0".into(),
-        format!("--secure-port={port}"),
-        "--bind-address=127.0.0.1".into(),
-        "--advertise-address=127.0.0.1".into(),
-        format!("--cert-dir={}", folder.join("certificates").display()),
-        format!("--token-auth-file={}", folder.join("tokens.csv").display()),
-        "--authorization-mode=RBAC".into(),
-        "--allow-privileged=true".into(),
-        format!("--service-account-key-file={}", accounts("pub")),
-        format!("--service-account-signing-key-file={}", accounts("key")),
-        "--service-account-issuer=https://kubernetes.default.svc".into(),
-        "--service-cluster-ip-range=10.96.0.0/16".into(),
-        // Without controllers there are no service accounts that pods could be given.
-        "--disable-admission-plugins=ServiceAccount".into(),
-    ]
-}
-
-fn controller_manager_flags(folder: &Path) -> Vec<String> {
-    vec![
-        format!("--kubeconfig={}", folder.join("kubeconfig").display()),
-        "--leader-elect=false".into(),
-        "--controllers=*,-nodeipam,-route,-service,-cloud-node-lifecycle".into(),
-        "--secure-port=0".into(),
-    ]
-}
-
-fn scheduler_flags(folder: &Path) -> Vec<String> {
-    vec![format!("--config={}", folder.join("scheduler.yaml").display()), "--secure-port=0".into()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_are_found_by_their_names() {
-        let parts = Parts::from_listing("/c/etcd-1/etcd\n/c/kube-apiserver-2/kube-apiserver\n");
-        let parts = parts.unwrap();
-        assert_eq!(parts.etcd, Path::new("/c/etcd-1/etcd"));
-        assert_eq!(parts.kube_apiserver, Path::new("/c/kube-apiserver-2/kube-apiserver"));
-        assert_eq!(parts.kube_scheduler, None);
-    }
-
-    #[test]
-    fn a_missing_part_is_named_with_the_remedy() {
-        let error = Parts::from_listing("/c/etcd-1/etcd").unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "no kube-apiserver among the installed parts; \
-             run scripts/install-real-parts control-plane"
-        );
-    }
 }

@@ -58,7 +58,7 @@ pub(crate) struct LabArgs {
     measure: Option<Part>,
 }
 
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let share: f64 = text.parse().map_err(|_| "is not a number".to_owned())?;
     if share > 0.0 && share <= 1.0 {
         Ok(share)

@@ -122,7 +122,25 @@ pub(super) fn run(
 /// The most memory this process has had, in bytes; 0 where the system does not tell.
 pub(super) fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    kib.unwrap_or_default() * 1024
+    memory_line(&status, "VmHWM:").unwrap_or_default()
+}
+
+/// A line of `/proc/PID/status` that tells an amount of memory, in bytes.
+pub(super) fn memory_line(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_from_its_line() {
+        let status = "Name:\tjoiner\nVmHWM:\t  2048 kB\nVmRSS:\t  1024 kB\n";
+        assert_eq!(memory_line(status, "VmRSS:"), Some(1 << 20));
+        assert_eq!(memory_line(status, "VmHWM:"), Some(2 << 20));
+        assert_eq!(memory_line(status, "VmSwap:"), None);
+    }
 }

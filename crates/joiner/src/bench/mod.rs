@@ -1,10 +1,11 @@
 //! `joiner bench`: how fast the planner is, and how good its plans are, on known workloads; and how
-//! much the laboratory can take ([`lab`]).
+//! much the laboratory can take ([`lab`]); and what a controller needs on a real cluster ([`e2e`]).
 //!
 //! Every workload is written to files first ([`folder`]), and both planners read those: ours in a
 //! process of its own ([`measure`]), Karpenter's through its oracle ([`karpenter`]). A speed is only
 //! printed for plans that the checker accepts and that place every pod they should.
 
+mod e2e;
 mod folder;
 mod karpenter;
 mod lab;
@@ -73,6 +74,8 @@ pub(crate) struct BenchArgs {
 enum Suite {
     /// Measure the laboratory: a full one, writes under watch, a day in virtual time
     Lab(lab::LabArgs),
+    /// Measure the controller's process on a real control plane whose nodes KWOK plays
+    E2e(e2e::E2eArgs),
 }
 
 fn workload_names() -> PossibleValuesParser {
@@ -90,8 +93,10 @@ fn workload_help() -> String {
 
 /// Runs `joiner bench`.
 pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
-    if let Some(Suite::Lab(args)) = &args.suite {
-        return lab::run(args);
+    match &args.suite {
+        Some(Suite::Lab(args)) => return lab::run(args),
+        Some(Suite::E2e(args)) => return e2e::run(args),
+        None => {}
     }
     if let Some(folder) = &args.measure {
         let preferences = if args.ignore_preferences {

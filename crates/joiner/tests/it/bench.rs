@@ -114,3 +114,64 @@ fn the_share_of_the_laboratory_is_a_share() {
         assert_eq!(output.code, Some(2), "{wrong}");
     }
 }
+
+#[test]
+fn a_real_control_plane_that_is_missing_is_named_with_the_script_that_builds_it() {
+    check(
+        &["bench", "e2e"],
+        "",
+        &expect![[r"
+        stderr: joiner: a real control plane is needed and none is given: build the programs from the repository with Go and list them in a file (scripts/install-real-parts > FILE), and name the file with --parts or JOINER_CONTROL_PLANE
+        exit code: 2
+    "]],
+    );
+    check(
+        &["bench", "e2e", "--parts", "/nowhere/parts.txt"],
+        "",
+        &expect![[r"
+        stderr: joiner: /nowhere/parts.txt cannot be read: No such file or directory (os error 2); build the programs from the repository with Go and list them in a file (scripts/install-real-parts > FILE), and name the file with --parts or JOINER_CONTROL_PLANE
+        exit code: 2
+    "]],
+    );
+    check(
+        &["bench", "e2e", "--parts", "/dev/null"],
+        "",
+        &expect![[r"
+        stderr: joiner: no etcd among the installed parts; list it too: scripts/install-real-parts > FILE lists all
+        exit code: 2
+    "]],
+    );
+}
+
+/// Runs where `JOINER_CONTROL_PLANE` names a file with what `scripts/install-real-parts` printed.
+#[test]
+fn real_pods_get_machines_from_karpenter_and_lose_them_again() {
+    let Ok(parts) = std::env::var("JOINER_CONTROL_PLANE") else { return };
+    let sizes = "bench e2e basic --only-karpenter --share 0.02 --idle 3 --scale-in drain -o json";
+    let mut args: Vec<&str> = sizes.split(' ').collect();
+    args.extend(["--parts", &parts]);
+    let output = run(&args);
+    assert_eq!(output.code, Some(0), "{output}");
+    let results: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
+    let [result] = results.as_slice() else { panic!("one scenario, one program: {output}") };
+    let phases: Vec<String> = result["phases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|phase| {
+            let fleet = &phase["fleet"];
+            let machines = fleet["nodes"].as_u64().map(|nodes| nodes > 0);
+            format!("{}: pods {}, any machines: {machines:?}", phase["name"], fleet["pods"])
+        })
+        .collect();
+    expect![[r#"
+        "start": pods null, any machines: None
+        "idle": pods null, any machines: None
+        "scale-out": pods 20, any machines: Some(true)
+        "scale-in": pods 0, any machines: Some(false)"#]]
+    .assert_eq(&phases.join("\n"));
+    for figure in ["p95Bytes", "meanCores", "samples"] {
+        assert!(result["underLoad"][figure].as_f64().unwrap() > 0.0, "{figure}: {output}");
+    }
+    assert!(result["probes"]["asked"].as_u64().unwrap() > 0, "{output}");
+}

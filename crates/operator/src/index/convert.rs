@@ -62,7 +62,7 @@ pub(super) fn node_term(term: &core::NodeSelectorTerm) -> NodeTerm {
 }
 
 /// A label selector.
-pub(super) fn selector(selector: &meta::LabelSelector) -> LabelSelector {
+pub(crate) fn selector(selector: &meta::LabelSelector) -> LabelSelector {
     let equal = selector
         .match_labels
         .iter()
@@ -94,7 +94,7 @@ pub(crate) fn taints<'t>(taints: impl IntoIterator<Item = &'t core::Taint>) -> V
 }
 
 /// A pod's tolerations.
-pub(super) fn tolerations(spec: &core::PodSpec) -> Vec<Toleration> {
+pub(crate) fn tolerations(spec: &core::PodSpec) -> Vec<Toleration> {
     let toleration = |toleration: &core::Toleration| Toleration {
         key: toleration.key.clone().unwrap_or_default(),
         operator: match toleration.operator.as_deref() {

@@ -13,14 +13,16 @@ use k8s_openapi::{
 };
 
 use super::{
-    Pending, convert,
-    disruption::{Disruption, Owner, is_active, is_owned_by, is_terminal, is_terminating},
-    intern::Interner,
-    requests,
-    spread::DefaultSpread,
+    Pending, convert, disruption::Disruption, intern::Interner, requests, spread::DefaultSpread,
     volumes::VolumeIndex,
 };
-use crate::objects::Objects;
+use crate::{
+    objects::Objects,
+    pods::{
+        Owner, belongs_to_node, is_active, is_owned_by, is_provisionable, is_terminal,
+        is_terminating,
+    },
+};
 
 /// Pods without a creation time come first.
 const NO_TIME: i64 = i64::MIN;
@@ -63,7 +65,7 @@ impl<'o> PodReader<'o> {
         &mut self,
         objects: &Objects,
         pending: Pending,
-        disruption: &Disruption<'_>,
+        disruption: &Disruption,
         is_leaving: impl Fn(&str) -> Option<bool>,
     ) -> Sorted {
         let mut pods: Vec<&core::Pod> = objects.pods.iter().map(Arc::as_ref).collect();
@@ -185,25 +187,13 @@ fn convert_spec(pod: &core::Pod) -> PodSpec {
 }
 
 /// Whether a pod that has no node wants one from us.
-pub(super) fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
-    if is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node) {
-        return false;
-    }
+fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
     match rule {
         Pending::Unbound => {
             let gates = pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());
-            is_active(pod) && gates.is_none_or(Vec::is_empty)
+            is_active(pod) && !belongs_to_node(pod) && gates.is_none_or(Vec::is_empty)
         }
-        Pending::Unschedulable => {
-            let Some(status) = &pod.status else { return false };
-            let nominated = status.nominated_node_name.as_deref().unwrap_or_default();
-            let mut conditions = status.conditions.iter().flatten();
-            let is_given_up = conditions.any(|condition| {
-                condition.type_ == "PodScheduled"
-                    && condition.reason.as_deref() == Some("Unschedulable")
-            });
-            is_given_up && nominated.is_empty()
-        }
+        Pending::Unschedulable => is_provisionable(pod),
     }
 }
 

@@ -148,7 +148,10 @@ fn given(text: Option<&str>) -> Option<&str> {
 }
 
 /// The claims that a pod's volumes stand for. An ephemeral volume's claim is named after both.
-fn claim_names<'s>(pod: &'s str, spec: &'s PodSpec) -> impl Iterator<Item = String> + 's {
+pub(crate) fn claim_names<'s>(
+    pod: &'s str,
+    spec: &'s PodSpec,
+) -> impl Iterator<Item = String> + 's {
     let name = move |volume: &Volume| match (&volume.persistent_volume_claim, &volume.ephemeral) {
         (Some(claim), _) => Some(claim.claim_name.clone()),
         (None, Some(_)) => Some(format!("{pod}-{}", volume.name)),

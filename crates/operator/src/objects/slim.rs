@@ -238,8 +238,8 @@ mod tests {
             let container = json!({"name": "main", "image": "i", "state": finished});
             let status = json!({"phase": phase, "containerStatuses": [container]});
             let pod = json!({"metadata": {"name": "p"}, "status": status});
-            let kept = slim(pod)["status"]["containerStatuses"][0]["state"].take();
-            kept["terminated"]["finishedAt"].clone()
+            let kept = &slim(pod)["status"]["containerStatuses"][0];
+            kept["state"]["terminated"]["finishedAt"].clone()
         };
         assert_eq!(of("Failed"), "2026-01-01T00:00:00Z");
         assert_eq!(of("Running"), Value::Null, "it will be started again");

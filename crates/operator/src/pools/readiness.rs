@@ -1,10 +1,10 @@
 //! Whether a pool's class can be used.
 
-use joiner_api::node_class_reference::NodeClassReference;
 use joiner_cloud::{Off, Served, class::NodeClass};
 
 use super::{find, say};
 use crate::{
+    claims::refers_to,
     conditions::{NODE_CLASS_READY, Status},
     context::Context,
     controller::{Controller, Next},
@@ -26,17 +26,10 @@ impl Controller for PoolReadiness {
             Change::NodePool(diff) => diff.new.iter().for_each(|pool| add(pool.key())),
             Change::NodeClass(diff) => {
                 let class = diff.latest();
-                let refers = |reference: &NodeClassReference| {
-                    reference.group == class.group
-                        && reference.kind == class.kind
-                        && reference.name == class.name
-                };
-                let pools = world.node_pools.values();
-                pools
-                    .filter(|pool| {
-                        pool.spec.template.spec.node_class_ref.as_ref().is_some_and(refers)
-                    })
-                    .for_each(|pool| add(pool.key()));
+                let pools = world.node_pools.values().filter(|pool| {
+                    refers_to(pool.spec.template.spec.node_class_ref.as_ref(), class)
+                });
+                pools.for_each(|pool| add(pool.key()));
             }
             _ => {}
         }

@@ -16,15 +16,14 @@ use super::{
 use crate::{
     conditions::{Conditioned, READY},
     context::Context,
-    index,
+    marks::DISRUPTED,
+    pods::is_provisionable,
     queue::Backoff,
     stop::Stop,
     trouble::Trouble,
     world::{Change, World},
 };
 
-/// The taint of a node that is about to go.
-const DISRUPTED: &str = "karpenter.sh/disrupted";
 /// How many claims are created at the same time.
 const AT_ONCE: usize = 20;
 /// How long a pass that failed waits, and how long one that keeps failing waits at most.
@@ -167,7 +166,7 @@ impl Provisioner {
 fn who_asks(change: &Change) -> Option<&str> {
     match change {
         Change::Pod(diff) => {
-            let pod = diff.new.as_ref().filter(|pod| index::is_provisionable(pod))?;
+            let pod = diff.new.as_ref().filter(|pod| is_provisionable(pod))?;
             pod.metadata.uid.as_deref()
         }
         Change::Node(diff) => {

@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod consistency;
+mod eviction;
 mod expiration;
 mod garbage;
 mod hydration;
+mod leaving;
 mod lifecycle;
 mod play;
 mod pod_events;
 mod registration_health;
 mod stage;
+mod termination;

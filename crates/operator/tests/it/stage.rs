@@ -107,7 +107,9 @@ impl Stage {
         if !self.waiting.is_empty() {
             self.begin().await;
         }
-        self.lab.pass(SignedDuration::from_secs(seconds)).await;
+        let clock = self.context.clock.clone();
+        let end = clock.now() + SignedDuration::from_secs(seconds);
+        self.lab.beside(async move { clock.sleep_until(end).await }).await;
     }
 
     async fn begin(&mut self) {

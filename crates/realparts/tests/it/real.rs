@@ -10,7 +10,7 @@ use joiner_realparts::{
 };
 
 /// The installed parts, where there are any.
-fn parts() -> Option<Parts> {
+pub(crate) fn parts() -> Option<Parts> {
     let path = env::var_os("JOINER_CONTROL_PLANE")?;
     let listing = fs::read_to_string(path).expect("JOINER_CONTROL_PLANE names a file");
     Some(Parts::from_listing(&listing).expect("the parts are listed"))

@@ -1,0 +1,287 @@
+//! `joiner bench e2e`: a controller's process on a real control plane.
+//!
+//! etcd, the API server, the controller manager, the scheduler and KWOK are started anew for every
+//! measurement ([`joiner_realparts`]), and a controller beside them ([`controller`]): this program,
+//! Karpenter's KWOK build, or one after the other. Pods come and go ([`phases`], [`scenario`]), and what
+//! the controller makes of it ([`fleet`]), what it takes ([`usage`]) and whether it still answers
+//! ([`probe`]) is put side by side ([`report`]).
+
+mod cluster;
+mod controller;
+mod fleet;
+mod objects;
+mod phases;
+mod probe;
+mod report;
+mod scenario;
+mod usage;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::{Args, builder::PossibleValuesParser};
+use joiner_realparts::control_plane::{
+    self, ControlPlane, Options, Parts, StartError, User, free_ports,
+};
+use serde_json::Value;
+use tokio::runtime::Builder;
+
+use self::{
+    cluster::Cluster,
+    controller::{Controller, Launch, Program},
+    phases::{Measured, Run},
+    probe::Prober,
+    scenario::{ALL, ScaleIn, Scenario},
+};
+use super::lab;
+use crate::{
+    errors::{Exit, Failure},
+    output::{self, Format},
+};
+
+/// `joiner bench e2e`.
+#[derive(Debug, Args)]
+#[command(after_help = scenario_help())]
+pub(crate) struct E2eArgs {
+    /// Which scenarios to run; all without
+    #[arg(value_name = "SCENARIO", value_parser = scenario_names())]
+    scenarios: Vec<String>,
+    /// Run Karpenter's KWOK build as well, and print it beside
+    #[arg(long)]
+    against_karpenter: bool,
+    /// Run Karpenter's KWOK build only
+    #[arg(long, conflicts_with = "against_karpenter")]
+    only_karpenter: bool,
+    /// A file with the paths of installed programs, one per line
+    #[arg(long, value_name = "FILE", env = "JOINER_CONTROL_PLANE", hide_env_values = true)]
+    parts: Option<PathBuf>,
+    /// The joiner program to measure, instead of this one
+    #[arg(long, value_name = "PATH")]
+    joiner: Option<PathBuf>,
+    /// How the cluster becomes smaller again: none, drain (the pool is deleted), or the percentage
+    /// of pods that stay; 0 by default, and none for the backlog
+    #[arg(long, value_name = "HOW", value_parser = ScaleIn::parse)]
+    scale_in: Option<ScaleIn>,
+    /// Let the controller have as much memory as it likes where a scenario limits it
+    #[arg(long)]
+    no_memory_limit: bool,
+    /// Start controllers without leader election, for computers so busy that leases are lost
+    #[arg(long)]
+    no_leader_election: bool,
+    /// For how many seconds to look at the controller before it has anything to do
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    idle: u64,
+    /// How many minutes a phase may take
+    #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+    patience: u64,
+    /// Run with this share of all pods, to see quickly whether it works
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = lab::share)]
+    share: f64,
+    /// Copy the logs of all programs below this folder
+    #[arg(long, value_name = "DIR")]
+    keep_logs: Option<PathBuf>,
+    /// How to print the results
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+}
+
+fn scenario_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(ALL.iter().map(|scenario| scenario.name))
+}
+
+fn scenario_help() -> String {
+    let widest = ALL.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
+    let lines =
+        ALL.iter().map(|scenario| format!("  {:widest$}  {}", scenario.name, scenario.about));
+    format!("Scenarios:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// Runs `joiner bench e2e`.
+pub(super) fn run(args: &E2eArgs) -> Result<Exit, Failure> {
+    let parts = parts(args)?;
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::bad_input(format!("cannot start: {error}")))?;
+    let results = runtime.block_on(async {
+        tokio::select! {
+            biased;
+            // Everything that was started ends with what is dropped here.
+            _ = crate::lab::stopped() => Err(Failure::bad_input("stopped; nothing is left running")),
+            results = measure_all(args, &parts) => results,
+        }
+    })?;
+    match args.output {
+        Format::Table | Format::Wide => output::text(&report::render(&results)),
+        Format::Json => output::json(&results),
+        Format::Yaml => output::yaml(&results),
+    }?;
+    let ours = Program::Joiner.to_string();
+    let failed = |result: &Measured| result.program == ours && !result.is_well();
+    Ok(if results.iter().any(failed) { Exit::Violated } else { Exit::Success })
+}
+
+/// The programs that a control plane consists of.
+fn parts(args: &E2eArgs) -> Result<Parts, Failure> {
+    const REMEDY: &str = "build the programs from the repository with Go and list them in a file \
+                          (scripts/install-real-parts > FILE), and name the file with --parts or \
+                          JOINER_CONTROL_PLANE";
+    let path = args.parts.as_deref().ok_or_else(|| {
+        Failure::bad_input(format!("a real control plane is needed and none is given: {REMEDY}"))
+    })?;
+    let listing = fs::read_to_string(path).map_err(|error| {
+        Failure::bad_input(format!("{} cannot be read: {error}; {REMEDY}", path.display()))
+    })?;
+    Parts::from_listing(&listing).map_err(|error| of_part(&error))
+}
+
+fn of_part(error: &StartError) -> Failure {
+    Failure::bad_input(error.to_string())
+}
+
+async fn measure_all(args: &E2eArgs, parts: &Parts) -> Result<Vec<Measured>, Failure> {
+    let programs: &[Program] = match (args.only_karpenter, args.against_karpenter) {
+        (true, _) => &[Program::Karpenter],
+        (_, true) => &[Program::Joiner, Program::Karpenter],
+        _ => &[Program::Joiner],
+    };
+    let launches: Vec<(Program, PathBuf)> = programs
+        .iter()
+        .map(|program| Ok((*program, path_of(*program, args, parts)?)))
+        .collect::<Result<_, Failure>>()?;
+    if args.joiner.is_none() && cfg!(debug_assertions) && programs.contains(&Program::Joiner) {
+        output::talk("joiner: this is a debug build; its figures say little about a release");
+    }
+    let mut results = Vec::new();
+    for scenario in &ALL {
+        if args.scenarios.is_empty() || args.scenarios.iter().any(|name| name == scenario.name) {
+            for (program, path) in &launches {
+                results.push(measure(args, parts, scenario, *program, path).await?);
+            }
+        }
+    }
+    Ok(results)
+}
+
+fn path_of(program: Program, args: &E2eArgs, parts: &Parts) -> Result<PathBuf, Failure> {
+    match (program, &args.joiner) {
+        (Program::Joiner, Some(path)) => fs::canonicalize(path)
+            .map_err(|error| Failure::bad_input(format!("--joiner {}: {error}", path.display()))),
+        (Program::Joiner, None) => std::env::current_exe()
+            .map_err(|error| Failure::bad_input(format!("cannot find this program: {error}"))),
+        (Program::Karpenter, _) => {
+            control_plane::needed(parts.karpenter_kwok.clone(), "karpenter-kwok")
+                .map_err(|error| of_part(&error))
+        }
+    }
+}
+
+/// Runs one scenario with one controller on a control plane of its own.
+async fn measure(
+    args: &E2eArgs,
+    parts: &Parts,
+    scenario: &'static Scenario,
+    program: Program,
+    path: &Path,
+) -> Result<Measured, Failure> {
+    let user = program.to_string();
+    let options = Options {
+        controllers: true,
+        scheduler: true,
+        kwok: true,
+        users: vec![User::in_charge(&user)],
+        client_qps: scenario.client_qps,
+        ..Options::default()
+    };
+    let mut plane = ControlPlane::start(parts, &options).await.map_err(|error| of_part(&error))?;
+    let measured = on_plane(args, scenario, program, path, &plane).await;
+    // Where a part of the control plane died, what was measured means nothing.
+    let measured = plane.still_runs().map_err(|error| of_part(&error)).and(measured);
+    let failed = !measured.as_ref().is_ok_and(Measured::is_well);
+    keep_logs(args, &format!("{}-{program}", scenario.name), &plane, failed);
+    measured
+}
+
+async fn on_plane(
+    args: &E2eArgs,
+    scenario: &'static Scenario,
+    program: Program,
+    path: &Path,
+    plane: &ControlPlane,
+) -> Result<Measured, Failure> {
+    let cluster = Cluster::new(plane.url(), plane.token());
+    let crds: Vec<Value> = joiner_api::crd::crds()
+        .iter()
+        .map(|crd| serde_json::to_value(crd).expect("a CRD is made of maps, lists and scalars"))
+        .collect();
+    cluster.define(&crds).await?;
+    cluster.create(objects::NODE_CLASSES, &objects::node_class()).await?;
+    if !scenario.backlog {
+        cluster.create(objects::NODE_POOLS, &objects::node_pool()).await?;
+    }
+    let [metrics_port, probe_port] = free_ports().map_err(|error| of_part(&error))?;
+    let user = program.to_string();
+    let memory_limit = scenario.memory_limit.filter(|_| !args.no_memory_limit);
+    // Dropped in the opposite order: questions end before the controller that answers them.
+    let controller = Controller::start(&Launch {
+        program,
+        path: path.to_owned(),
+        folder: plane.folder(),
+        kubeconfig: plane.kubeconfig_of(&user).expect("it is one of the users"),
+        metrics_port,
+        probe_port,
+        memory_limit,
+        leader_election: !args.no_leader_election,
+    })?;
+    let prober = Prober::start(probe_port)?;
+    let run = Run {
+        scenario,
+        program,
+        memory_limit,
+        scale_in: args.scale_in.unwrap_or(scenario.scale_in),
+        replicas: scenario.loads.each_ref().map(|load| share_of(load.replicas, args.share)),
+        idle: Duration::from_secs(args.idle),
+        patience: Duration::from_mins(args.patience),
+        cluster: &cluster,
+        controller: &controller,
+        prober: &prober,
+    };
+    run.measure().await
+}
+
+/// A share of some pods, and at least one.
+fn share_of(replicas: usize, share: f64) -> usize {
+    ((replicas as f64 * share).round() as usize).max(1)
+}
+
+/// Keeps logs where they are asked for, and those of a failure anyway.
+fn keep_logs(args: &E2eArgs, name: &str, plane: &ControlPlane, failed: bool) {
+    let parent = match &args.keep_logs {
+        Some(folder) => Ok(folder.clone()),
+        None if failed => {
+            tempfile::TempDir::with_prefix("joiner-bench-logs-").map(tempfile::TempDir::keep)
+        }
+        None => return,
+    };
+    let kept = parent.and_then(|parent| {
+        let folder = parent.join(name);
+        plane.save_logs(&folder).map(|()| folder)
+    });
+    match kept {
+        Ok(folder) => output::talk(&format!("joiner: the logs are in {}", folder.display())),
+        Err(error) => output::talk(&format!("joiner: the logs could not be kept: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_pods_is_never_none_of_them() {
+        assert_eq!(share_of(500, 1.0), 500);
+        assert_eq!(share_of(500, 0.25), 125);
+        assert_eq!(share_of(500, 0.0001), 1);
+    }
+}

@@ -1,0 +1,245 @@
+//! One scenario with one controller, from an empty cluster to what is left in the end.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::{
+    cluster::{ASK_EVERY, Cluster},
+    controller::{Controller, Program},
+    fleet::{Fleet, Pod},
+    objects,
+    probe::{Answers, Prober},
+    scenario::{ScaleIn, Scenario},
+    usage::Usage,
+};
+use crate::{errors::Failure, output};
+
+/// How long no machine may have come or gone until a cluster that keeps some of its pods counts as
+/// small enough. Consolidation looks 30 seconds after the last change, and takes its time then.
+const SETTLED_AFTER: Duration = Duration::from_mins(2);
+
+// The phases, in their order.
+/// Until the controller says that it is ready.
+pub(super) const START: &str = "start";
+/// There is nothing to do.
+pub(super) const IDLE: &str = "idle";
+/// Pods come that nobody can help yet.
+pub(super) const PILE_UP: &str = "pile-up";
+/// Pods get their machines.
+pub(super) const SCALE_OUT: &str = "scale-out";
+/// Machines go.
+pub(super) const SCALE_IN: &str = "scale-in";
+
+/// What is measured together.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Phase {
+    pub(super) name: &'static str,
+    pub(super) seconds: f64,
+    /// Why it ended before it was over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) unfinished: Option<String>,
+    pub(super) usage: Usage,
+    /// What there was at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fleet: Option<Fleet>,
+}
+
+/// One scenario with one controller.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Measured {
+    pub(super) scenario: &'static str,
+    pub(super) program: String,
+    /// How the cluster became smaller again.
+    pub(super) scale_in: String,
+    pub(super) phases: Vec<Phase>,
+    /// Everything after the idle phase together.
+    pub(super) under_load: Usage,
+    /// The most memory that it had at any moment.
+    pub(super) peak_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) memory_limit_bytes: Option<u64>,
+    pub(super) probes: Answers,
+    /// Why it had to be started again, each time.
+    pub(super) restarts: Vec<String>,
+}
+
+impl Measured {
+    /// Whether it came to its end without being started again, and surely within its memory.
+    pub(super) fn is_well(&self) -> bool {
+        self.unfinished().is_none() && self.restarts.is_empty() && !self.exceeds_its_memory()
+    }
+
+    /// Whether it had more memory than is allowed at any moment, pages of files included.
+    pub(super) fn exceeds_its_memory(&self) -> bool {
+        self.memory_limit_bytes.is_some_and(|limit| self.peak_bytes > limit)
+    }
+
+    /// A phase, if it came to it.
+    pub(super) fn phase(&self, name: &str) -> Option<&Phase> {
+        self.phases.iter().find(|phase| phase.name == name)
+    }
+
+    /// The phase that did not come to its end, and why.
+    pub(super) fn unfinished(&self) -> Option<(&'static str, &str)> {
+        self.phases.iter().find_map(|phase| Some((phase.name, phase.unfinished.as_deref()?)))
+    }
+}
+
+/// What a measurement works with.
+#[derive(Debug)]
+pub(super) struct Run<'a> {
+    pub(super) scenario: &'static Scenario,
+    pub(super) program: Program,
+    pub(super) memory_limit: Option<u64>,
+    pub(super) scale_in: ScaleIn,
+    /// Pods of each load.
+    pub(super) replicas: [usize; 2],
+    pub(super) idle: Duration,
+    /// How long a phase may take at most.
+    pub(super) patience: Duration,
+    pub(super) cluster: &'a Cluster,
+    pub(super) controller: &'a Controller,
+    pub(super) prober: &'a Prober,
+}
+
+impl Run<'_> {
+    /// Goes through all phases.
+    pub(super) async fn measure(&self) -> Result<Measured, Failure> {
+        let mut phases = vec![self.phase(START, async || Ok(self.prober.answers().ready)).await?];
+        let mut loaded = Instant::now();
+        if phases[0].unfinished.is_none() {
+            let until = loaded + self.idle;
+            phases.push(self.phase(IDLE, async || Ok(Instant::now() >= until)).await?);
+            loaded = Instant::now();
+            self.load(&mut phases).await?;
+        }
+        let seen = self.controller.seen();
+        Ok(Measured {
+            scenario: self.scenario.name,
+            program: self.program.to_string(),
+            scale_in: self.scale_in.about(),
+            phases,
+            under_load: Usage::between(&seen.samples, loaded, Instant::now()),
+            peak_bytes: seen.samples.iter().map(|sample| sample.peak).max().unwrap_or(0),
+            memory_limit_bytes: self.memory_limit,
+            probes: self.prober.answers(),
+            restarts: seen.restarts.clone(),
+        })
+    }
+
+    /// Pods come, get their machines, and go again. Stops where a phase does not come to its end.
+    async fn load(&self, phases: &mut Vec<Phase>) -> Result<(), Failure> {
+        let mut started = Timestamp::now();
+        for (load, replicas) in self.scenario.loads.iter().zip(self.replicas) {
+            let deployment = objects::deployment(load, replicas);
+            self.cluster.create(objects::DEPLOYMENTS, &deployment).await?;
+        }
+        if self.scenario.backlog {
+            phases.push(self.phase(PILE_UP, async || self.all_wait().await).await?);
+            if phases.iter().any(|phase| phase.unfinished.is_some()) {
+                return Ok(());
+            }
+            started = Timestamp::now();
+            self.cluster.create(objects::NODE_POOLS, &objects::node_pool()).await?;
+        }
+        let mut out = self.phase(SCALE_OUT, async || self.all_run().await).await?;
+        out.fleet = Some(self.fleet(Some(started)).await?);
+        let finished = out.unfinished.is_none();
+        phases.push(out);
+        if finished && self.scale_in != ScaleIn::None {
+            let mut smaller = self.scale_in().await?;
+            smaller.fleet = Some(self.fleet(None).await?);
+            phases.push(smaller);
+        }
+        Ok(())
+    }
+
+    async fn scale_in(&self) -> Result<Phase, Failure> {
+        match self.scale_in {
+            ScaleIn::None => {}
+            ScaleIn::Keep(percent) => {
+                for (load, replicas) in self.scenario.loads.iter().zip(self.replicas) {
+                    let left = replicas * usize::from(percent) / 100;
+                    self.cluster.scale(load.name, left).await?;
+                }
+            }
+            ScaleIn::Drain => {
+                let pool = format!("{}/{}", objects::NODE_POOLS, objects::NAME);
+                self.cluster.delete(&pool).await?;
+            }
+        }
+        if matches!(self.scale_in, ScaleIn::Keep(1..)) {
+            let mut last = (usize::MAX, Instant::now());
+            let settled = async || {
+                let claims: Vec<serde::de::IgnoredAny> =
+                    self.cluster.list(objects::NODE_CLAIMS).await?;
+                if claims.len() != last.0 {
+                    last = (claims.len(), Instant::now());
+                }
+                Ok(last.1.elapsed() >= SETTLED_AFTER)
+            };
+            return self.phase(SCALE_IN, settled).await;
+        }
+        let none_left = async || {
+            Ok(!self.cluster.any(&objects::nodes_path()).await?
+                && !self.cluster.any(objects::NODE_CLAIMS).await?)
+        };
+        self.phase(SCALE_IN, none_left).await
+    }
+
+    /// Whether every pod is there, and the scheduler has said of each that it fits nowhere.
+    async fn all_wait(&self) -> Result<bool, Failure> {
+        if !self.all_made().await? {
+            return Ok(false);
+        }
+        let pods: Vec<Pod> = self.cluster.list(objects::PODS).await?;
+        Ok(pods.iter().all(Pod::is_unschedulable))
+    }
+
+    /// Whether every pod is there and runs.
+    async fn all_run(&self) -> Result<bool, Failure> {
+        let others = format!("{}?fieldSelector=status.phase!=Running", objects::PODS);
+        Ok(self.all_made().await? && !self.cluster.any(&others).await?)
+    }
+
+    async fn all_made(&self) -> Result<bool, Failure> {
+        Ok(self.cluster.pods_made().await? == self.replicas.iter().sum::<usize>())
+    }
+
+    /// What there is, of a load that came at some time.
+    async fn fleet(&self, started: Option<Timestamp>) -> Result<Fleet, Failure> {
+        let nodes = self.cluster.list(&objects::nodes_path()).await?;
+        let pods = self.cluster.list(objects::PODS).await?;
+        Fleet::new(&nodes, &pods, &joiner_kwok::instance_types(), started)
+            .map_err(Failure::bad_input)
+    }
+
+    /// Waits until a phase is over, or the controller has ended, or it takes too long.
+    async fn phase(
+        &self,
+        name: &'static str,
+        mut over: impl AsyncFnMut() -> Result<bool, Failure>,
+    ) -> Result<Phase, Failure> {
+        output::progress(&format!("{} with {}: {name}", self.scenario.name, self.program));
+        let start = Instant::now();
+        let unfinished = loop {
+            if let Some(ended) = &self.controller.seen().ended {
+                break Some(ended.clone());
+            }
+            if over().await? {
+                break None;
+            }
+            if start.elapsed() > self.patience {
+                let minutes = self.patience.as_secs() / 60;
+                break Some(format!("not over after {minutes} minutes, see --patience"));
+            }
+            tokio::time::sleep(ASK_EVERY).await;
+        };
+        let usage = Usage::between(&self.controller.seen().samples, start, Instant::now());
+        Ok(Phase { name, seconds: start.elapsed().as_secs_f64(), unfinished, usage, fleet: None })
+    }
+}

@@ -1,0 +1,163 @@
+//! Pods that have to leave their nodes: each is asked to, again and again, until it does.
+//!
+//! [`Evictions`] is the list of them, which whoever drains a node adds to. [`EvictionQueue`] works
+//! it off: it decides what to do about a pod ([`decide`]), asks the API server, and reads the
+//! answer. An entry is there exactly as long as its pod is and has to leave.
+
+mod answer;
+pub mod decide;
+mod list;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use joiner_clock::Clock;
+use k8s_openapi::api::core::v1::Pod;
+
+pub use self::list::{Evictions, PodId};
+use self::{
+    answer::Answer,
+    decide::{Seen, Step, decide},
+    list::Wanted,
+};
+use crate::{
+    context::Context,
+    controller::{Controller, Next},
+    events::{Event, Subject},
+    pods::DoNotDisrupt,
+    queue::{Backoff, Queue},
+    trouble::Trouble,
+    world::{Change, World},
+};
+
+/// How often a pod is asked to leave: often at first, since most budgets free themselves soon.
+const BACKOFF: Backoff =
+    Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(10) };
+
+/// Asks pods to leave.
+#[derive(Debug)]
+pub struct EvictionQueue {
+    context: Context,
+    evictions: Evictions,
+}
+
+impl EvictionQueue {
+    /// Works off a list.
+    pub fn new(context: Context, evictions: Evictions) -> Self {
+        Self { context, evictions }
+    }
+}
+
+impl Controller for EvictionQueue {
+    type Key = PodId;
+
+    const NAME: &'static str = "eviction-queue";
+    const BACKOFF: Backoff = BACKOFF;
+    const AT_ONCE: usize = 100;
+
+    fn queue(&self, _clock: &Clock) -> Arc<Queue<PodId>> {
+        self.evictions.queue()
+    }
+
+    /// What happens to a pod may be what its entry waits for: that it terminates, that it is gone,
+    /// that it is not protected any more.
+    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(PodId)) {
+        let Change::Pod(diff) = change else { return };
+        let ids = diff.old.iter().chain(&diff.new).map(|pod| PodId::of(pod));
+        ids.filter(|id| self.evictions.contains(id)).for_each(add);
+    }
+
+    async fn reconcile(&self, id: &PodId) -> Result<Next, Trouble> {
+        let Some(wanted) = self.evictions.wanted(id) else { return Ok(Next::Done) };
+        let Some(seen) = self.context.cache.read(|world| Seen::of(world, id)) else {
+            self.evictions.remove(id);
+            return Ok(Next::Done);
+        };
+        let now = self.context.now();
+        match decide(&seen, &wanted, now) {
+            Step::Forget => {
+                self.evictions.remove(id);
+                Ok(Next::Done)
+            }
+            Step::AwaitNews => Ok(Next::Done),
+            Step::Wait => {
+                self.tell_of_wish(&seen.pod, now);
+                Ok(self.again(id, &seen.pod, &wanted))
+            }
+            Step::Evict => {
+                self.tell_of_wish(&seen.pod, now);
+                let answer = self.context.cluster.evict(&id.pod, &id.uid).await;
+                if let Some(code) = answer::code(&answer) {
+                    self.context.metrics.pods_eviction_requests(&code.to_string()).inc();
+                }
+                match Answer::read(answer) {
+                    Answer::Done => {
+                        tracing::info!(pod = %id.pod, node = seen.node_name(), "evicted pod");
+                        let pod = Subject::of(&*seen.pod);
+                        self.leaves(id, &seen, Event::evicted(&pod, &seen.reason));
+                    }
+                    Answer::Gone => self.evictions.remove(id),
+                    Answer::Refused(refusal) => {
+                        if let Some(node) = &seen.node {
+                            let why = format!("{} (Pod={})", refusal.text(), id.pod);
+                            let node = Subject::of(&**node);
+                            self.context.events.tell(Event::failed_draining(&node, &why));
+                        }
+                        return Ok(self.again(id, &seen.pod, &wanted));
+                    }
+                    Answer::Failed(trouble) => return Err(trouble),
+                }
+                Ok(Next::Done)
+            }
+            Step::Delete { deadline, grace_seconds } => {
+                let deleted = self.context.cluster.delete_pod(&id.pod, &id.uid, grace_seconds);
+                match Answer::read(deleted.await) {
+                    Answer::Done => {
+                        tracing::info!(
+                            pod = %id.pod, node = seen.node_name(), grace_seconds, "deleted pod"
+                        );
+                        let pod = Subject::of(&*seen.pod);
+                        let own = own_grace_seconds(&seen.pod);
+                        let granted = i64::from(grace_seconds);
+                        self.leaves(id, &seen, Event::disrupted(&pod, deadline, granted, own));
+                    }
+                    Answer::Gone => self.evictions.remove(id),
+                    Answer::Refused(_) => return Ok(Next::Again),
+                    Answer::Failed(trouble) => return Err(trouble),
+                }
+                Ok(Next::Done)
+            }
+        }
+    }
+}
+
+impl EvictionQueue {
+    /// The API server has agreed to remove a pod.
+    fn leaves(&self, id: &PodId, seen: &Seen, event: Event) {
+        self.context.events.tell(event);
+        self.context.metrics.pods_drained(&seen.reason).inc();
+        self.evictions.asked(id, seen.version);
+    }
+
+    /// Says what comes of a pod's wish not to be disrupted.
+    fn tell_of_wish(&self, pod: &Pod, now: Timestamp) {
+        if let Some(event) = DoNotDisrupt::of(pod).event(&Subject::of(pod), now) {
+            self.context.events.tell(event);
+        }
+    }
+
+    /// Later each time, but not later than the pod has to be deleted.
+    ///
+    /// COMPAT: upstream looks again when it would have anyway, which takes from the pod's own time.
+    fn again(&self, id: &PodId, pod: &Pod, wanted: &Wanted) -> Next {
+        if let Some(wait) = wanted.until_forced(pod, self.context.now()) {
+            self.evictions.look_after(id, wait);
+        }
+        Next::Again
+    }
+}
+
+/// What a pod would get to end if nothing were in a hurry.
+fn own_grace_seconds(pod: &Pod) -> i64 {
+    pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds).unwrap_or_default()
+}

@@ -1,0 +1,349 @@
+//! Nodes that go away: their pods leave, their volumes are detached, their machines are removed,
+//! and only then are they gone.
+//!
+//! One comes here when somebody deletes a node or, by way of the claim's own controller, a claim.
+//! [`drain`] and [`volumes`] decide, [`taint`] says how a leaving node looks, and pods are asked to
+//! leave by [`eviction`](crate::eviction). What has been reached is told by conditions of the
+//! claim, which is also where a process that starts in the middle finds it.
+
+pub mod drain;
+mod taint;
+pub mod volumes;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::Deletion;
+use joiner_core::label::{NODE_POOL, ZONE};
+use k8s_openapi::api::core::v1::Node;
+
+use self::{
+    drain::Drain,
+    volumes::{Attached, Detachment},
+};
+use crate::{
+    claims::{self, has_finalizer, is_deleting, is_ready, provider_id},
+    cluster::Lock,
+    conditions::{Conditioned, DRAINED, INSTANCE_TERMINATING, Status},
+    context::Context,
+    controller::{Controller, Next},
+    events::{Event, Subject},
+    eviction::Evictions,
+    marks::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
+    queue::Backoff,
+    trouble::Trouble,
+    world::{Change, Diff, Kept, Key, World},
+};
+
+/// How often a node that waits is looked at; what it waits for may also be that time passes.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often the cloud is asked whether a machine is gone.
+const ASK_CLOUD_EVERY: Duration = Duration::from_secs(5);
+
+/// Takes nodes that are deleted to their end.
+#[derive(Debug)]
+pub struct NodeTermination {
+    context: Context,
+    evictions: Evictions,
+}
+
+/// How far a node has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Nothing is left of it but its object.
+    Finished,
+    /// Look again after this long.
+    Waits(Duration),
+}
+
+impl Controller for NodeTermination {
+    type Key = Key;
+
+    const NAME: &'static str = "node.termination";
+    const BACKOFF: Backoff =
+        Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(10) };
+    const AT_ONCE: usize = 100;
+
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        match change {
+            Change::Node(diff) => {
+                let is_news = |node: &Node| match &diff.old {
+                    Some(old) => !self.is_leaving(old) || is_ready(old) != is_ready(node),
+                    None => true,
+                };
+                let leaving = diff.new.iter().filter(|node| self.is_leaving(node));
+                leaving.filter(|node| is_news(node)).for_each(|node| add(node.key()));
+            }
+            Change::NodeClaim(diff) if tells_more_than_conditions(diff) => {
+                let id = provider_id(diff.latest());
+                let nodes = id.into_iter().flat_map(|id| world.nodes_of(id));
+                nodes.filter(|node| self.is_leaving(node)).for_each(|node| add(node.key()));
+            }
+            Change::Pod(diff) => {
+                let node = diff.latest().spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+                self.something_left(world, node, add);
+            }
+            Change::VolumeAttachment(diff) => {
+                self.something_left(world, Some(&diff.latest().spec.node_name), add);
+            }
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let node = self.context.cache.read(|world| world.nodes.get(key).cloned());
+        let Some(node) = node.filter(|node| self.is_leaving(node)) else { return Ok(Next::Done) };
+        let claim = self.leaving_claim(&node).await?;
+        if !is_ready(&node) && self.machine_is_gone(&node).await? {
+            return self.finish(&node).await;
+        }
+        let deadline = claim.as_deref().map(deadline).transpose()?.flatten();
+        if let Some(deadline) = deadline {
+            let (about, moment) = (Subject::of(&*node), deadline.to_string());
+            self.tell(Event::termination_grace_period_expiring(&about, &moment));
+        }
+        let node = self.mark(node).await?;
+        let mut changed = claim.as_deref().cloned();
+        let progress = self.advance(&node, changed.as_mut(), deadline).await;
+        if let (Some(claim), Some(changed)) = (&claim, &changed) {
+            self.write_down(&node, claim, changed).await?;
+        }
+        match progress? {
+            Progress::Finished => self.finish(&node).await,
+            Progress::Waits(wait) => Ok(Next::After(wait)),
+        }
+    }
+}
+
+impl NodeTermination {
+    /// Has pods leave by way of `evictions`.
+    pub fn new(context: Context, evictions: Evictions) -> Self {
+        Self { context, evictions }
+    }
+
+    /// Something has happened to a pod or a volume of a node, which may be what the node waits for.
+    /// Once its machine is being removed it waits for nothing else, and the cloud is not asked more
+    /// often because pods end.
+    fn something_left(&self, world: &World, node: Option<&str>, add: &mut dyn FnMut(Key)) {
+        let Some(node) = node.and_then(|name| world.nodes.named(name)) else { return };
+        let claim = world.claim_of(node);
+        if self.is_leaving(node) && !claim.is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
+            add(node.key());
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        self.context.events.tell(event);
+    }
+
+    /// Whether a node is being deleted, and waits for us.
+    fn is_leaving(&self, node: &Node) -> bool {
+        is_deleting(node)
+            && has_finalizer(node, TERMINATION_FINALIZER)
+            && self.context.manages(node)
+    }
+
+    /// The node's claim, which goes away with its node: when the claim was deleted is what the
+    /// time that pods get is counted from.
+    async fn leaving_claim(&self, node: &Node) -> Result<Option<Arc<NodeClaim>>, Trouble> {
+        let known = || self.context.cache.read(|world| world.claim_of(node).cloned());
+        let claim = known();
+        match &claim {
+            Some(stays) if !is_deleting(&**stays) => {
+                self.context.cluster.delete(&**stays).await?;
+                Ok(known())
+            }
+            _ => Ok(claim),
+        }
+    }
+
+    /// Whether the cloud is sure that a node has no machine any more.
+    async fn machine_is_gone(&self, node: &Node) -> Result<bool, Trouble> {
+        let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        match (id, self.context.provider_of_node(node)) {
+            (Some(id), Some(provider)) => {
+                let get = provider.get(id);
+                let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
+                Ok(found.is_none())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Keeps new pods and load balancers away.
+    async fn mark(&self, node: Arc<Node>) -> Result<Arc<Node>, Trouble> {
+        let marked = taint::leaving(&node);
+        match self.context.cluster.patch(&*node, &marked, Lock::Version).await? {
+            Some(node) => {
+                tracing::info!(node = %node.key(), "tainted node");
+                Ok(Arc::new(node))
+            }
+            None => Ok(node),
+        }
+    }
+
+    /// Does what can be done now, and says in the claim what was reached.
+    async fn advance(
+        &self,
+        node: &Node,
+        mut claim: Option<&mut NodeClaim>,
+        deadline: Option<Timestamp>,
+    ) -> Result<Progress, Trouble> {
+        // Once the cloud has agreed to remove the machine there is nothing to wait for on it.
+        // COMPAT: upstream looks at pods and volumes again.
+        if !claim.as_ref().is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
+            if !self.drain(node, claim.as_deref_mut(), deadline) {
+                return Ok(Progress::Waits(LOOK_EVERY));
+            }
+            if !self.detach(node, claim.as_deref_mut(), deadline)? {
+                return Ok(Progress::Waits(LOOK_EVERY));
+            }
+        }
+        match claim {
+            Some(claim) => self.remove_machine(claim).await,
+            None => Ok(Progress::Finished),
+        }
+    }
+
+    /// Has the pods leave; answers whether they have.
+    fn drain(
+        &self,
+        node: &Node,
+        claim: Option<&mut NodeClaim>,
+        deadline: Option<Timestamp>,
+    ) -> bool {
+        let now = self.context.now();
+        let Drain { waiting, leave_now } = self
+            .context
+            .cache
+            .read(|world| drain::decide(world.pods_on(node.identity().name), deadline, now));
+        for pod in &leave_now {
+            self.evictions.add(pod, deadline);
+        }
+        if waiting > 0 {
+            let why = format!("{waiting} pods are waiting to be evicted");
+            self.tell(Event::failed_draining(&Subject::of(node), &why));
+        }
+        let Some(claim) = claim else { return waiting == 0 };
+        let is_drained = waiting == 0 && drain::lasted_long_enough(claim, now);
+        let mut conditions = claim.conditions_mut(now);
+        if is_drained {
+            conditions.set_true(DRAINED);
+        } else {
+            conditions.set(DRAINED, Status::Unknown, "Draining", "Draining");
+        }
+        is_drained
+    }
+
+    /// Waits for the volumes of the pods that have left; answers whether there is nothing more to
+    /// wait for.
+    fn detach(
+        &self,
+        node: &Node,
+        claim: Option<&mut NodeClaim>,
+        deadline: Option<Timestamp>,
+    ) -> Result<bool, Trouble> {
+        let now = self.context.now();
+        let (attached, class) = self.context.cache.read(|world| {
+            let attached = Attached::of(world, node.identity().name, now);
+            let reference = claim.as_ref().and_then(|claim| claim.spec.node_class_ref.as_ref());
+            let class = reference.and_then(|r| world.class(&r.group, &r.kind, &r.name));
+            (attached, class.cloned())
+        });
+        let detachment = match &claim {
+            Some(claim) => volumes::decide(&attached, claim, class.as_deref(), deadline, now),
+            None if attached.is_empty() => Detachment::Done,
+            None => Detachment::Waits,
+        };
+        if matches!(detachment, Detachment::Waits | Detachment::TimeoutUnreadable(_)) {
+            self.tell(Event::awaiting_volume_detachment(&Subject::of(node), &attached.0));
+        }
+        if let Some(claim) = claim {
+            detachment.write(claim, now);
+        }
+        match detachment {
+            Detachment::Done | Detachment::GivenUp { .. } => Ok(true),
+            Detachment::Waits => Ok(false),
+            Detachment::TimeoutUnreadable(why) => Err(Trouble::Object(why)),
+        }
+    }
+
+    /// Has the machine removed.
+    async fn remove_machine(&self, claim: &mut NodeClaim) -> Result<Progress, Trouble> {
+        let Some(provider) = self.context.provider_of(claim) else {
+            return Err(Trouble::Object(format!(
+                "NodeClaim {}: spec.nodeClassRef names a class of no provider that is on, so that \
+                 its machine cannot be removed; turn the provider on",
+                claim.key()
+            )));
+        };
+        let deletion = provider.delete(&claims::id(claim), provider_id(claim)).await?;
+        claim.conditions_mut(self.context.now()).set_true(INSTANCE_TERMINATING);
+        Ok(match deletion {
+            Deletion::Requested => Progress::Waits(ASK_CLOUD_EVERY),
+            Deletion::Gone => Progress::Finished,
+        })
+    }
+
+    /// Writes down what was reached.
+    async fn write_down(
+        &self,
+        node: &Node,
+        claim: &NodeClaim,
+        changed: &NodeClaim,
+    ) -> Result<(), Trouble> {
+        match self.context.cluster.patch_status(claim, changed, Lock::Version).await {
+            Ok(_) => {
+                if changed.holds(DRAINED) && !claim.holds(DRAINED) {
+                    self.context.metrics.nodes_drained(claims::label(node, NODE_POOL)).inc();
+                }
+                Ok(())
+            }
+            // There is nobody left to tell.
+            Err(trouble) if trouble.is_not_found() => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Lets the node object go.
+    async fn finish(&self, node: &Node) -> Result<Next, Trouble> {
+        self.context.cluster.remove_finalizer(node, TERMINATION_FINALIZER).await?;
+        tracing::info!(node = %node.key(), "deleted node");
+        let (metrics, now) = (&self.context.metrics, self.context.now());
+        let pool = claims::label(node, NODE_POOL);
+        metrics.nodes_terminated(pool, claims::label(node, ZONE)).inc();
+        if let Some(deleted) = &node.metadata.deletion_timestamp {
+            let took = now.duration_since(deleted.0).as_secs_f64();
+            metrics.nodes_termination_duration(pool).observe(took);
+        }
+        if let Some(created) = &node.metadata.creation_timestamp {
+            let lived = now.duration_since(created.0).as_secs_f64();
+            metrics.nodes_lifetime_duration(pool).observe(lived);
+        }
+        Ok(Next::Done)
+    }
+}
+
+/// Whether a claim's change is about more than what is written down here itself.
+fn tells_more_than_conditions(diff: &Diff<NodeClaim>) -> bool {
+    let (Some(old), Some(new)) = (&diff.old, &diff.new) else { return true };
+    old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        || old.metadata.annotations != new.metadata.annotations
+        || provider_id(old) != provider_id(new)
+}
+
+/// When the claim's pods have to be gone, whatever protects them; none if that may take for ever.
+fn deadline(claim: &NodeClaim) -> Result<Option<Timestamp>, Trouble> {
+    let annotations = claim.metadata.annotations.as_ref();
+    let Some(text) = annotations.and_then(|all| all.get(TERMINATION_TIMESTAMP)) else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|_| {
+        Trouble::Object(format!(
+            "NodeClaim {}: annotation {TERMINATION_TIMESTAMP} is {text:?}, which is no time; \
+             write it as 2026-01-31T12:00:00Z, or remove the annotation",
+            claim.key()
+        ))
+    })
+}
