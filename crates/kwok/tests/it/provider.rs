@@ -235,7 +235,7 @@ async fn a_node_takes_as_long_as_its_class_says() {
     let wanted = Order { class: slow, ..any("web-1") };
     let before = Instant::now();
     {
-        let interrupted = tokio::time::timeout(Duration::from_secs(60), kwok.create(&wanted)).await;
+        let interrupted = tokio::time::timeout(Duration::from_mins(1), kwok.create(&wanted)).await;
         assert!(interrupted.is_err());
         assert_eq!(stage.nodes().len(), 0);
     }
