@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod catalog;
 mod cli;
+mod demo;
 mod errors;
 mod explain;
 mod input;
@@ -47,6 +48,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(Explain::Pod(args)) => explain::run(&args),
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Lab(Lab::Serve(args)) => lab::serve(&args),
         Command::Lab(Lab::Replay(args)) => lab::replay(&args),
         Command::Completions { shell } => {
