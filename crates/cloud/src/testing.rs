@@ -7,7 +7,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use joiner_core::label::{self, WellKnown};
+use joiner_core::{
+    instance_type::InstanceType,
+    label::{self, WellKnown},
+};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -104,7 +107,7 @@ pub fn instance_types() -> InstanceTypes {
     [2, 4, 8, 16].into_iter().map(instance_type).collect()
 }
 
-fn instance_type(cpus: i64) -> Arc<joiner_core::instance_type::InstanceType> {
+fn instance_type(cpus: i64) -> Arc<InstanceType> {
     let price = 0.03 * cpus as f64;
     let terms = ["test-zone-a", "test-zone-b"].into_iter().flat_map(|zone| {
         [(label::CAPACITY_TYPE_ON_DEMAND, price), (label::CAPACITY_TYPE_SPOT, price / 2.0)]

@@ -7,6 +7,7 @@
 
 mod class;
 mod data_centre;
+mod offered;
 mod provider;
 
 pub use class::{LAB_NODE_CLASS, lab_node_class_crd};

@@ -1,31 +1,27 @@
 //! The provider of the laboratory's machines.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     choice::{self, Choice},
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
     machine::Machine,
     order::{ClaimId, Order},
-    shape::{Shape, Terms},
 };
 use joiner_core::label::{self, Labels, WellKnown};
 
 use super::{
     class::{LAB_NODE_CLASS, LabClass},
     data_centre::{DataCentre, Guest, Refusal},
+    offered::Offered,
 };
-use crate::{
-    Connection,
-    cluster::{machines::MachineSpec, times::later},
-};
+use crate::{Connection, cluster::machines::MachineSpec};
 
 /// What the provider's names of machines begin with.
 const PREFIX: &str = "lab://";
@@ -33,12 +29,6 @@ const PREFIX: &str = "lab://";
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How many machines are listed at once.
 const PAGE_SIZE: usize = 100;
-/// CPUs of the shapes that machines can have, with 4 GiB for each.
-const CPUS: [i64; 5] = [2, 4, 8, 16, 32];
-/// What a CPU costs per hour.
-const PRICE_PER_CPU: f64 = 0.03;
-/// For how long a zone that had no room for a shape is not asked again.
-const FULL_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(10) },
@@ -52,15 +42,6 @@ pub struct LabCloud {
     centre: DataCentre,
     cluster: String,
     offered: Mutex<Offered>,
-}
-
-/// What can be had, as far as this process knows.
-#[derive(Debug, Default)]
-struct Offered {
-    /// Which shapes had no room in which zones, until when it is not tried again.
-    full: BTreeMap<(String, String), Timestamp>,
-    /// The types that followed from what was full, and from the zones.
-    types: Option<(BTreeSet<(String, String)>, Vec<String>, InstanceTypes)>,
 }
 
 impl LabCloud {
@@ -113,43 +94,13 @@ impl LabCloud {
         .await
     }
 
-    /// Every type, with what is known of where there is no room.
-    fn types(&self) -> InstanceTypes {
-        let now = self.connection.clock().now();
-        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
-        offered.full.retain(|_, until| *until > now);
-        let full: BTreeSet<_> = offered.full.keys().cloned().collect();
-        let zones = self.centre.zones();
-        if let Some((known_full, known_zones, types)) = &offered.types
-            && (known_full, known_zones) == (&full, &zones)
-        {
-            return Arc::clone(types);
-        }
-        let types: InstanceTypes = CPUS
-            .into_iter()
-            .map(|cpus| {
-                let shape = Shape { name: format!("lab-{cpus}x"), cpus, gib: 4 * cpus };
-                let terms: Vec<_> = zones
-                    .iter()
-                    .map(|zone| Terms {
-                        zone,
-                        capacity_type: label::CAPACITY_TYPE_ON_DEMAND,
-                        price: PRICE_PER_CPU * cpus as f64,
-                        available: !full.contains(&(shape.name.clone(), zone.clone())),
-                    })
-                    .collect();
-                Arc::new(shape.instance_type(&terms))
-            })
-            .collect();
-        offered.types = Some((full, zones, Arc::clone(&types)));
-        types
+    fn offered(&self) -> MutexGuard<'_, Offered> {
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers that there was no room.
-    fn is_full(&self, instance_type: &str, zone: &str) {
-        let until = later(self.connection.clock().now(), FULL_FOR);
-        let mut offered = self.offered.lock().unwrap_or_else(PoisonError::into_inner);
-        offered.full.insert((instance_type.to_owned(), zone.to_owned()), until);
+    /// Every type, with what is known of where there is no room.
+    fn types(&self) -> InstanceTypes {
+        self.offered().types(self.centre.zones(), self.connection.clock().now())
     }
 
     /// Makes a machine of a type in a zone.
@@ -257,7 +208,10 @@ impl CloudProvider for LabCloud {
             let zone = labels.get(label::ZONE).map_or("", String::as_str);
             match self.make(order, &class, &choice, zone).await? {
                 Ok(machine) => return Ok(machine),
-                Err(Refusal::NoRoom) => self.is_full(&choice.instance_type.name, zone),
+                Err(Refusal::NoRoom) => {
+                    let now = self.connection.clock().now();
+                    self.offered().is_full(&choice.instance_type.name, zone, now);
+                }
                 Err(Refusal::NameTaken) => {
                     return Err(CloudError::Create {
                         reason: "NameTaken",
