@@ -354,6 +354,7 @@ impl Exchange<'_> {
         }
         let mut deleted = Vec::with_capacity(listed.objects.len());
         let mut warnings = self.deprecation().to_vec();
+        warnings.extend(crate::delete::orphan_warning(self.kind, &options.options));
         for object in &listed.objects {
             let mut operation = self.operation(Action::Delete(options.options.clone()));
             operation.key = object.key.clone();
@@ -361,7 +362,11 @@ impl Exchange<'_> {
             match self.server.execute(self.caller, operation) {
                 Ok(outcome) => {
                     deleted.push(Arc::clone(object));
-                    warnings.extend(outcome.warnings);
+                    for warning in outcome.warnings {
+                        if !warnings.contains(&warning) {
+                            warnings.push(warning);
+                        }
+                    }
                 }
                 Err(status) if status.code == 404 => {}
                 Err(status) => return Err(status),
@@ -430,7 +435,10 @@ fn whole(code: StatusCode, format: Format, value: &Value, warnings: &[String]) -
 fn check_scope(kind: &Kind, route: &ResourceRoute<'_>, method: &Method) -> Result<(), Refused> {
     let custom = matches!(kind.stored().rules, Rules::Custom(_));
     // Lists and watches go over all namespaces; so may the deletion of a collection, in principle.
-    let across = *method == Method::GET || *method == Method::DELETE;
+    // A new object with an empty namespace in its path is looked at before it is refused.
+    let across = *method == Method::GET
+        || *method == Method::DELETE
+        || (route.empty_namespace && *method == Method::POST && !custom);
     let needs_namespace = kind.namespaced
         && route.namespace.is_none()
         && (route.name.is_some() || !across || (custom && *method != Method::GET));

@@ -6,7 +6,7 @@ use joiner_schema::{FieldError, Schema, Validator};
 use serde_json::{Value, json};
 
 use crate::{
-    object::Resource,
+    object::{Resource, TypeNames},
     patching::go_text,
     registry::{Kind, Registry, Rules, Subresource, Version, head, version_priority},
     table::PrinterColumn,
@@ -92,17 +92,41 @@ pub(crate) fn check_scale_status(version: &CustomVersion, object: &Value) -> Vec
     let Some(paths) = &version.scale else { return Vec::new() };
     let mut errors: Vec<FieldError> =
         check_replicas(object, &paths.status_replicas).into_iter().collect();
-    if let Some(path) = &paths.label_selector
-        && let Some(found) = at(object, path)
-        && !found.is_string()
-    {
-        errors.push(FieldError::invalid(path, "", accessor_error(path, found, "string")));
+    if let Some(path) = &paths.label_selector {
+        let wrong = match reach(object, path) {
+            Ok(Some(found)) if !found.is_string() => Some(accessor_error(path, found, "string")),
+            Ok(_) => None,
+            Err(why) => Some(why),
+        };
+        errors.extend(wrong.map(|why| FieldError::invalid(path, "", why)));
     }
     errors
 }
 
+/// The value at a simple path, or in the words of Go why there cannot be one.
+fn reach<'v>(object: &'v Value, path: &str) -> Result<Option<&'v Value>, String> {
+    let mut value = object;
+    let mut reached = String::new();
+    for step in path.trim_start_matches('.').split('.') {
+        reached.push('.');
+        reached.push_str(step);
+        value = match value {
+            Value::Null => return Ok(None),
+            Value::Object(fields) => match fields.get(step) {
+                Some(field) => field,
+                None => return Ok(None),
+            },
+            other => return Err(accessor_error(&reached, other, "map[string]interface{}")),
+        };
+    }
+    Ok(Some(value))
+}
+
 fn check_replicas(object: &Value, path: &str) -> Option<FieldError> {
-    let found = at(object, path)?;
+    let found = match reach(object, path) {
+        Ok(found) => found?,
+        Err(why) => return Some(FieldError::invalid(path, 0, why)),
+    };
     let Some(replicas) = found.as_i64() else {
         return Some(FieldError::invalid(path, 0, accessor_error(path, found, "int64")));
     };
@@ -195,9 +219,12 @@ pub(crate) fn kind_of(definition: &Value) -> Option<Kind> {
     if versions.is_empty() {
         return None;
     }
+    let stored = versions.iter().find(|version| version.stored).or(versions.first())?;
+    let stored_type = TypeNames { api_version: stored.api_version.clone(), kind: kind.into() };
     Some(Kind {
         storage: resource.clone(),
         resource,
+        stored_type: Arc::new(stored_type),
         kind: kind.into(),
         list_kind: text(names, "/listKind").into(),
         singular: text(names, "/singular").into(),

@@ -13,11 +13,24 @@ use crate::{
     write::Request,
 };
 
+/// What an object is read from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Text, which somebody sent or a patch of text made.
+    Text,
+    /// Values, which a strategic or an applied patch made.
+    Values,
+}
+
 /// Reads the object of a create or an update: checks its type, drops what the kind does not have
 /// and fills in what was not given. What was dropped is told as the caller wants it.
 pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
-    let unknown = decode(request, object)
+    let given = self::text(object, "apiVersion").to_owned();
+    if !request.custom() && is_former_version(&given, &kind.kind) {
+        return Err(wrong_version(&given, version));
+    }
+    let unknown = decode(request, object, Origin::Text)
         .map_err(|fault| Status::bad_request(fault.refusal(kind, version)))?;
     let findings = findings(request, text, &unknown);
     judge(request, findings).map_err(|why| {
@@ -32,11 +45,15 @@ pub(crate) fn read(request: &Request<'_>, object: &mut Value, text: &Text) -> Re
 pub(crate) fn read_patched(
     request: &Request<'_>,
     object: &mut Value,
+    origin: Origin,
     shown: impl Fn() -> String,
     noticed: Vec<String>,
 ) -> Result<(), Status> {
-    check_patched_type(request, object).map_err(|why| unfit_patch(&shown(), why))?;
-    let unknown = decode(request, object).map_err(|fault| unfit_patch(&shown(), fault.why))?;
+    if origin == Origin::Text {
+        check_patched_type(request, object).map_err(|why| unfit_patch(&shown(), why))?;
+    }
+    let unknown =
+        decode(request, object, origin).map_err(|fault| unfit_patch(&shown(), fault.why))?;
     let mut findings = noticed;
     findings.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     judge(request, findings).map_err(|why| unfit_patch(&shown(), why))
@@ -82,24 +99,24 @@ pub(crate) fn read_applied(
     object: &mut Value,
 ) -> Result<(), Status> {
     let (kind, version) = (request.kind, request.version);
-    let read = match &version.rules {
+    match &version.rules {
         Rules::BuiltIn(resource) => {
             let name = text(&applied["metadata"], "name");
             let namespace = text(&applied["metadata"], "namespace");
-            return decode(request, object).map(|_| settle(request, object)).map_err(|fault| {
+            decode(request, object, Origin::Values).map_err(|fault| {
                 let slash = if resource.group.is_empty() { "/" } else { "" };
                 let kind = format!("{slash}{}, Kind={}", version.api_version, kind.kind);
-                let base64 = fault.why.starts_with("illegal base64");
-                let by = if base64 { "error decoding from json: " } else { "" };
                 let message = format!(
                     "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
-                     unable to convert unstructured object to {kind}: {by}{}",
+                     unable to convert unstructured object to {kind}: {}",
                     fault.why
                 );
                 Status::plain(500, "", message)
-            });
+            })?;
+            settle(request, object);
         }
-        Rules::Custom(custom) => normalize_metadata(object).map(|_| {
+        Rules::Custom(custom) => {
+            read_applied_metadata(request, object)?;
             if let Some(fields) = object.as_object_mut() {
                 // A status that is taken away is not looked at.
                 fields.retain(|name, value| name != "status" || !value.is_null());
@@ -107,9 +124,38 @@ pub(crate) fn read_applied(
             prune(object, &version.schema);
             // Unlike one that is sent, an applied `null` stays and is refused.
             fill_defaults(object, &custom.schema);
-        }),
-    };
-    read.map_err(|fault| Status::bad_request(fault.refusal(kind, version)))
+        }
+    }
+    Ok(())
+}
+
+/// Reads the metadata of an applied custom resource. A time that is none is not there, unless the
+/// object has to be converted; what is empty there is written all the same.
+fn read_applied_metadata(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
+    let given = object.clone();
+    let mut read = read_metadata(object);
+    if let Err(fault) = &read
+        && fault.why.starts_with("parsing time")
+    {
+        if !request.version.stored {
+            return Err(Status::plain(500, "", fault.why.clone()));
+        }
+        object.clone_from(&given);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.retain(|name, _| !name.ends_with("Timestamp"));
+        }
+        read = read_metadata(object);
+    }
+    let decoded =
+        read.map_err(|fault| Status::bad_request(fault.refusal(request.kind, request.version)))?;
+    // A map that was taken away as a whole leaves a `null` behind.
+    let nulls = given["metadata"].as_object().into_iter().flatten();
+    let nulls = nulls.filter(|(_, value)| value.is_null());
+    let nulls = nulls.map(|(name, _)| (format!("/{name}"), Value::Null));
+    let placed = nulls.chain(decoded.empty);
+    let placed = placed.map(|(pointer, value)| (format!("/metadata{pointer}"), value));
+    request.empty.replace(placed.collect());
+    Ok(())
 }
 
 /// Takes away what only counted for who owns it.
@@ -148,11 +194,11 @@ impl Fault {
 }
 
 /// Reads an object in one version of its kind. Returns the fields that the kind does not have.
-fn decode(request: &Request<'_>, object: &mut Value) -> Result<Vec<String>, Fault> {
+fn decode(request: &Request<'_>, object: &mut Value, origin: Origin) -> Result<Vec<String>, Fault> {
     let (kind, version) = (request.kind, request.version);
-    let cleared =
-        !request.custom() && object.pointer("/metadata/managedFields").is_some_and(is_empty_list);
-    let unknown = decode_by_rules(request, kind, version, object)?;
+    let managed = object.get("metadata").and_then(|metadata| metadata.get("managedFields"));
+    let cleared = !request.custom() && managed.is_some_and(is_empty_list);
+    let unknown = decode_by_rules(request, kind, version, object, origin)?;
     if cleared {
         // Unlike all others, this empty list means something: nobody owns anything any more.
         object["metadata"]["managedFields"] = Value::Array(Vec::new());
@@ -169,19 +215,28 @@ fn decode_by_rules(
     kind: &Kind,
     version: &Version,
     object: &mut Value,
+    origin: Origin,
 ) -> Result<Vec<String>, Fault> {
     match &version.rules {
         Rules::BuiltIn(resource) => {
             check_built_in_type(kind, version, object)?;
-            let decoded = kinds::normalize_sent(resource, object)
-                .map_err(|error| Fault::new(error.to_string()))?;
+            let decoded = match origin {
+                Origin::Text => kinds::normalize_sent(resource, object),
+                Origin::Values => kinds::normalize_merged(resource, object),
+            };
+            let decoded = decoded.map_err(|error| Fault::new(error.to_string()))?;
             request.unsettled.set(decoded.unsettled);
+            request.empty.replace(decoded.empty);
             kinds::default(resource, object);
             object["apiVersion"] = Value::from(&*version.api_version);
             object["kind"] = Value::from(&*kind.kind);
             Ok(decoded.unknown)
         }
         Rules::Custom(custom) => {
+            if object.get("apiVersion").is_some_and(Value::is_null) {
+                let why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string";
+                return Err(Fault { version: Some(String::new()), ..Fault::new(why) });
+            }
             let mut unknown = normalize_metadata(object)?;
             let of_version = text(object, "apiVersion") == &*version.api_version;
             if text(object, "kind") != &*kind.kind || !of_version {
@@ -234,7 +289,9 @@ fn text<'a>(object: &'a Value, field: &str) -> &'a str {
 fn check_built_in_type(kind: &Kind, version: &Version, object: &Value) -> Result<(), Fault> {
     let (given_kind, given_version) = (text(object, "kind"), text(object, "apiVersion"));
     let kind_differs = !given_kind.is_empty() && given_kind != &*kind.kind;
-    let version_differs = !given_version.is_empty() && given_version != &*version.api_version;
+    let version_differs = !given_version.is_empty()
+        && given_version != &*version.api_version
+        && !is_former_version(given_version, &kind.kind);
     if !kind_differs && !version_differs {
         return Ok(());
     }
@@ -270,14 +327,39 @@ fn check_custom_version(version: &Version, object: &Value) -> Result<(), Status>
     if matches!(version.rules, Rules::BuiltIn(_)) || given == &*version.api_version {
         return Ok(());
     }
-    Err(Status::bad_request(format!(
-        "the API version in the data ({given}) does not match the expected API version ({})",
-        version.api_version
-    )))
+    Err(wrong_version(given, version))
 }
 
-/// Metadata has the same shape in every kind, and is read as strictly.
+fn wrong_version(given: &str, version: &Version) -> Status {
+    Status::bad_request(format!(
+        "the API version in the data ({given}) does not match the expected API version ({})",
+        version.api_version
+    ))
+}
+
+/// Whether a kind had a version that is not served any more but can still be read, for it looks the
+/// same.
+fn is_former_version(version: &str, kind: &str) -> bool {
+    match version {
+        "apps/v1beta1" => matches!(kind, "ControllerRevision" | "Deployment" | "StatefulSet"),
+        "apps/v1beta2" => {
+            matches!(
+                kind,
+                "ControllerRevision" | "DaemonSet" | "Deployment" | "ReplicaSet" | "StatefulSet"
+            )
+        }
+        _ => false,
+    }
+}
+
+/// Metadata has the same shape in every kind, and is read as strictly. Returns the fields that
+/// nobody knows.
 fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
+    let decoded = read_metadata(object)?;
+    Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+}
+
+fn read_metadata(object: &mut Value) -> Result<kinds::Decoded, Fault> {
     let Some(fields) = object.as_object_mut() else {
         return Err(Fault::new("not an object"));
     };
@@ -286,7 +368,6 @@ fn normalize_metadata(object: &mut Value) -> Result<Vec<String>, Fault> {
     if metadata.is_null() {
         *metadata = Value::Object(serde_json::Map::new());
     }
-    let decoded = kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
-        .map_err(|error| Fault::new(error.to_string()))?;
-    Ok(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")).collect())
+    kinds::normalize_kind("meta.k8s.io", "v1", "ObjectMeta", metadata)
+        .map_err(|error| Fault::new(error.to_string()))
 }

@@ -9,8 +9,9 @@ use crate::{
     Status, custom,
     object::Object,
     operation::{DeleteOptions, Outcome, Propagation},
+    registry::Kind,
     server::State,
-    write::{Request, build, metadata_of, request_value, seconds, text},
+    write::{Request, build, is_same, metadata_of, request_value, seconds, text},
 };
 
 /// The finalizer that holds an object until what it owns is gone.
@@ -35,7 +36,7 @@ impl State {
         request: &Request<'_>,
         options: &DeleteOptions,
     ) -> Result<Outcome, Status> {
-        warn_of_orphans(request, options);
+        request.warn(orphan_warning(request.kind, options));
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
         let mut object = request_value(request, &live);
         if request.kind.is("", "Namespace") {
@@ -86,7 +87,8 @@ impl State {
         live: &Arc<Object>,
         object: Value,
     ) -> Result<Arc<Object>, Status> {
-        if request.dry_run || object == request_value(request, live) {
+        let before = request_value(request, live);
+        if request.dry_run || is_same(request, live, &before, &object) {
             return Ok(build(request, object, Some(live.version)).0.into());
         }
         let stored = self.put(request, object)?;
@@ -134,13 +136,14 @@ fn answered(request: &Request<'_>, object: Arc<Object>, deleted: bool) -> Outcom
 }
 
 /// Jobs leave their pods behind unless they are told not to.
-fn warn_of_orphans(request: &Request<'_>, options: &DeleteOptions) {
-    if request.kind.is("batch", "Job") && options.propagation.is_none() {
-        request.warn(["child pods are preserved by default when jobs are deleted; set \
-             propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
-             suppress this warning"
-            .to_owned()]);
-    }
+pub(crate) fn orphan_warning(kind: &Kind, options: &DeleteOptions) -> Option<String> {
+    let leaves = kind.is("batch", "Job") && options.propagation.is_none();
+    leaves.then(|| {
+        "child pods are preserved by default when jobs are deleted; set \
+         propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
+         this warning"
+            .to_owned()
+    })
 }
 
 pub(crate) fn check_preconditions(

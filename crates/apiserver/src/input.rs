@@ -249,6 +249,8 @@ impl Exchange<'_> {
         }
         let propagation = match (policy, orphan) {
             (Some("Foreground"), _) => Some(Propagation::Foreground),
+            // What is in a namespace goes before it, whoever does not want it left behind.
+            (None, Some(false)) if self.kind.is("", "Namespace") => Some(Propagation::Foreground),
             (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
             (Some("Background"), _) | (None, Some(false)) => Some(Propagation::Background),
             (None, None) => None,

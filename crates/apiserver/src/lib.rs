@@ -32,6 +32,7 @@ mod respond;
 mod review;
 mod route;
 mod rules;
+mod scaling;
 mod server;
 mod service;
 mod status;

@@ -94,26 +94,47 @@ pub struct Object {
     pub owners: Box<[Box<str>]>,
     /// Whether it has a deletionTimestamp.
     pub deleting: bool,
-    /// The object as it was written, where that was in another version and looked different there.
+    /// The object as it was written, where something is filled in that was not.
     /// The real server keeps this, and the same again is no change.
     pub written: Option<Bytes>,
-    /// The object in its storage version.
+    /// The object in its storage version, without what says of which type it is.
     pub json: Bytes,
+    /// Of which type it is.
+    pub(crate) of_type: Arc<TypeNames>,
     /// The object as a value, as long as somebody holds it.
     pub(crate) shared: OnceLock<Weak<Value>>,
+}
+
+/// What an object says of its type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TypeNames {
+    pub(crate) api_version: Box<str>,
+    pub(crate) kind: Box<str>,
 }
 
 impl Object {
     /// The object as a value. Parses it: keep the result rather than asking twice.
     pub fn value(&self) -> Value {
+        let mut value = self.untyped();
+        value["apiVersion"] = Value::from(&*self.of_type.api_version);
+        value["kind"] = Value::from(&*self.of_type.kind);
+        value
+    }
+
+    /// The same without its type.
+    pub(crate) fn untyped(&self) -> Value {
         serde_json::from_slice(&self.json).expect("only JSON that was serialised here is stored")
     }
 
     /// The object as a value, without parsing it if whoever wrote it or somebody else still holds
     /// the value.
     pub fn shared(&self) -> Arc<Value> {
-        let held = self.shared.get().and_then(Weak::upgrade);
-        held.unwrap_or_else(|| Arc::new(self.value()))
+        self.held().unwrap_or_else(|| Arc::new(self.value()))
+    }
+
+    /// The object as a value, if somebody still holds it.
+    pub fn held(&self) -> Option<Arc<Value>> {
+        self.shared.get().and_then(Weak::upgrade)
     }
 
     /// Lets others use a value as long as it is held.

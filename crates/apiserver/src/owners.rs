@@ -6,8 +6,9 @@ use crate::write::Request;
 
 /// Names each owner once, and tells the caller about those that were named twice.
 pub(crate) fn deduplicate(request: &Request<'_>, object: &mut Value, admitted: bool) {
-    let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
-    let Some(owners) = owners else { return };
+    let owners =
+        object.get_mut("metadata").and_then(|metadata| metadata.get_mut("ownerReferences"));
+    let Some(owners) = owners.and_then(Value::as_array_mut) else { return };
     let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
     let mut twice: Vec<String> = Vec::new();
     for owner in owners.drain(..) {

@@ -5,13 +5,14 @@ use joiner_schema::Schema;
 use serde_json::Value;
 
 use crate::{
-    Status, decode,
+    Status,
+    decode::{self, Origin},
     input::Text,
     operation::{FieldValidation, Outcome, PatchKind},
     rules,
     server::State,
     status::Cause,
-    write::{Request, metadata_of, request_value, text},
+    write::{Request, metadata_of, shared_request_value, text},
 };
 
 impl State {
@@ -26,7 +27,7 @@ impl State {
             return self.apply(request, patch, force);
         }
         let live = self.live(request)?.ok_or_else(|| request.not_found())?;
-        let old = request_value(request, &live);
+        let old = shared_request_value(request, &live);
         let mut noticed: Vec<String> = match kind {
             PatchKind::Json => Vec::new(),
             _ => text.duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect(),
@@ -35,7 +36,7 @@ impl State {
         noticed.extend(unknown);
         // Only a refusal shows what the patch made, so it is made again rather than kept.
         let shown = || match kind {
-            PatchKind::Strategic => go_text(patch),
+            PatchKind::Strategic => go_text(&joiner_patch::strategic_remainder(&old, patch)),
             _ => patched(request, &old, kind, patch)
                 .map(|(made, _)| made.to_string())
                 .unwrap_or_default(),
@@ -49,7 +50,11 @@ impl State {
             }
             return rules::match_name(request, &Value::Null).map(|()| Outcome::default());
         }
-        decode::read_patched(request, &mut new, shown, noticed)?;
+        let origin = match kind {
+            PatchKind::Strategic => Origin::Values,
+            _ => Origin::Text,
+        };
+        decode::read_patched(request, &mut new, origin, shown, noticed)?;
         if is_unversioned(&new) {
             return Err(unversioned());
         }
@@ -69,12 +74,12 @@ impl State {
         if live.is_none() && request.subresource.is_some() {
             return Err(request.not_found());
         }
-        let old = live.as_ref().map(|live| request_value(request, live));
+        let old = live.as_ref().map(|live| shared_request_value(request, live));
         let versions = request.versions();
         let reset = reset_fields(request);
         let endpoint = endpoint(request, &versions, &reset);
         let (manager, time) = (request.manager, request.time());
-        let result = joiner_patch::apply(&endpoint, old.as_ref(), applied, manager, force, &time)
+        let result = joiner_patch::apply(&endpoint, old.as_deref(), applied, manager, force, &time)
             .map_err(refused)?;
         let mut new = result.object;
         let managed = new.pointer("/metadata/managedFields").cloned();
@@ -121,9 +126,7 @@ pub(crate) fn track(request: &Request<'_>, old: Option<&Value>, new: &mut Value)
     let versions = request.versions();
     let reset = reset_fields(request);
     let endpoint = endpoint(request, &versions, &reset);
-    // The real server loses the time of what a scale changed.
-    let time = if request.subresource == Some("scale") { String::new() } else { request.time() };
-    joiner_patch::track_update(&endpoint, old, new, request.manager, &time);
+    joiner_patch::track_update(&endpoint, old, new, request.manager, &request.time());
     decode::settle(request, new);
 }
 
@@ -246,9 +249,13 @@ fn patched(
         PatchKind::Strategic | PatchKind::Apply { .. } => {
             let mut merged = joiner_patch::strategic_merge(old, patch, &request.version.schema)
                 .map_err(refused)?;
-            // Nobody looks at the type that such a patch may bring along.
-            merged["apiVersion"] = Value::from(&*request.version.api_version);
-            merged["kind"] = Value::from(&*request.kind.kind);
+            // Nobody looks at the type that such a patch may bring along, if it is a text at all.
+            let (version, kind) = (&request.version.api_version, &request.kind.kind);
+            for (field, own) in [("apiVersion", version), ("kind", kind)] {
+                if merged.get(field).is_none_or(|given| given.is_null() || given.is_string()) {
+                    merged[field] = Value::from(&**own);
+                }
+            }
             merged
         }
     };

@@ -7,7 +7,10 @@ use joiner_kinds as kinds;
 use joiner_schema::Schema;
 use serde_json::{Value, json};
 
-use crate::{custom::CustomVersion, object::Resource};
+use crate::{
+    custom::CustomVersion,
+    object::{Resource, TypeNames},
+};
 
 /// Everything that is served at one moment.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub(crate) struct Kind {
     pub(crate) resource: Resource,
     /// The resource under which its objects are stored; another one for events.k8s.io's events.
     pub(crate) storage: Resource,
+    /// What objects say of their type in the form in which they are stored.
+    pub(crate) stored_type: Arc<TypeNames>,
     pub(crate) kind: Box<str>,
     pub(crate) list_kind: Box<str>,
     pub(crate) singular: Box<str>,
@@ -159,14 +164,16 @@ impl Kind {
     fn built_in(name: Resource, resource: &'static kinds::Resource) -> Self {
         let boxed = |words: &[&'static str]| words.iter().map(|word| Box::from(*word)).collect();
         // Events of both groups are the same objects.
-        let storage = if name.is("events.k8s.io", "events") {
-            Resource::new("", "events")
+        let (storage, api_version) = if name.is("events.k8s.io", "events") {
+            (Resource::new("", "events"), "v1".to_owned())
         } else {
-            name.clone()
+            (name.clone(), resource.api_version())
         };
+        let stored_type = TypeNames { api_version: api_version.into(), kind: resource.kind.into() };
         Self {
             resource: name,
             storage,
+            stored_type: Arc::new(stored_type),
             kind: resource.kind.into(),
             list_kind: resource.list_kind().into(),
             singular: resource.singular.into(),

@@ -12,13 +12,6 @@ use crate::{
     write::{Request, metadata_of, text},
 };
 
-/// Whether a pod is sent with an overhead of nothing: nothing is stored of it, but it is looked at
-/// before that.
-pub(crate) fn has_empty_overhead(request: &Request<'_>, object: &Value) -> bool {
-    let overhead = object.pointer("/spec/overhead").and_then(Value::as_object);
-    request.kind.is("", "Pod") && overhead.is_some_and(Map::is_empty)
-}
-
 /// Objects belong into the namespace of the request; those of the cluster into none.
 pub(crate) fn match_namespace(request: &Request<'_>, object: &mut Value) -> Result<(), Status> {
     let given = text(object, "/metadata/namespace");
@@ -56,6 +49,17 @@ pub(crate) fn match_name(request: &Request<'_>, object: &Value) -> Result<(), St
     )))
 }
 
+/// The version that an object says it has; zero if it says nothing.
+pub(crate) fn parse_version(given: &str) -> Result<u64, Status> {
+    if given.is_empty() {
+        return Ok(0);
+    }
+    given.parse().map_err(|_| {
+        let message = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
+        Status::plain(500, "", message)
+    })
+}
+
 /// An update that says which version it saw must have seen the newest.
 pub(crate) fn check_version(
     request: &Request<'_>,
@@ -64,13 +68,7 @@ pub(crate) fn check_version(
 ) -> Result<(), Status> {
     let resource = &request.kind.resource;
     let given = text(new, "/metadata/resourceVersion");
-    let version: u64 = match given {
-        "" => 0,
-        given => given.parse().map_err(|_| {
-            let message = format!("strconv.ParseUint: parsing {given:?}: invalid syntax");
-            Status::plain(500, "", message)
-        })?,
-    };
+    let version = parse_version(given)?;
     if version == live.version || (version == 0 && updates_unconditionally(request)) {
         return Ok(());
     }
@@ -225,6 +223,10 @@ pub(crate) fn validate_create(request: &Request<'_>, object: &Value) -> Vec<Fiel
     let namespaced = request.kind.namespaced;
     let errors = match &request.version.rules {
         Rules::BuiltIn(resource) => {
+            let unallocated = kinds::validate::allocation(resource, object, None, request.dry_run);
+            if !unallocated.is_empty() {
+                return unallocated;
+            }
             let (group, kind) = (resource.group, resource.kind);
             let mut errors = kinds::validate::metadata(group, kind, namespaced, object);
             errors.extend(kinds::validate::create(group, kind, object));
@@ -234,7 +236,7 @@ pub(crate) fn validate_create(request: &Request<'_>, object: &Value) -> Vec<Fiel
         Rules::Custom(custom) => {
             let wrong_type = check_type(request, object);
             if !wrong_type.is_empty() {
-                return wrong_type;
+                return custom.validator.validate_parts_after(wrong_type, object, None);
             }
             let rule = NameRule::DnsSubdomain;
             let errors = meta::validate_object_meta(metadata, namespaced, rule, "metadata");
@@ -257,16 +259,24 @@ pub(crate) fn validate_update(request: &Request<'_>, new: &Value, old: &Value) -
     let (new_meta, old_meta) = (&new["metadata"], &old["metadata"]);
     let namespaced = request.kind.namespaced;
     let mut errors = Vec::new();
-    // Metadata that stays as it was, as it does in most writes, was valid before.
-    if new_meta != old_meta {
-        let rule = NameRule::PathSegment;
-        errors.extend(meta::validate_object_meta(new_meta, namespaced, rule, "metadata"));
-        errors.extend(meta::validate_object_meta_update(new_meta, old_meta, "metadata"));
+    if let (Rules::BuiltIn(resource), None) = (&request.version.rules, request.subresource) {
+        errors.extend(kinds::validate::allocation(resource, new, Some(old), request.dry_run));
+        if !errors.is_empty() {
+            return errors;
+        }
     }
+    // Most writes change nothing in the metadata but who owns what.
+    let rule = NameRule::PathSegment;
+    errors.extend(meta::validate_changed_object_meta(
+        new_meta, old_meta, namespaced, rule, "metadata",
+    ));
+    errors.extend(meta::validate_object_meta_update(new_meta, old_meta, "metadata"));
     match &request.version.rules {
         Rules::BuiltIn(resource) => {
             let part = request.subresource;
-            errors.extend(kinds::validate::update(resource, part, new, old));
+            let sent = &request.as_sent(new);
+            let change = kinds::validate::Change { new, old, sent };
+            errors.extend(kinds::validate::update(resource, part, change));
             let schemas = custom::check_definition(request.kind, new);
             // The spec comes before the status.
             let of_rest = |error: &FieldError| {
@@ -288,19 +298,19 @@ fn validate_custom_update(
 ) -> Vec<FieldError> {
     let mut errors = check_type(request, new);
     if !errors.is_empty() {
-        return errors;
+        return custom.validator.validate_parts_after(errors, new, Some(old));
     }
     errors.extend(meta::validate_object_meta_update(
         &new["metadata"],
         &old["metadata"],
         "metadata",
     ));
-    let found = custom.validator.validate(new, Some(old));
     if request.subresource == Some("status") {
         // The status is checked by itself here, so errors speak of its fields only.
+        let found = custom.validator.validate_status(new, old);
         errors.extend(found.into_iter().map(without_status));
     } else {
-        errors.extend(found);
+        errors.extend(custom.validator.validate(new, Some(old)));
         errors.extend(custom::check_scale_spec(custom, new));
     }
     errors.extend(custom::check_scale_status(custom, new));
@@ -308,6 +318,11 @@ fn validate_custom_update(
 }
 
 fn without_status(mut error: FieldError) -> FieldError {
+    if error.field == "status"
+        && let Some(rest) = error.detail.strip_prefix("status in body")
+    {
+        error.detail = format!(" in body{rest}");
+    }
     if error.detail.contains("status.") {
         error.detail = error.detail.replacen("status.", "", 1);
         if error.field == "<nil>" {

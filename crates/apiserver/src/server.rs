@@ -171,12 +171,14 @@ impl State {
             None => kind.stored(),
         };
         let manager = operation.field_manager.as_deref().unwrap_or_else(|| manager_of(caller));
-        let (warnings, unsettled) = (RefCell::default(), Cell::default());
+        let (warnings, unsettled, empty) =
+            (RefCell::default(), Cell::default(), RefCell::default());
         let request = Request {
             kind,
             version,
             warnings: &warnings,
             unsettled: &unsettled,
+            empty: &empty,
             key: &operation.key,
             subresource: operation.subresource.as_deref(),
             manager,
@@ -381,16 +383,22 @@ impl kinds::World for World<'_> {
 
     fn priority_class(&self, name: &str) -> Option<Value> {
         let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
-        Some(self.store.get(&classes, &Key::new("", name))?.value())
+        Some((*self.store.get(&classes, &Key::new("", name))?.shared()).clone())
     }
 
     fn default_priority_class(&self) -> Option<Value> {
         let classes = Resource::new("scheduling.k8s.io", "priorityclasses");
         let classes = self.store.table(&classes)?.range(None, None);
         classes
-            .map(|class| class.value())
+            .map(|class| class.shared())
             .filter(|class| class["globalDefault"] == true)
             .min_by_key(|class| class["value"].as_i64())
+            .map(Arc::unwrap_or_clone)
+    }
+
+    fn runtime_class(&self, name: &str) -> Option<Value> {
+        let classes = Resource::new("node.k8s.io", "runtimeclasses");
+        Some(self.store.get(&classes, &Key::new("", name))?.value())
     }
 
     fn default_storage_class(&self) -> Option<String> {

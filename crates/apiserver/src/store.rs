@@ -25,6 +25,14 @@ const CHANGES_KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// five seconds to catch up; with pods of 4 KiB this is 200 MiB at worst.
 const CHANGES_KEPT_MAX: usize = 50_000;
 
+/// How many changes are looked at one by one for those that somebody has not seen: whoever follows
+/// has seen all but the newest.
+const NEWEST_CHANGES: usize = 8;
+
+/// A resource of no more objects than this keeps them as values too. There are few nodes and leases,
+/// which are written again and again; many pods would take gigabytes.
+const VALUES_KEPT_MAX: usize = 512;
+
 /// All objects of all resources.
 pub(crate) struct Store {
     version: u64,
@@ -44,6 +52,8 @@ impl fmt::Debug for Store {
 pub(crate) struct Table {
     objects: BTreeMap<Key, Arc<Object>>,
     changes: VecDeque<Change>,
+    /// The objects as values, while there are few: see [`Object::shared`].
+    values: BTreeMap<Key, Arc<Value>>,
     /// Changes up to this version are no longer kept.
     compacted: u64,
     /// Before this version the resource was not served, and there was nothing.
@@ -61,6 +71,7 @@ impl Table {
         Self {
             objects: BTreeMap::new(),
             changes: VecDeque::new(),
+            values: BTreeMap::new(),
             compacted: version,
             born: version,
             news: watch::Sender::new(version),
@@ -101,7 +112,11 @@ impl Table {
         if version < self.compacted {
             return Err(Compacted);
         }
-        let start = self.changes.partition_point(|change| change.object.version <= version);
+        let seen = |change: &Change| change.object.version <= version;
+        let start = match self.changes.iter().rev().take(NEWEST_CHANGES).position(seen) {
+            Some(unseen) => self.changes.len() - unseen,
+            None => self.changes.partition_point(seen),
+        };
         Ok(self.changes.range(start..))
     }
 
@@ -119,6 +134,14 @@ impl Table {
 
     pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
         self.news.subscribe()
+    }
+
+    fn keep_value(&mut self, key: &Key, value: &Arc<Value>) {
+        if self.objects.len() <= VALUES_KEPT_MAX {
+            self.values.insert(key.clone(), Arc::clone(value));
+        } else {
+            self.values.clear();
+        }
     }
 
     fn forget_old_changes(&mut self, now: Timestamp) {
@@ -173,6 +196,7 @@ impl Store {
         let object = Arc::new(object);
         let table = self.advance(resource);
         let previous = table.objects.insert(object.key.clone(), Arc::clone(&object));
+        table.keep_value(&object.key, &value);
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         let resource = resource.clone();
         let value = Some(value);
@@ -191,6 +215,7 @@ impl Store {
         let object = Arc::new(last);
         let table = self.advance(resource);
         let previous = table.objects.remove(&object.key);
+        table.values.remove(&object.key);
         let kind = ChangeKind::Deleted;
         let resource = resource.clone();
         let value = Some(value);
@@ -215,7 +240,10 @@ impl Store {
     fn advance(&mut self, resource: &Resource) -> &mut Table {
         let before = self.version;
         self.version += 1;
-        self.tables.entry(resource.clone()).or_insert_with(|| Table::new(before))
+        if !self.tables.contains_key(resource) {
+            self.tables.insert(resource.clone(), Table::new(before));
+        }
+        self.tables.get_mut(resource).expect("made above")
     }
 
     fn publish(&mut self, mut change: Change) {

@@ -2,9 +2,11 @@
 
 use std::{
     borrow::Cow,
+    cell::RefCell,
     sync::{Arc, OnceLock},
 };
 
+use bytes::Bytes;
 use joiner_kinds as kinds;
 use joiner_schema::{apply_defaults, prune};
 use serde_json::{Map, Value, json};
@@ -34,7 +36,20 @@ impl State {
         request: &Request<'_>,
         object: Value,
     ) -> Result<Arc<Object>, Status> {
-        let (built, value) = build(request, object, Some(self.store.version() + 1));
+        self.put_as(request, object, None)
+    }
+
+    /// The same for an object that is read with more than is written of it.
+    pub(crate) fn put_as(
+        &mut self,
+        request: &Request<'_>,
+        object: Value,
+        written: Option<Value>,
+    ) -> Result<Arc<Object>, Status> {
+        let (mut built, value) = build(request, object, Some(self.store.version() + 1));
+        if let Some(written) = written {
+            built.written = Some(without_version(written).into());
+        }
         if built.json.len() > OBJECT_MAX {
             return Err(Status::plain(500, "", "etcdserver: request is too large"));
         }
@@ -53,7 +68,7 @@ impl State {
 
 /// The object as one version of its API has it.
 pub(crate) fn in_version(kind: &Kind, version: &Version, object: &Object) -> Value {
-    let mut value = object.value();
+    let mut value = object.untyped();
     if kind.storage != kind.resource {
         value = kinds::event_from_core(&value);
     }
@@ -71,6 +86,16 @@ pub(crate) fn request_value(request: &Request<'_>, object: &Object) -> Value {
     in_version(request.kind, request.version, object)
 }
 
+/// The same to look at only: as it is stored, it need not be read again if somebody holds it.
+pub(crate) fn shared_request_value(request: &Request<'_>, object: &Object) -> Arc<Value> {
+    let Request { kind, version, .. } = request;
+    let as_stored = kind.storage == kind.resource
+        && version.stored
+        && version.api_version == object.of_type.api_version
+        && kind.kind == object.of_type.kind;
+    if as_stored { object.shared() } else { Arc::new(request_value(request, object)) }
+}
+
 /// Makes the stored form of an object. Its value is given back with it, for those who would read
 /// it again at once.
 pub(crate) fn build(
@@ -86,7 +111,7 @@ pub(crate) fn build(
     }
     let stored = request.kind.stored();
     let mut written = None;
-    let fields = match &stored.rules {
+    let selectable = match &stored.rules {
         Rules::BuiltIn(resource) => {
             kinds::selectable_fields(stored_kind(request, resource), &object)
                 .into_iter()
@@ -97,42 +122,71 @@ pub(crate) fn build(
         }
         Rules::Custom(custom) => {
             if !request.version.stored {
-                let before = object.clone();
                 prune(&mut object, &stored.schema);
+            }
+            // What is filled in when an object is read is written with its next change only, and
+            // what was applied empty is written as it is.
+            let sent = request.as_sent(&object).into_owned();
+            let without_status = object.get("status").is_none() && fills_in_status(custom);
+            if without_status || !request.version.stored {
                 apply_defaults(&mut object, &custom.schema);
-                if object != before {
-                    written = Some(without_version(before).into());
-                }
-            } else if object.get("status").is_none() && fills_in_status(custom) {
-                apply_defaults(&mut object, &custom.schema);
+            }
+            if object != sent {
+                written = Some(without_version(sent).into());
             }
             custom.selectable_values(&object)
         }
     };
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("apiVersion");
-        fields.remove("kind");
-    }
+    let fields = fields_of(&mut object);
+    fields.remove("apiVersion");
+    fields.remove("kind");
+    let json = json_of(fields);
+    let of_type = &request.kind.stored_type;
+    fields.insert("apiVersion".into(), Value::from(&*of_type.api_version));
+    fields.insert("kind".into(), Value::from(&*of_type.kind));
     let metadata = &object["metadata"];
     let labels = metadata["labels"].as_object().into_iter().flatten();
     let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
     let built = Object {
-        key: Key::new(text(&object, "/metadata/namespace"), text(&object, "/metadata/name")),
+        key: key_of(request, &object),
         uid: text(&object, "/metadata/uid").into(),
         version: version.unwrap_or_default(),
         labels: labels
             .map(|(key, value)| (key.as_str().into(), value.as_str().unwrap_or_default().into()))
             .collect(),
-        fields,
+        fields: selectable,
         owners: owners.filter_map(|owner| owner["uid"].as_str()).map(Into::into).collect(),
         deleting: metadata.get("deletionTimestamp").is_some(),
         written,
-        json: serde_json::to_vec(&object).expect("a JSON value can be written").into(),
+        json,
+        of_type: Arc::clone(of_type),
         shared: OnceLock::new(),
     };
     let value = Arc::new(object);
     built.share(&value);
     (built, value)
+}
+
+/// The key of an object: that of the request, unless the server made up the name.
+fn key_of(request: &Request<'_>, object: &Value) -> Key {
+    let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+    let asked = request.key;
+    if (&*asked.namespace, &*asked.name) == (namespace, name) {
+        return asked.clone();
+    }
+    Key::new(namespace, name)
+}
+
+/// The text of an object, in memory of just that size: it stays as long as the object does.
+fn json_of(fields: &Map<String, Value>) -> Bytes {
+    thread_local! {
+        static ROOM: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    ROOM.with_borrow_mut(|room| {
+        room.clear();
+        serde_json::to_writer(&mut *room, fields).expect("a JSON value can be written");
+        Bytes::copy_from_slice(room)
+    })
 }
 
 /// The kind whose form objects have in the store.
@@ -151,7 +205,8 @@ fn fills_in_status(custom: &CustomVersion) -> bool {
 
 /// Whether writing `new` over what `old` shows of the live object would change nothing.
 pub(crate) fn is_same(request: &Request<'_>, live: &Object, old: &Value, new: &Value) -> bool {
-    if request.version.stored && live.written.is_none() {
+    let whole = !request.custom() || request.empty.borrow().is_empty();
+    if request.version.stored && live.written.is_none() && whole {
         return old == new;
     }
     let (built, _) = build(request, new.clone(), Some(live.version));
@@ -188,12 +243,13 @@ pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
 
 /// The metadata of an object, which is made if there is none.
 pub(crate) fn metadata_of(object: &mut Value) -> &mut Map<String, Value> {
+    fields_of(fields_of(object).entry("metadata").or_insert(Value::Null))
+}
+
+/// The fields of an object, which is made if it is none.
+fn fields_of(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = json!({});
     }
-    let metadata = &mut object["metadata"];
-    if !metadata.is_object() {
-        *metadata = json!({});
-    }
-    metadata.as_object_mut().expect("made as an object above")
+    object.as_object_mut().expect("made as an object above")
 }

@@ -1,6 +1,6 @@
 //! Parts of objects with endpoints of their own: scale, eviction, binding, tokens.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::SignedDuration;
@@ -17,6 +17,7 @@ use crate::{
     operation::{DeleteOptions, Outcome, PatchKind, Propagation},
     registry::{Kind, Rules, Version},
     rules,
+    scaling::Scaling,
     server::State,
     status::Cause,
     stored::in_version,
@@ -28,6 +29,15 @@ const EVICTION_RETRY_SECONDS: u32 = 0;
 
 /// How many pods a budget remembers as evicted but not gone yet.
 const DISRUPTED_PODS_MAX: usize = 2000;
+
+/// Whether the budget of a pod counts its eviction.
+#[derive(PartialEq, Eq)]
+enum Counted {
+    /// It does, or there is no budget.
+    Yes,
+    /// The pod is not healthy anyway.
+    No,
+}
 
 impl State {
     /// Sets the scale of an object.
@@ -88,13 +98,16 @@ impl State {
             }
         }
         let version = text(scale, "/metadata/resourceVersion").to_owned();
-        // As an object without managed fields is not tracked, replicas that nobody owns are not.
-        if is_owned(&old, &path) {
-            crate::patching::track(request, Some(&old), &mut new);
-            if replicas == 0 {
-                // Nobody comes to own a field that goes without saying.
-                forget_scaling(&mut new, &path);
-            }
+        if let Some(entries) = old.pointer("/metadata/managedFields").and_then(Value::as_array) {
+            let scaling = Scaling {
+                paths: scale_paths(request),
+                version: &request.version.api_version,
+                manager: request.manager,
+                before: at(&old, &path).and_then(Value::as_i64).unwrap_or(0),
+                after: replicas,
+            };
+            let managed = scaling.managed_fields(entries);
+            metadata_of(&mut new).insert("managedFields".into(), managed.into());
         }
         if !version.is_empty() || !request.custom() {
             metadata_of(&mut new).insert("resourceVersion".into(), version.into());
@@ -137,8 +150,10 @@ impl State {
         };
         let ignores_budgets = live.deleting
             || matches!(text(&pod, "/status/phase"), "Succeeded" | "Failed" | "Pending");
-        if !ignores_budgets {
-            self.take_from_budget(&request, &pod)?;
+        let mut delete = delete;
+        if !ignores_budgets && self.take_from_budget(&request, &pod)? == Counted::No {
+            // The real server overwrites the version that the caller saw with the newest.
+            delete.resource_version = None;
         }
         crate::delete::check_preconditions(&request, &pod, &delete)?;
         if !request.dry_run && mark_disrupted(&mut pod, &request.time()) {
@@ -153,7 +168,7 @@ impl State {
     }
 
     /// Counts an eviction against the pod's budget, or refuses it.
-    fn take_from_budget(&mut self, request: &Request<'_>, pod: &Value) -> Result<(), Status> {
+    fn take_from_budget(&mut self, request: &Request<'_>, pod: &Value) -> Result<Counted, Status> {
         let budgets = Resource::new("policy", "poddisruptionbudgets");
         let namespace = &request.key.namespace;
         let mut matching: Vec<Value> = Vec::new();
@@ -168,7 +183,7 @@ impl State {
             }
         }
         let mut budget = match matching.len() {
-            0 => return Ok(()),
+            0 => return Ok(Counted::Yes),
             1 => matching.remove(0),
             _ => {
                 return Err(Status::plain(
@@ -180,11 +195,11 @@ impl State {
             }
         };
         if unhealthy_pod_may_go(&budget, pod) {
-            return Ok(());
+            return Ok(Counted::No);
         }
         spend(&mut budget, request)?;
         if request.dry_run {
-            return Ok(());
+            return Ok(Counted::Yes);
         }
         let name = text(&budget, "/metadata/name").to_owned();
         let kind = self
@@ -202,7 +217,7 @@ impl State {
             ..*request
         };
         self.update(&write, budget, &Text::default())?;
-        Ok(())
+        Ok(Counted::Yes)
     }
 
     /// Binds a pod to a node.
@@ -237,7 +252,7 @@ impl State {
         let mut pod = request_value(request, &live);
         rules::check_identity(request, &live.uid, binding)?;
         let node = self.store.get(&Resource::new("", "nodes"), &Key::new("", target));
-        let labels = node.map(|node| node.value()["metadata"]["labels"].clone());
+        let labels = node.map(|node| node.shared()["metadata"]["labels"].clone());
         let world = self.world(request.now);
         kinds::bind(&mut pod, binding, &labels.unwrap_or_default(), &world)
             .map_err(|why| Status::conflict("", "pods/binding", &request.key.name, &why))?;
@@ -404,31 +419,14 @@ fn view_scale(
     Ok((scale, missing))
 }
 
-/// The steps of a path such as `.spec.replicas`, as sets of fields name them.
-fn owned_steps(path: &str) -> Vec<String> {
-    path.trim_start_matches('.').split('.').map(|step| format!("f:{step}")).collect()
-}
-
-/// Whether a manager owns the field at a path.
-fn is_owned(object: &Value, path: &str) -> bool {
-    let steps = owned_steps(path);
-    let mut entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
-    entries
-        .any(|entry| steps.iter().try_fold(&entry["fieldsV1"], |set, step| set.get(step)).is_some())
-}
-
-fn forget_scaling(object: &mut Value, path: &str) {
-    let entries = object.pointer_mut("/metadata/managedFields").and_then(Value::as_array_mut);
-    let Some(entries) = entries else { return };
-    let steps = owned_steps(path);
-    let Some((last, around)) = steps.split_last() else { return };
-    entries.retain_mut(|entry| {
-        let owner = around.iter().try_fold(&mut entry["fieldsV1"], |set, step| set.get_mut(step));
-        if let Some(owner) = owner.and_then(Value::as_object_mut) {
-            owner.remove(last);
-        }
-        entry["subresource"] != "scale"
-    });
+/// Where each version of a kind has its number of replicas.
+fn scale_paths<'a>(request: &Request<'a>) -> BTreeMap<&'a str, Option<&'a str>> {
+    let versions = request.kind.versions.iter();
+    let path = |version: &'a Version| match &version.rules {
+        Rules::BuiltIn(_) => Some(".spec.replicas"),
+        Rules::Custom(custom) => custom.scale.as_ref().map(|paths| &*paths.spec_replicas),
+    };
+    versions.map(|version| (&*version.api_version, path(version))).collect()
 }
 
 /// Reads a scale that was sent.
@@ -540,7 +538,7 @@ fn tell_exhausted(budget: &mut Value, moment: &str) {
 
 /// Tells in the pod's status that it was evicted. Returns whether that is news.
 fn mark_disrupted(pod: &mut Value, moment: &str) -> bool {
-    let condition = json!({
+    let mut condition = json!({
         "type": "DisruptionTarget", "status": "True", "lastProbeTime": null,
         "lastTransitionTime": moment,
         "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting",
@@ -549,11 +547,18 @@ fn mark_disrupted(pod: &mut Value, moment: &str) -> bool {
         pod["status"]["conditions"] = json!([]);
     }
     let Some(conditions) = pod["status"]["conditions"].as_array_mut() else { return false };
-    let told = |known: &Value| known["type"] == "DisruptionTarget" && known["status"] == "True";
-    if conditions.iter().any(told) {
-        return false;
+    let Some(known) = conditions.iter_mut().find(|known| known["type"] == "DisruptionTarget")
+    else {
+        conditions.push(condition);
+        return true;
+    };
+    if known["status"] == "True" {
+        condition["lastTransitionTime"] = known["lastTransitionTime"].clone();
     }
-    conditions.retain(|known| known["type"] != "DisruptionTarget");
-    conditions.push(condition);
-    true
+    if let Some(generation) = known.get("observedGeneration") {
+        condition["observedGeneration"] = generation.clone();
+    }
+    let news = *known != condition;
+    *known = condition;
+    news
 }

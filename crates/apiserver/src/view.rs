@@ -122,6 +122,6 @@ pub(crate) fn partial(object: &Value) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",
-        "metadata": object["metadata"],
+        "metadata": joiner_kinds::bare_metadata(object),
     })
 }

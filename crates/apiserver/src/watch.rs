@@ -34,6 +34,9 @@ const LIVES_FOR: Duration = Duration::from_mins(45);
 /// How many events are written at a time.
 const EVENTS_AT_ONCE: usize = 512;
 
+/// What an event takes beside the object as it is stored: its kind, and the object's type.
+const EVENT_FRAME: usize = 128;
+
 /// A watch that is under way.
 struct Watch {
     server: Server,
@@ -92,7 +95,7 @@ pub(crate) fn open(
         let line = line("ERROR", status.to_json().to_string().as_bytes());
         return Ok(stream::iter([Ok(line)]).boxed());
     }
-    if view.shape == Shape::MetadataList && matches!(view.version().rules, Rules::Custom(_)) {
+    if view.shape == Shape::MetadataList {
         // The real server finds that an object is no list, and says nothing more.
         return Ok(stream::empty().boxed());
     }
@@ -157,7 +160,9 @@ impl Watch {
         let mut out = BytesMut::new();
         if !self.initial.is_empty() {
             let count = self.initial.len().min(EVENTS_AT_ONCE);
-            for object in self.initial.drain(..count).collect::<Vec<_>>() {
+            let objects: Vec<_> = self.initial.drain(..count).collect();
+            out.reserve(objects.iter().map(|object| object.json.len() + EVENT_FRAME).sum());
+            for object in objects {
                 self.event("ADDED", &object, now, &mut out);
             }
             return Some(out.freeze());
@@ -173,6 +178,7 @@ impl Watch {
                 return Some(line("ERROR", status.as_bytes()));
             }
             Ok(changes) => {
+                out.reserve(changes.iter().map(|one| one.object.json.len() + EVENT_FRAME).sum());
                 for change in changes {
                     self.seen = change.object.version;
                     self.tell(&change, now, &mut out);
@@ -248,6 +254,9 @@ impl Watch {
                 // A bookmark is an empty object of the kind, as the kind's struct is written.
                 if let Rules::BuiltIn(resource) = &self.view.version().rules {
                     let _ = joiner_kinds::normalize(resource, &mut object);
+                    if resource.group == "apps" && resource.subresource("scale").is_some() {
+                        object["spec"]["replicas"] = 0.into();
+                    }
                 }
             }
         }
@@ -268,7 +277,7 @@ fn line(kind: &str, object: &[u8]) -> Bytes {
 impl Object {
     /// The same object as if it had been written at another version.
     pub(crate) fn at_version(&self, version: u64) -> Self {
-        let mut value = self.value();
+        let mut value = self.untyped();
         value["metadata"]["resourceVersion"] = Value::from(version.to_string());
         Self {
             key: self.key.clone(),
@@ -280,6 +289,7 @@ impl Object {
             deleting: self.deleting,
             written: self.written.clone(),
             json: serde_json::to_vec(&value).expect("a JSON value can be written").into(),
+            of_type: Arc::clone(&self.of_type),
             shared: OnceLock::new(),
         }
     }

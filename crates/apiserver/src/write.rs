@@ -1,6 +1,7 @@
 //! Creating and replacing objects.
 
 use std::{
+    borrow::Cow,
     cell::{Cell, RefCell},
     sync::Arc,
 };
@@ -22,7 +23,9 @@ use crate::{
     status::Cause,
 };
 
-pub(crate) use crate::stored::{build, is_same, metadata_of, request_value, text};
+pub(crate) use crate::stored::{
+    build, is_same, metadata_of, request_value, shared_request_value, text,
+};
 
 /// What all writes of one request have in common.
 #[derive(Clone, Copy)]
@@ -39,6 +42,8 @@ pub(crate) struct Request<'a> {
     pub(crate) warnings: &'a RefCell<Vec<String>>,
     /// Whether the object still has what only counts for who owns it.
     pub(crate) unsettled: &'a Cell<bool>,
+    /// What the object was sent with that has nothing in it and is not stored.
+    pub(crate) empty: &'a RefCell<Vec<(String, Value)>>,
 }
 
 impl Request<'_> {
@@ -62,9 +67,14 @@ impl Request<'_> {
     }
 
     /// A plugin does not let an object in.
-    fn forbidden(&self, object: &Value, refused: &kinds::Forbidden) -> Status {
+    fn refused(&self, object: &Value, refusal: &kinds::Refusal) -> Status {
         let (group, plural) = (&self.kind.resource.group, &self.kind.resource.plural);
-        Status::forbidden(group, plural, text(object, "/metadata/name"), &refused.to_string())
+        match refusal {
+            kinds::Refusal::Forbidden(why) => {
+                Status::forbidden(group, plural, text(object, "/metadata/name"), why)
+            }
+            kinds::Refusal::Failed(why) => Status::plain(500, "", why.clone()),
+        }
     }
 
     /// The group of the kind that the server has inside, where all events are of one.
@@ -75,6 +85,11 @@ impl Request<'_> {
     /// The time as objects carry it.
     pub(crate) fn time(&self) -> String {
         seconds(self.now).to_string()
+    }
+
+    /// The object with what was sent empty, which is not stored but told in refusals.
+    pub(crate) fn as_sent<'v>(&self, object: &'v Value) -> Cow<'v, Value> {
+        kinds::as_sent(object, &self.empty.borrow())
     }
 
     pub(crate) fn custom(&self) -> bool {
@@ -98,7 +113,6 @@ impl State {
         mut object: Value,
         text: &Text,
     ) -> Result<Outcome, Status> {
-        let overhead = rules::has_empty_overhead(request, &object);
         decode::read(request, &mut object, text)?;
         let metadata = metadata_of(&mut object);
         // The server writes these, and nobody gets to own them.
@@ -117,9 +131,6 @@ impl State {
         if let Some(answer) = review::answer(request.kind, &object) {
             return Ok(Outcome { answer: Some(answer?), created: true, ..Outcome::default() });
         }
-        if overhead {
-            object["spec"]["overhead"] = Value::Object(serde_json::Map::new());
-        }
         self.finish_create(request, object, true)
     }
 
@@ -137,25 +148,30 @@ impl State {
         if let Rules::BuiltIn(resource) = &request.version.rules {
             let world = self.world(request.now);
             kinds::admit_create(resource, &mut object, &world)
-                .map_err(|refused| request.forbidden(&object, &refused))?;
+                .map_err(|refusal| request.refused(&object, &refusal))?;
         }
         owners::deduplicate(request, &mut object, true);
+        let unlabelled = object.pointer("/metadata/labels").is_none();
         self.prepare_create(request, &mut object);
         let errors = rules::validate_create(request, &object);
         if !errors.is_empty() {
             return Err(request.invalid(&object, &errors));
         }
-        if let Rules::BuiltIn(resource) = &request.version.rules {
-            kinds::admit_valid(resource, &mut object)
-                .map_err(|refused| request.forbidden(&object, &refused))?;
-        }
         request.warn(rules::warnings(request, &object, None));
+        if let Rules::BuiltIn(resource) = &request.version.rules {
+            let world = self.world(request.now);
+            kinds::admit_valid(resource, &request.as_sent(&object), &world)
+                .map_err(|refusal| request.refused(&object, &refusal))?;
+        }
         let name = text(&object, "/metadata/name").to_owned();
         let key = Key::new(&request.key.namespace, &name);
         let version = text(&object, "/metadata/resourceVersion");
         if posted && !request.dry_run && version.parse::<u64>().is_ok_and(|version| version != 0) {
             let message = "resourceVersion should not be set on objects to be created";
             return Err(Status::plain(500, "", message));
+        }
+        if !posted && !request.dry_run {
+            rules::parse_version(version)?;
         }
         if let Some(there) = self.store.get(&kind.storage, &key) {
             let (group, plural) = (&kind.resource.group, &kind.resource.plural);
@@ -170,17 +186,22 @@ impl State {
         if request.dry_run {
             return Ok(outcome(Arc::new(build(request, object, None).0)));
         }
-        let stored = self.put(request, object)?;
+        let written = match &request.version.rules {
+            Rules::BuiltIn(resource) => kinds::as_written(resource, unlabelled, &object),
+            Rules::Custom(_) => None,
+        };
+        let stored = self.put_as(request, object, written)?;
         let stored = self.after_write(request, stored);
         Ok(outcome(stored))
     }
 
     /// Namespaces must exist before what is in them, and take nothing new when they go.
     fn check_namespace(&self, request: &Request<'_>, object: &Value) -> Result<(), Status> {
-        if !request.kind.namespaced {
+        let name = &request.key.namespace;
+        // No namespace at all is told together with what else is wrong.
+        if !request.kind.namespaced || name.is_empty() {
             return Ok(());
         }
-        let name = &request.key.namespace;
         let namespaces = crate::Resource::new("", "namespaces");
         let Some(namespace) = self.store.get(&namespaces, &Key::new("", name)) else {
             return Err(Status::not_found("", "namespaces", name));
@@ -266,7 +287,7 @@ impl State {
             return Err(request.not_found());
         };
         rules::check_identity(request, &live.uid, &object)?;
-        let old = request_value(request, &live);
+        let old = shared_request_value(request, &live);
         crate::patching::track(request, Some(&old), &mut object);
         self.replace(request, &live, &old, object)
     }

@@ -10,12 +10,22 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
+
+/// How much time passes at most between two looks at a clock with a pace of its own.
+const STEP_MAX: Duration = Duration::from_secs(1);
+
+/// How often those who wait look at it: often enough that nothing is lost when they are a little
+/// late.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The shortest wait of the runtime.
+const TICK: Duration = Duration::from_millis(1);
 
 /// A clock, shared by all its clones.
 #[derive(Clone)]
@@ -24,15 +34,55 @@ pub struct Clock(Arc<Source>);
 enum Source {
     /// The time of day of this computer.
     Wall { started: Instant },
-    /// The runtime's monotonic time, counted from a chosen moment at a chosen speed.
+    /// The runtime's monotonic time, counted from a chosen moment.
     Runtime {
         started: Instant,
         at_start: Timestamp,
-        /// None for the runtime's own speed, which is exact to the nanosecond.
-        speed: Option<f64>,
         /// By how much the clock was set forward or back since.
         jumped: Mutex<SignedDuration>,
     },
+    /// The same at a pace that can be changed.
+    Paced {
+        at_start: Timestamp,
+        pace: Mutex<Pace>,
+        /// Wakes those who wait when the pace changes.
+        changes: watch::Sender<()>,
+        /// By how much the clock was set forward or back since.
+        jumped: Mutex<SignedDuration>,
+    },
+}
+
+/// How fast a clock goes, and how far it has come.
+struct Pace {
+    /// How much time has passed on the clock until `counted`.
+    passed: Duration,
+    /// Until when time was counted; none while it is not counted, because the runtime works.
+    counted: Option<Instant>,
+    /// Whether time is counted only while the runtime rests.
+    only_rests: bool,
+    speed: f64,
+    held: bool,
+}
+
+impl Pace {
+    fn new(speed: f64, only_rests: bool) -> Self {
+        let counted = (!only_rests).then(Instant::now);
+        let speed = usable(speed).unwrap_or(1.0);
+        Self { passed: Duration::ZERO, counted, only_rests, speed, held: false }
+    }
+
+    /// How much time has passed on the clock.
+    fn look(&mut self) -> Duration {
+        if let Some(counted) = &mut self.counted {
+            let now = Instant::now();
+            if !self.held {
+                let more = now.duration_since(*counted).mul_f64(self.speed);
+                self.passed += more.min(STEP_MAX);
+            }
+            *counted = now;
+        }
+        self.passed
+    }
 }
 
 impl Clock {
@@ -44,62 +94,151 @@ impl Clock {
     /// A clock that says `at_start` now and goes as the runtime's time goes: virtually where the
     /// runtime is paused, like any other clock elsewhere.
     pub fn following_runtime(at_start: Timestamp) -> Self {
-        Self::on_runtime(at_start, None)
+        let jumped = Mutex::default();
+        Self(Arc::new(Source::Runtime { started: Instant::now(), at_start, jumped }))
     }
 
-    /// A clock that says `at_start` now and goes `speed` times as fast as the runtime's time.
+    /// A clock that says `at_start` now and goes `speed` times as fast as the runtime's time, until
+    /// it is told to go at another [speed](Self::set_speed) or to be [held](Self::hold).
+    ///
+    /// Such a clock waits for those who go by it: between two looks at it, at most a second passes
+    /// on it, however long they took. A simulation that is too slow for its speed, or a computer
+    /// that was asleep, then finds little to catch up with. About a thousand times is the fastest.
     ///
     /// A speed that is not a positive number is taken as 1.
     pub fn faster(at_start: Timestamp, speed: f64) -> Self {
-        Self::on_runtime(at_start, Some(speed).filter(|speed| speed.is_finite() && *speed > 0.0))
+        Self::paced(at_start, Pace::new(speed, false))
     }
 
-    fn on_runtime(at_start: Timestamp, speed: Option<f64>) -> Self {
-        let jumped = Mutex::new(SignedDuration::ZERO);
-        Self(Arc::new(Source::Runtime { started: Instant::now(), at_start, speed, jumped }))
+    /// The same, but the clock stands still while its runtime works: what a simulation does takes
+    /// no time in it, however slow the computer is. The runtime has to say when it
+    /// [rests](Self::runtime_rests) and when it [works](Self::runtime_works) again.
+    pub fn faster_at_rest(at_start: Timestamp, speed: f64) -> Self {
+        Self::paced(at_start, Pace::new(speed, true))
+    }
+
+    fn paced(at_start: Timestamp, pace: Pace) -> Self {
+        let (pace, changes, jumped) = (Mutex::new(pace), watch::Sender::new(()), Mutex::default());
+        Self(Arc::new(Source::Paced { at_start, pace, changes, jumped }))
+    }
+
+    /// Takes note that the runtime has nothing to do; for a clock that goes only then.
+    pub fn runtime_rests(&self) {
+        if let Source::Paced { pace, .. } = &*self.0 {
+            let mut pace = lock(pace);
+            if pace.only_rests {
+                pace.counted = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Takes note that the runtime has something to do again.
+    pub fn runtime_works(&self) {
+        if let Source::Paced { pace, .. } = &*self.0 {
+            let mut pace = lock(pace);
+            if pace.only_rests {
+                pace.look();
+                pace.counted = None;
+            }
+        }
     }
 
     /// What time it is.
     pub fn now(&self) -> Timestamp {
-        match &*self.0 {
-            Source::Wall { .. } => Timestamp::now(),
-            Source::Runtime { at_start, jumped, .. } => {
-                let passed = self.running();
-                let jumped = *jumped.lock().unwrap_or_else(PoisonError::into_inner);
-                let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
-                at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
-            }
-        }
+        let (at_start, passed, jumped) = match &*self.0 {
+            Source::Wall { .. } => return Timestamp::now(),
+            Source::Runtime { started, at_start, jumped } => (at_start, started.elapsed(), jumped),
+            Source::Paced { at_start, pace, jumped, .. } => (at_start, lock(pace).look(), jumped),
+        };
+        let jumped = *lock(jumped);
+        let passed = SignedDuration::try_from(passed).unwrap_or(SignedDuration::MAX);
+        at_start.saturating_add(passed.saturating_add(jumped)).unwrap_or(Timestamp::MAX)
     }
 
     /// How long this clock has been going. It only ever grows, and at the clock's own speed,
     /// whatever the clock was set to meanwhile: what deadlines between computers are measured by.
     pub fn running(&self) -> Duration {
         match &*self.0 {
-            Source::Wall { started } => started.elapsed(),
-            Source::Runtime { started, speed, .. } => {
-                let passed = started.elapsed();
-                speed.map_or(passed, |speed| passed.mul_f64(speed))
-            }
+            Source::Wall { started } | Source::Runtime { started, .. } => started.elapsed(),
+            Source::Paced { pace, .. } => lock(pace).look(),
+        }
+    }
+
+    /// The moment of the runtime's time at which this much time will have passed on this clock, if
+    /// it goes on as it goes now. It is not moved when the clock is set.
+    pub fn instant_after(&self, duration: Duration) -> Instant {
+        Instant::now() + self.on_runtime_time(duration)
+    }
+
+    /// How long the runtime waits while this much time passes on this clock, at its present speed.
+    pub fn on_runtime_time(&self, duration: Duration) -> Duration {
+        match &*self.0 {
+            Source::Paced { pace, .. } => duration.div_f64(lock(pace).speed),
+            Source::Wall { .. } | Source::Runtime { .. } => duration,
         }
     }
 
     /// Waits until this much time has passed on this clock.
     pub async fn sleep(&self, duration: Duration) {
-        tokio::time::sleep(self.on_runtime_time(duration)).await;
+        let Source::Paced { pace, changes, .. } = &*self.0 else {
+            return tokio::time::sleep(duration).await;
+        };
+        let mut changes = changes.subscribe();
+        let end = lock(pace).look().saturating_add(duration);
+        loop {
+            let (left, speed) = {
+                let mut pace = lock(pace);
+                let left = end.saturating_sub(pace.look());
+                (left, (!pace.held).then_some(pace.speed))
+            };
+            if left.is_zero() {
+                return;
+            }
+            let on_runtime = async {
+                match speed {
+                    // At least as much as the runtime can tell apart, or this would never end.
+                    Some(speed) => {
+                        let step = left.min(LOOK_EVERY).div_f64(speed);
+                        tokio::time::sleep(step.max(TICK)).await;
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = on_runtime => {}
+                // The sender lives as long as this clock.
+                _ = changes.changed() => {}
+            }
+        }
     }
 
-    /// The moment of the runtime's time at which this much time will have passed on this clock. It
-    /// is not moved when the clock is set.
-    pub fn instant_after(&self, duration: Duration) -> Instant {
-        Instant::now() + self.on_runtime_time(duration)
+    /// Lets the clock go `speed` times as fast as the runtime's time from now on, for all who wait
+    /// too. Only a clock made by [`Clock::faster`] can; nothing happens otherwise, nor for a speed
+    /// that is not a positive number.
+    pub fn set_speed(&self, speed: f64) {
+        if let Some(speed) = usable(speed) {
+            self.change_pace(|pace| pace.speed = speed);
+        }
     }
 
-    /// How long the runtime waits while this much time passes on this clock.
-    pub fn on_runtime_time(&self, duration: Duration) -> Duration {
-        match &*self.0 {
-            Source::Runtime { speed: Some(speed), .. } => duration.div_f64(*speed),
-            _ => duration,
+    /// Stops the clock, and with it all who wait. Only a clock made by [`Clock::faster`] can be
+    /// held; nothing happens otherwise.
+    pub fn hold(&self) {
+        self.change_pace(|pace| pace.held = true);
+    }
+
+    /// Lets a clock that is held go on.
+    pub fn go_on(&self) {
+        self.change_pace(|pace| pace.held = false);
+    }
+
+    fn change_pace(&self, change: impl FnOnce(&mut Pace)) {
+        if let Source::Paced { pace, changes, .. } = &*self.0 {
+            let mut pace = lock(pace);
+            pace.look();
+            change(&mut pace);
+            changes.send_replace(());
         }
     }
 
@@ -121,11 +260,20 @@ impl Clock {
     /// Waits that are under way are not affected: they are measured monotonically, as they are on
     /// a computer whose clock is set. The wall clock is not ours to set: nothing happens.
     pub fn jump(&self, by: SignedDuration) {
-        if let Source::Runtime { jumped, .. } = &*self.0 {
-            let mut jumped = jumped.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Source::Runtime { jumped, .. } | Source::Paced { jumped, .. } = &*self.0 {
+            let mut jumped = lock(jumped);
             *jumped = jumped.saturating_add(by);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A speed that time can pass at.
+fn usable(speed: f64) -> Option<f64> {
+    (speed.is_finite() && speed > 0.0).then_some(speed)
 }
 
 impl fmt::Debug for Clock {
@@ -159,6 +307,65 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn who_waits_follows_a_change_of_speed() {
+        let clock = Clock::faster(noon(), 10.0);
+        let before = Instant::now();
+        let change = async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            clock.set_speed(60.0);
+        };
+        tokio::join!(clock.sleep(Duration::from_secs(90)), change);
+        // Thirty of its seconds in three, the other sixty in one.
+        assert_eq!(before.elapsed(), Duration::from_secs(4));
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:01:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_is_held_stands_still_and_so_do_those_who_wait() {
+        let clock = Clock::faster(noon(), 1.0);
+        let before = Instant::now();
+        let hold = async {
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            clock.hold();
+            tokio::time::sleep(Duration::from_hours(1)).await;
+            assert_eq!(clock.now().to_string(), "2026-01-01T12:00:10Z");
+            clock.go_on();
+        };
+        tokio::join!(clock.sleep(Duration::from_secs(30)), hold);
+        assert_eq!(before.elapsed(), Duration::from_hours(1) + Duration::from_secs(30));
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:30Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_faster_clock_waits_for_those_who_go_by_it() {
+        let clock = Clock::faster(noon(), 10.0);
+        // Nobody looked at the clock for a minute, as when a computer is asleep.
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:01Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_takes_no_time_on_a_clock_that_goes_at_rest() {
+        let clock = Clock::faster_at_rest(noon(), 10.0);
+        let work = tokio::time::advance;
+        work(Duration::from_secs(5)).await;
+        clock.runtime_rests();
+        tokio::time::advance(Duration::from_millis(50)).await;
+        clock.runtime_works();
+        work(Duration::from_secs(5)).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:00.5Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn other_clocks_are_not_held() {
+        let clock = Clock::following_runtime(noon());
+        clock.hold();
+        clock.set_speed(60.0);
+        clock.sleep(Duration::from_secs(1)).await;
+        assert_eq!(clock.now().to_string(), "2026-01-01T12:00:01Z");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_clock_set_back_makes_a_deadline_later() {
         let clock = Clock::following_runtime(noon());
         let before = Instant::now();
@@ -166,15 +373,6 @@ mod tests {
         assert_eq!(clock.now().to_string(), "2026-01-01T11:59:30Z");
         clock.sleep_until(noon()).await;
         assert_eq!(before.elapsed(), Duration::from_secs(30));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn how_long_a_clock_runs_does_not_depend_on_what_it_is_set_to() {
-        let clock = Clock::faster(noon(), 2.0);
-        clock.jump(SignedDuration::from_hours(-5));
-        clock.sleep(Duration::from_secs(10)).await;
-        clock.jump(SignedDuration::from_hours(7));
-        assert_eq!(clock.running(), Duration::from_secs(10));
     }
 
     #[tokio::test(start_paused = true)]

@@ -22,6 +22,38 @@ impl ClassKind {
     pub fn label(&self) -> String {
         class_label(self.group, self.kind)
     }
+
+    /// A definition of this kind for an API server. What a spec may look like is said in the words
+    /// of `OpenAPI`; the status takes whatever its provider writes.
+    pub fn definition(&self, spec: &Value) -> Value {
+        let Self { group, version, kind, plural } = self;
+        let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{plural}.{group}")},
+            "spec": {
+                "group": group,
+                "scope": "Cluster",
+                "names": {
+                    "kind": kind,
+                    "listKind": format!("{kind}List"),
+                    "plural": plural,
+                    "singular": kind.to_lowercase(),
+                },
+                "versions": [{
+                    "name": version,
+                    "served": true,
+                    "storage": true,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {"spec": spec, "status": anything},
+                    }},
+                }],
+            },
+        })
+    }
 }
 
 /// The label by which machines of a kind of class are known. Its value is the class's name.

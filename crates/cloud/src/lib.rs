@@ -12,11 +12,14 @@
 pub mod bootstrap;
 pub mod choice;
 pub mod class;
+#[cfg(feature = "testing")]
+pub mod conformance;
 mod error;
 pub mod machine;
 pub mod order;
 mod provider;
 mod providers;
+pub mod shape;
 #[cfg(feature = "testing")]
 pub mod testing;
 

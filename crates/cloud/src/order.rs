@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use joiner_core::{label::Labels, requirement::Requirements, resources::Resources, taint::Taint};
+use joiner_core::{
+    label::Labels,
+    requirement::Requirements,
+    resources::Resources,
+    taint::{Effect, Taint},
+};
 
 use crate::class::NodeClass;
 
@@ -37,4 +42,17 @@ pub struct Order {
     pub startup_taints: Vec<Taint>,
     /// How machines of this class are made.
     pub class: Arc<NodeClass>,
+}
+
+impl Order {
+    /// Every taint that the node registers with, the one that marks it as not registered yet among
+    /// them.
+    pub fn all_taints(&self) -> Vec<Taint> {
+        let unregistered = Taint {
+            key: "karpenter.sh/unregistered".to_owned(),
+            value: String::new(),
+            effect: Effect::NoExecute,
+        };
+        self.taints.iter().chain(&self.startup_taints).cloned().chain([unregistered]).collect()
+    }
 }

@@ -8,19 +8,19 @@ use std::{
 
 use async_trait::async_trait;
 use joiner_core::{
-    instance_type::{InstanceType, Offering, Overhead},
+    instance_type::InstanceType,
     label::{self, WellKnown},
-    quantity::Quantity,
-    requirement::{Requirement, Requirements},
-    resources::{CPU, MEMORY, PODS, Resources},
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy, choice,
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
+    conformance::Mishap,
     machine::Machine,
     order::{ClaimId, Order},
+    shape::{Shape, Terms},
 };
 
 /// The class that the cloud for tests serves.
@@ -31,46 +31,29 @@ pub const TEST_NODE_CLASS: ClassKind = ClassKind {
     plural: "testnodeclasses",
 };
 
+/// How long the cloud may take to answer.
+const DEADLINE: Duration = Duration::from_secs(30);
+
 /// A definition of [`TEST_NODE_CLASS`] for an API server.
 pub fn test_node_class_crd() -> Value {
-    let ClassKind { group, version, kind, plural } = TEST_NODE_CLASS;
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.{group}")},
-        "spec": {
-            "group": group,
-            "scope": "Cluster",
-            "names": {
-                "kind": kind,
-                "listKind": format!("{kind}List"),
-                "plural": plural,
-                "singular": kind.to_lowercase(),
-            },
-            "versions": [{
-                "name": version,
-                "served": true,
-                "storage": true,
-                "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {
-                    "type": "object",
-                    "properties": {"spec": anything, "status": anything},
-                }},
-            }],
-        },
-    })
+    TEST_NODE_CLASS.definition(&anything)
 }
 
 /// A cloud that lives in memory. Clones are the same.
 #[derive(Debug, Clone, Default)]
-pub struct TestCloud(Arc<Mutex<State>>);
+pub struct TestCloud {
+    state: Arc<Mutex<State>>,
+    killed: Arc<Notify>,
+}
 
 /// What the cloud has, and what it will do.
 #[derive(Debug)]
 pub struct State {
     /// Machines by their provider's name.
     pub machines: BTreeMap<String, Machine>,
+    /// Machines of others, by their provider's name.
+    pub foreign: BTreeMap<String, Machine>,
     /// What was asked, in order: `create web-1`, `delete test://web-1`, `list`.
     pub calls: Vec<String>,
     /// What the next creations answer instead of making a machine; none makes one.
@@ -79,6 +62,8 @@ pub struct State {
     pub next_delete: VecDeque<Option<CloudError>>,
     /// What the next questions for a machine, or for all, answer instead.
     pub next_get: VecDeque<Option<CloudError>>,
+    /// What goes wrong with a call, and how many calls get through first.
+    pub mishap: Option<(Mishap, u32)>,
     /// How often a deletion has to be asked for until the machine is gone.
     pub asks_until_gone: u32,
     /// Why every machine is not as it should be.
@@ -96,10 +81,12 @@ impl Default for State {
     fn default() -> Self {
         Self {
             machines: BTreeMap::new(),
+            foreign: BTreeMap::new(),
             calls: Vec::new(),
             next_create: VecDeque::new(),
             next_delete: VecDeque::new(),
             next_get: VecDeque::new(),
+            mishap: None,
             asks_until_gone: 0,
             drift: None,
             types: instance_types(),
@@ -117,52 +104,17 @@ impl Default for State {
 
 /// Machines of 2, 4, 8 and 16 CPUs with 4 GiB for each, in two zones, on demand and spot.
 pub fn instance_types() -> InstanceTypes {
-    [2, 4, 8, 16].into_iter().map(|cpus| Arc::new(instance_type(cpus))).collect()
+    [2, 4, 8, 16].into_iter().map(instance_type).collect()
 }
 
-fn instance_type(cpus: i64) -> InstanceType {
-    let name = format!("test-{cpus}x");
-    let mut requirements = Requirements::new();
-    for (key, values) in [
-        (label::INSTANCE_TYPE, &[name.as_str()][..]),
-        (label::ARCH, &["amd64"]),
-        (label::OS, &["linux"]),
-        (label::ZONE, &["test-zone-a", "test-zone-b"]),
-        (label::CAPACITY_TYPE, &[label::CAPACITY_TYPE_ON_DEMAND, label::CAPACITY_TYPE_SPOT]),
-    ] {
-        requirements.add(key, Requirement::one_of(values.iter().copied()));
-    }
-    let offering = |zone: &str, capacity_type: &str, price: f64| {
-        let mut requirements = Requirements::new();
-        requirements.add(label::ZONE, Requirement::one_of([zone]));
-        requirements.add(label::CAPACITY_TYPE, Requirement::one_of([capacity_type]));
-        Offering { requirements, price, ..Offering::default() }
-    };
+fn instance_type(cpus: i64) -> Arc<InstanceType> {
     let price = 0.03 * cpus as f64;
-    let offerings = ["test-zone-a", "test-zone-b"]
-        .into_iter()
-        .flat_map(|zone| {
-            [
-                offering(zone, label::CAPACITY_TYPE_ON_DEMAND, price),
-                offering(zone, label::CAPACITY_TYPE_SPOT, price / 2.0),
-            ]
-        })
-        .collect();
-    InstanceType {
-        name,
-        requirements,
-        capacity: Resources::from_iter([
-            (CPU, Quantity::whole(cpus)),
-            (MEMORY, Quantity::bytes(cpus << 32)),
-            (PODS, Quantity::whole(110)),
-        ]),
-        overhead: Overhead {
-            kube_reserved: Resources::from_iter([(CPU, Quantity::milli(100))]),
-            ..Overhead::default()
-        },
-        offerings,
-        ..InstanceType::default()
-    }
+    let terms = ["test-zone-a", "test-zone-b"].into_iter().flat_map(|zone| {
+        [(label::CAPACITY_TYPE_ON_DEMAND, price), (label::CAPACITY_TYPE_SPOT, price / 2.0)]
+            .map(|(capacity_type, price)| Terms { zone, capacity_type, price, available: true })
+    });
+    let shape = Shape { name: format!("test-{cpus}x"), cpus, gib: 4 * cpus };
+    Arc::new(shape.instance_type(&terms.collect::<Vec<_>>()))
 }
 
 impl TestCloud {
@@ -173,12 +125,145 @@ impl TestCloud {
 
     /// What the cloud has, and what it will do, to be looked at and changed.
     pub fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How often something was asked that starts with this.
     pub fn calls(&self, start: &str) -> usize {
         self.state().calls.iter().filter(|call| call.starts_with(start)).count()
+    }
+
+    /// Waits until a mishap kills the process that calls.
+    pub async fn killed(&self) {
+        self.killed.notified().await;
+    }
+
+    /// A call, with what goes wrong with it.
+    async fn call<T>(
+        &self,
+        what: String,
+        take_effect: impl FnOnce(&mut State) -> Result<T, CloudError> + Send,
+    ) -> Result<T, CloudError> {
+        let mishap = {
+            let mut state = self.state();
+            state.calls.push(what);
+            state.strike()
+        };
+        match mishap {
+            None => take_effect(&mut self.state()),
+            Some(Mishap::KilledBefore) => self.die().await,
+            Some(Mishap::KilledAfter) => {
+                // Nobody is left to hear what it answers.
+                drop(take_effect(&mut self.state()));
+                self.die().await
+            }
+            Some(Mishap::NoAnswer) => {
+                tokio::time::sleep(DEADLINE).await;
+                Err(CloudError::Unknown("the cloud did not answer within 30 s".to_owned()))
+            }
+            Some(Mishap::AnswerLost) => {
+                take_effect(&mut self.state())?;
+                Err(CloudError::Unknown("the answer of the cloud was lost".to_owned()))
+            }
+            Some(Mishap::Failed) => Err(CloudError::Unknown("the cloud failed".to_owned())),
+        }
+    }
+
+    async fn die<T>(&self) -> T {
+        self.killed.notify_one();
+        std::future::pending().await
+    }
+}
+
+impl State {
+    fn strike(&mut self) -> Option<Mishap> {
+        let (mishap, skip) = self.mishap.as_mut()?;
+        if *skip > 0 {
+            *skip -= 1;
+            return None;
+        }
+        let mishap = *mishap;
+        self.mishap = None;
+        Some(mishap)
+    }
+
+    fn create(&mut self, order: &Order) -> Result<Machine, CloudError> {
+        if let Some(Some(error)) = self.next_create.pop_front() {
+            return Err(error);
+        }
+        let own =
+            self.machines.values().find(|machine| machine.claim.as_ref() == Some(&order.claim));
+        if let Some(machine) = own {
+            return Ok(machine.clone());
+        }
+        let provider_id = format!("test://{}", order.claim.name);
+        if self.machines.contains_key(&provider_id) || self.foreign.contains_key(&provider_id) {
+            return Err(CloudError::Create {
+                reason: "NameTaken",
+                message: format!(
+                    "machine {provider_id:?} exists and was not made for NodeClaim {}: remove it",
+                    order.claim.name
+                ),
+            });
+        }
+        let Some(choice) = choice::cheapest(order, &self.types, &WellKnown::default()) else {
+            return Err(CloudError::InsufficientCapacity("no type serves the order".to_owned()));
+        };
+        let machine = Machine {
+            provider_id,
+            claim: Some(order.claim.clone()),
+            image_id: Some("test-image".to_owned()),
+            labels: choice.labels(),
+            capacity: choice.instance_type.offered_capacity(choice.offering),
+            allocatable: choice.instance_type.allocatable(choice.offering),
+            ..Machine::default()
+        };
+        self.machines.insert(machine.provider_id.clone(), machine.clone());
+        Ok(machine)
+    }
+
+    fn delete(
+        &mut self,
+        claim: &ClaimId,
+        provider_id: Option<&str>,
+    ) -> Result<Deletion, CloudError> {
+        if let Some(Some(error)) = self.next_delete.pop_front() {
+            return Err(error);
+        }
+        let is_meant = |machine: &Machine| match provider_id {
+            // A machine of another claim is not meant, whatever it is called. A mark without an
+            // identity does not say whose it is.
+            Some(id) => {
+                let own = machine.claim.as_ref().map_or("", |own| &own.uid);
+                machine.provider_id == id && (own.is_empty() || own == claim.uid)
+            }
+            None => machine.claim.as_ref() == Some(claim),
+        };
+        let Some(id) = self
+            .machines
+            .values()
+            .find(|machine| is_meant(machine))
+            .map(|machine| machine.provider_id.clone())
+        else {
+            return Ok(Deletion::Gone);
+        };
+        let asked = self.asked_to_go.entry(id.clone()).or_default();
+        *asked += 1;
+        if *asked > self.asks_until_gone {
+            self.asked_to_go.remove(&id);
+            self.machines.remove(&id);
+        } else if let Some(machine) = self.machines.get_mut(&id) {
+            machine.deleting = true;
+        }
+        Ok(Deletion::Requested)
+    }
+
+    /// What is answered to a question, unless something else is to be.
+    fn look<T>(&mut self, see: impl FnOnce(&Self) -> T) -> Result<T, CloudError> {
+        match self.next_get.pop_front().flatten() {
+            Some(error) => Err(error),
+            None => Ok(see(self)),
+        }
     }
 }
 
@@ -210,30 +295,7 @@ impl CloudProvider for TestCloud {
     }
 
     async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
-        let state = &mut *self.state();
-        state.calls.push(format!("create {}", order.claim.name));
-        if let Some(Some(error)) = state.next_create.pop_front() {
-            return Err(error);
-        }
-        let own =
-            state.machines.values().find(|machine| machine.claim.as_ref() == Some(&order.claim));
-        if let Some(machine) = own {
-            return Ok(machine.clone());
-        }
-        let Some(choice) = choice::cheapest(order, &state.types, &WellKnown::default()) else {
-            return Err(CloudError::InsufficientCapacity("no type serves the order".to_owned()));
-        };
-        let machine = Machine {
-            provider_id: format!("test://{}", order.claim.name),
-            claim: Some(order.claim.clone()),
-            image_id: Some("test-image".to_owned()),
-            labels: choice.labels(),
-            capacity: choice.instance_type.offered_capacity(choice.offering),
-            allocatable: choice.instance_type.allocatable(choice.offering),
-            ..Machine::default()
-        };
-        state.machines.insert(machine.provider_id.clone(), machine.clone());
-        Ok(machine)
+        self.call(format!("create {}", order.claim.name), |state| state.create(order)).await
     }
 
     async fn delete(
@@ -241,51 +303,20 @@ impl CloudProvider for TestCloud {
         claim: &ClaimId,
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError> {
-        let state = &mut *self.state();
-        state.calls.push(format!("delete {}", provider_id.unwrap_or(&claim.name)));
-        if let Some(Some(error)) = state.next_delete.pop_front() {
-            return Err(error);
-        }
-        let is_meant = |machine: &Machine| match provider_id {
-            Some(id) => machine.provider_id == id,
-            None => machine.claim.as_ref() == Some(claim),
-        };
-        let Some(id) = state
-            .machines
-            .values()
-            .find(|machine| is_meant(machine))
-            .map(|machine| machine.provider_id.clone())
-        else {
-            return Ok(Deletion::Gone);
-        };
-        let asked = state.asked_to_go.entry(id.clone()).or_default();
-        *asked += 1;
-        if *asked > state.asks_until_gone {
-            state.machines.remove(&id);
-        } else if let Some(machine) = state.machines.get_mut(&id) {
-            machine.deleting = true;
-        }
-        Ok(Deletion::Requested)
+        let what = format!("delete {}", provider_id.unwrap_or(&claim.name));
+        self.call(what, |state| state.delete(claim, provider_id)).await
     }
 
     async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
-        let state = &mut *self.state();
-        state.calls.push(format!("get {provider_id}"));
-        match state.next_get.pop_front().flatten() {
-            Some(error) => Err(error),
-            None => {
-                Ok(state.machines.get(provider_id).filter(|machine| !machine.deleting).cloned())
-            }
-        }
+        let find = |state: &State| {
+            state.machines.get(provider_id).filter(|machine| !machine.deleting).cloned()
+        };
+        self.call(format!("get {provider_id}"), |state| state.look(find)).await
     }
 
     async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        let state = &mut *self.state();
-        state.calls.push("list".to_owned());
-        match state.next_get.pop_front().flatten() {
-            Some(error) => Err(error),
-            None => Ok(state.machines.values().cloned().collect()),
-        }
+        let all = |state: &State| state.machines.values().cloned().collect();
+        self.call("list".to_owned(), |state| state.look(all)).await
     }
 
     async fn drift(

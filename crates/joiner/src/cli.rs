@@ -34,6 +34,11 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Print the CRDs as YAML
     Crds,
+    /// Watch Joiner at work on a cluster that lives in this process, with nothing installed
+    ///
+    /// Tells a story: pods come in a burst, one fits nowhere, a machine fails, the load goes away.
+    /// It is shown in the terminal and on a page; kubectl can be used on the cluster all the time.
+    Demo(DemoArgs),
     /// Measure the planner on known workloads, or the laboratory
     Bench(BenchArgs),
     /// A Kubernetes cluster that lives in this process, with nothing installed
@@ -63,6 +68,26 @@ pub(crate) enum Lab {
     /// The same seed and faults give the same story. Exits with 1 when something happened in it
     /// that must not.
     Replay(LabReplayArgs),
+}
+
+/// `joiner demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// How many times as fast as usual time passes [default: 10; with --headless as fast as it can]
+    #[arg(long, value_name = "TIMES", value_parser = speed)]
+    pub(crate) speed: Option<f64>,
+    /// Everything that looks like chance comes from it
+    #[arg(long, default_value_t = 7)]
+    pub(crate) seed: u64,
+    /// No terminal to look at: one line for each thing that happens, until the story ends
+    #[arg(long)]
+    pub(crate) headless: bool,
+    /// The port of the page on this computer, 0 for any that is free [default: 4646 if it is free]
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
+    /// Write the kubeconfig to this file and leave it there, instead of a temporary one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
 }
 
 /// `joiner lab replay`.

@@ -2,7 +2,7 @@
 
 mod replay;
 
-use std::{fs, io};
+use std::{fs, io, net::SocketAddr, path::Path};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Caller, Protection, Server, Serving, Status, kubeconfig};
@@ -55,37 +55,49 @@ async fn run(args: &LabServeArgs) -> Result<Exit, Failure> {
         boot_machines(&lab, &objects)?;
     }
     load(lab.server(), objects)?;
-    let protection = if args.http {
-        Protection::default()
-    } else {
-        Protection { tls: true, token: Some(TOKEN.to_owned()) }
-    };
-    let serving = Serving::bind(lab.server().clone(), args.listen, protection)
-        .await
-        .map_err(|error| Failure::bad_input(chain(&error)))?;
+    let serving = open_port(lab.server(), args.listen, !args.http).await?;
     hand_out(args, &serving)?;
-    lab.beside(stopped()).await.map_err(|error| {
-        Failure::bad_input(format!("cannot wait for Ctrl-C on this system: {error}"))
-    })?;
+    lab.beside(stopped()).await?;
     serving.stop().await;
     Ok(Exit::Success)
 }
 
+/// Serves a laboratory's API to others on this computer; safely, with a certificate and a token.
+pub(crate) async fn open_port(
+    server: &Server,
+    listen: SocketAddr,
+    safely: bool,
+) -> Result<Serving, Failure> {
+    let protection = if safely {
+        Protection { tls: true, token: Some(TOKEN.to_owned()) }
+    } else {
+        Protection::default()
+    };
+    let serving = Serving::bind(server.clone(), listen, protection).await;
+    serving.map_err(|error| Failure::bad_input(chain(&error)))
+}
+
+/// Writes what `kubectl` needs to a file.
+pub(crate) fn write_kubeconfig(path: &Path, serving: &Serving) -> Result<(), Failure> {
+    fs::write(path, kubeconfig(serving)).map_err(|error| {
+        let path = path.display();
+        Failure::bad_input(format!("cannot write {path}: {error}"))
+    })
+}
+
 /// Gives the user what `kubectl` needs.
 fn hand_out(args: &LabServeArgs, serving: &Serving) -> Result<(), Failure> {
-    let config = kubeconfig(serving);
     let url = serving.url();
     let Some(path) = &args.kubeconfig else {
-        output::bytes(config.as_bytes())?;
+        output::bytes(kubeconfig(serving).as_bytes())?;
         output::talk(&format!(
             "joiner: the laboratory is at {url}; save what was printed as a file and give it to \
              kubectl as --kubeconfig. Ctrl-C ends it"
         ));
         return Ok(());
     };
+    write_kubeconfig(path, serving)?;
     let shown = path.display();
-    fs::write(path, config)
-        .map_err(|error| Failure::bad_input(format!("cannot write {shown}: {error}")))?;
     output::talk(&format!(
         "joiner: the laboratory is at {url}; try: kubectl --kubeconfig {shown} get nodes. \
          Ctrl-C ends it"
@@ -94,18 +106,22 @@ fn hand_out(args: &LabServeArgs, serving: &Serving) -> Result<(), Failure> {
 }
 
 /// Waits for Ctrl-C, or for the signal by which others end programs.
-pub(crate) async fn stopped() -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            outcome = tokio::signal::ctrl_c() => outcome,
-            _ = terminate.recv() => Ok(()),
+pub(crate) async fn stopped() -> Result<(), Failure> {
+    let waited = async {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let mut terminate = signal(SignalKind::terminate())?;
+            tokio::select! {
+                outcome = tokio::signal::ctrl_c() => outcome,
+                _ = terminate.recv() => Ok(()),
+            }
         }
-    }
-    #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+        #[cfg(not(unix))]
+        tokio::signal::ctrl_c().await
+    };
+    let refuse = |error: io::Error| format!("cannot wait for Ctrl-C on this system: {error}");
+    waited.await.map_err(|error| Failure::bad_input(refuse(error)))
 }
 
 /// Gives every Node a machine, whose kubelet keeps it alive.
@@ -166,7 +182,8 @@ fn load(server: &Server, mut objects: Vec<(Place, Value)>) -> Result<(), Failure
     if problems.is_empty() { Ok(()) } else { Err(Failure::BadInput(problems)) }
 }
 
-fn create(server: &Server, caller: &Caller, mut object: Value) -> Result<(), Status> {
+/// Creates an object as somebody wrote it, or as another cluster has it.
+pub(crate) fn create(server: &Server, caller: &Caller, mut object: Value) -> Result<(), Status> {
     let text = |field: &str| object[field].as_str().unwrap_or_default().to_owned();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let Some((resource, namespaced)) = server.resource_of(&api_version, &kind) else {

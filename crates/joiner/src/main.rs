@@ -8,6 +8,7 @@ mod build;
 mod catalog;
 mod cli;
 mod connection;
+mod demo;
 mod dump;
 mod errors;
 mod explain;
@@ -49,6 +50,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Explain(Explain::Pod(args)) => explain::run(&args),
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Lab(Lab::Serve(args)) => lab::serve(&args),
         Command::Lab(Lab::Replay(args)) => lab::replay(&args),
         Command::Completions { shell } => {

@@ -4,8 +4,9 @@ mod base64;
 mod convert;
 mod scalar;
 mod time;
+mod unstructured;
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 use joiner_schema::go_word;
 use serde_json::{Map, Value};
@@ -26,6 +27,9 @@ pub struct Decoded {
     pub unknown: Vec<String>,
     /// Whether [`normalize`] would take away more: see [`normalize_sent`].
     pub unsettled: bool,
+    /// Lists and maps that were sent with nothing in them, and where, as JSON pointers. The store
+    /// does not tell them from none, but some refusals do: see [`as_sent`].
+    pub empty: Vec<(String, Value)>,
 }
 
 impl Decoded {
@@ -73,7 +77,26 @@ pub fn normalize(resource: &Resource, object: &mut Value) -> Result<Decoded, Dec
 /// The same, but leaves what the server drops later: fields of features that are off, and lists that
 /// are empty, which the store does not tell from none. Whoever sends them comes to own them.
 pub fn normalize_sent(resource: &Resource, object: &mut Value) -> Result<Decoded, DecodeError> {
-    decode_type(&resource.type_name, object, true)
+    decode_type(&resource.type_name, object, Origin::Sent)
+}
+
+/// The same for what a strategic or an applied patch made.
+pub fn normalize_merged(resource: &Resource, object: &mut Value) -> Result<Decoded, DecodeError> {
+    let mut decoded = decode_type(&resource.type_name, object, Origin::Merged)?;
+    decoded.unknown.sort_unstable();
+    Ok(decoded)
+}
+
+/// Where an object comes from.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Origin {
+    /// It was read before: it takes the form in which the store has it.
+    #[default]
+    Known,
+    /// Somebody sent it: what the server settles later stays as it is.
+    Sent,
+    /// A patch made it, which goes by another way.
+    Merged,
 }
 
 /// The same for a kind that is no resource of its own: what subresources take, such as `Scale` in
@@ -89,12 +112,12 @@ pub fn normalize_kind(
 
 /// The same for a type by its name in the facts.
 pub(crate) fn normalize_type(name: &str, object: &mut Value) -> Result<Decoded, DecodeError> {
-    decode_type(name, object, false)
+    decode_type(name, object, Origin::Known)
 }
 
-fn decode_type(name: &str, object: &mut Value, sent: bool) -> Result<Decoded, DecodeError> {
+fn decode_type(name: &str, object: &mut Value, origin: Origin) -> Result<Decoded, DecodeError> {
     let Some(of) = types().named(name) else { return Ok(Decoded::default()) };
-    let mut decoder = Decoder { sent, ..Decoder::default() };
+    let mut decoder = Decoder { origin, ..Decoder::default() };
     match object {
         Value::Object(fields) => decoder.fields(of, fields, &Path::Root)?,
         other => {
@@ -109,7 +132,23 @@ fn decode_type(name: &str, object: &mut Value, sent: bool) -> Result<Decoded, De
         return Err(error);
     }
     convert::settle(name, object);
-    Ok(Decoded { unknown: decoder.unknown, unsettled: decoder.unsettled })
+    Ok(Decoded { unknown: decoder.unknown, unsettled: decoder.unsettled, empty: decoder.empty })
+}
+
+/// The object with the lists and maps that were sent with nothing in them, where nothing has taken
+/// their place since.
+pub fn as_sent<'v>(object: &'v Value, empty: &[(String, Value)]) -> Cow<'v, Value> {
+    let mut sent = Cow::Borrowed(object);
+    for (pointer, value) in empty {
+        let Some((parent, name)) = pointer.rsplit_once('/') else { continue };
+        if let Some(Value::Object(parent)) = sent.to_mut().pointer_mut(parent) {
+            let place = parent.entry(name).or_insert(Value::Null);
+            if place.is_null() {
+                place.clone_from(value);
+            }
+        }
+    }
+    sent
 }
 
 /// What Go writes for a struct that was never set.
@@ -162,6 +201,18 @@ impl Path<'_> {
         }
     }
 
+    /// As a JSON pointer: `/spec/containers/0`.
+    fn pointer(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Field(parent, _, field) => format!("{}/{}", parent.pointer(), field.name),
+            Self::Index(parent, index) => format!("{}/{index}", parent.pointer()),
+            Self::Key(parent, key) => {
+                format!("{}/{}", parent.pointer(), key.replace('~', "~0").replace('/', "~1"))
+            }
+        }
+    }
+
     /// The struct that holds the field the decoder is in, and the names of the fields on the way:
     /// what Go's errors know of the place.
     fn go(&self) -> (Option<&'static Struct>, String) {
@@ -185,9 +236,9 @@ impl Path<'_> {
 #[derive(Default)]
 struct Decoder {
     unknown: Vec<String>,
-    /// Whether the object stays as it was sent where the server settles it later.
-    sent: bool,
+    origin: Origin,
     unsettled: bool,
+    empty: Vec<(String, Value)>,
     /// The first value that is of a wrong type or no base64. Go goes on decoding after it, and
     /// forgets it if a value that decodes itself refuses its text later on.
     wrong_type: Option<DecodeError>,
@@ -200,9 +251,11 @@ impl Decoder {
         object: &mut Map<String, Value>,
         path: &Path<'_>,
     ) -> Result<(), DecodeError> {
-        let mut failure = None;
+        let merged = self.origin == Origin::Merged;
+        // Text is read as it comes; what was merged is converted in the order of Go's fields.
+        let mut failure: Option<(usize, DecodeError)> = None;
         object.retain(|name, value| {
-            if failure.is_some() {
+            if failure.is_some() && !merged {
                 return true;
             }
             let Some(field) = of.field(name) else {
@@ -214,19 +267,25 @@ impl Decoder {
             if value.is_null() {
                 return false;
             }
-            match self.value(&field.held, value, &Path::Field(path, of, field)) {
+            let path = Path::Field(path, of, field);
+            match self.value(&field.held, value, &path) {
                 Ok(()) => {
+                    if field.held.is_empty_collection(value) {
+                        self.empty.push((path.pointer(), value.clone()));
+                    }
                     self.unsettled |= field.off;
-                    (self.sent || !field.off)
+                    (self.origin != Origin::Known || !field.off)
                         && (field.keep || field.held.pointer || !is_empty(value))
                 }
                 Err(error) => {
-                    failure = Some(error);
+                    if failure.as_ref().is_none_or(|(place, _)| field.place < *place) {
+                        failure = Some((field.place, error));
+                    }
                     true
                 }
             }
         });
-        if let Some(error) = failure {
+        if let Some((_, error)) = failure {
             return Err(error);
         }
         for field in of.fields.iter().filter(|field| field.keep) {
@@ -235,13 +294,9 @@ impl Decoder {
                     object.insert(field.name.to_owned(), empty_held(&field.held));
                 }
                 // The store does not tell an empty list from none.
-                Some(value @ (Value::Array(_) | Value::Object(_)))
-                    if !field.held.pointer
-                        && matches!(field.held.shape, Shape::List(_) | Shape::Map(..))
-                        && is_empty(value) =>
-                {
+                Some(value) if field.held.is_empty_collection(value) => {
                     self.unsettled = true;
-                    if !self.sent {
+                    if self.origin == Origin::Known {
                         *value = Value::Null;
                     }
                 }
@@ -257,6 +312,10 @@ impl Decoder {
         value: &mut Value,
         path: &Path<'_>,
     ) -> Result<(), DecodeError> {
+        let merged = self.origin == Origin::Merged;
+        if merged {
+            unstructured::convert(held, value)?;
+        }
         match (&held.shape, &mut *value) {
             (Shape::Struct(index), Value::Object(object)) => {
                 self.fields(types().at(*index), object, path)
@@ -284,8 +343,12 @@ impl Decoder {
                 Ok(())
             }
             (Shape::Bytes, Value::String(_) | Value::Array(_)) => {
-                if let Err(error) = scalar::bytes(value) {
-                    self.wrong_type.get_or_insert(error);
+                match scalar::bytes(value) {
+                    Err(error) if merged => {
+                        return Err(DecodeError(format!("error decoding from json: {error}")));
+                    }
+                    Err(error) => _ = self.wrong_type.get_or_insert(error),
+                    Ok(()) => {}
                 }
                 Ok(())
             }
@@ -340,6 +403,16 @@ fn wrong_type(path: &Path<'_>, found: &str, wanted: &str) -> DecodeError {
     DecodeError(format!(
         "json: cannot unmarshal {found} into Go struct field {owner}.{path} of type {wanted}"
     ))
+}
+
+impl Held {
+    /// Whether the value is a list or map of Go with nothing in it.
+    fn is_empty_collection(&self, value: &Value) -> bool {
+        !self.pointer
+            && matches!(self.shape, Shape::List(_) | Shape::Map(..))
+            && (value.is_array() || value.is_object())
+            && is_empty(value)
+    }
 }
 
 /// Whether `omitempty` leaves the value out.

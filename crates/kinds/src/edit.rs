@@ -2,12 +2,20 @@
 
 use serde_json::{Map, Value};
 
-/// The object at a JSON pointer.
+/// What is at a JSON pointer. Like [`Value::pointer`], but without escapes and positions in lists;
+/// it allocates nothing, and every write asks often.
+pub(crate) fn value_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a Value> {
+    let mut steps = pointer.split('/').skip(1);
+    steps.try_fold(value, |value, step| value.get(step))
+}
+
+/// The object at a JSON pointer, as [`value_at`] reads it.
 pub(crate) fn object_at<'a>(
     value: &'a mut Value,
     pointer: &str,
 ) -> Option<&'a mut Map<String, Value>> {
-    value.pointer_mut(pointer).and_then(Value::as_object_mut)
+    let mut steps = pointer.split('/').skip(1);
+    steps.try_fold(value, |value, step| value.get_mut(step))?.as_object_mut()
 }
 
 /// The object in a field.
@@ -54,15 +62,12 @@ pub(crate) fn pod_spec(object: &mut Value) -> Option<&mut Map<String, Value>> {
     const PLACES: [&str; 4] =
         ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec", "/spec"];
     let place = PLACES.into_iter().find(|place| {
-        let containers = format!("{place}/containers");
-        object.pointer(&containers).is_some()
+        value_at(object, place).is_some_and(|spec| spec.get("containers").is_some())
     })?;
     object_at(object, place)
 }
 
 /// The text at a JSON pointer; empty if there is none.
 pub(crate) fn text_at<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    // Like `Value::pointer`, but without escapes, for which that one allocates.
-    let mut steps = pointer.split('/').skip(1);
-    steps.try_fold(value, |value, step| value.get(step)).and_then(Value::as_str).unwrap_or_default()
+    value_at(value, pointer).and_then(Value::as_str).unwrap_or_default()
 }

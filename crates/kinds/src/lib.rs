@@ -22,12 +22,14 @@ pub mod table;
 mod types;
 pub mod validate;
 
-pub use decode::{DecodeError, Decoded, normalize, normalize_kind, normalize_sent};
+pub use decode::{
+    DecodeError, Decoded, as_sent, normalize, normalize_kind, normalize_merged, normalize_sent,
+};
 pub use default::default;
 pub use events::{event_from_core, event_to_core};
 pub use prepare::{
-    Forbidden, User, World, admit_create, admit_valid, bind, grace_period, prepare_create,
-    prepare_update, system_priority_classes,
+    Refusal, User, World, admit_create, admit_valid, as_written, bare_metadata, bind, grace_period,
+    prepare_create, prepare_update, system_priority_classes,
 };
 pub use protobuf::from_protobuf;
 pub use resource::{Resource, Subresource, find, find_kind, resources};

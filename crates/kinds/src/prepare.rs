@@ -19,11 +19,12 @@ use serde_json::{Map, Value};
 pub use admission::{admit_create, admit_valid};
 pub use binding::bind;
 pub use pod::grace_period;
+pub use workload::bare_metadata;
 
 use crate::{
     Resource,
     decode::empty_field,
-    edit::{object_at, text_at},
+    edit::{object_at, text_at, value_at},
     types::types,
 };
 
@@ -40,6 +41,9 @@ pub trait World {
 
     /// The priority class of pods that name none: of those marked as the default, the lowest.
     fn default_priority_class(&self) -> Option<Value>;
+
+    /// A runtime class.
+    fn runtime_class(&self, name: &str) -> Option<Value>;
 
     /// The name of the storage class of claims that name none.
     fn default_storage_class(&self) -> Option<String>;
@@ -62,17 +66,24 @@ pub struct User {
     pub groups: Vec<String>,
 }
 
-/// Why an admission plugin refuses an object; the server puts `pods "x" is forbidden: ` before it.
+/// Why an admission plugin does not let an object in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Forbidden(pub String);
+pub enum Refusal {
+    /// It forbids the object; the server puts `pods "x" is forbidden: ` before it.
+    Forbidden(String),
+    /// It cannot find out what it has to know.
+    Failed(String),
+}
 
-impl fmt::Display for Forbidden {
+impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Forbidden(why) | Self::Failed(why) => f.write_str(why),
+        }
     }
 }
 
-impl std::error::Error for Forbidden {}
+impl std::error::Error for Refusal {}
 
 /// Prepares a new object: its status is the server's to write, and so is its generation.
 ///
@@ -104,6 +115,19 @@ pub fn prepare_create(resource: &Resource, object: &mut Value, world: &dyn World
         ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(object, world),
         _ => {}
     }
+}
+
+/// A new object as it is written, where it is read with more: the phase of a claim and the labels of
+/// a job that was given none are filled in on the way out of the store.
+pub fn as_written(resource: &Resource, unlabelled: bool, object: &Value) -> Option<Value> {
+    let (parent, field) = match resource.id() {
+        ("", "PersistentVolumeClaim") => ("/status", "phase"),
+        ("batch", "Job") if unlabelled => ("/metadata", "labels"),
+        _ => return None,
+    };
+    let mut written = object.clone();
+    object_at(&mut written, parent)?.remove(field)?;
+    Some(written)
 }
 
 /// Prepares a change of an object through its main endpoint or a subresource: what the endpoint
@@ -143,7 +167,7 @@ fn update_main(resource: &Resource, new: &mut Value, old: &Value, world: &dyn Wo
         ("resource.k8s.io", "ResourceSlice") => others::stamp_taints(new, world),
         _ => {}
     }
-    let changed = |part: &&str| new.pointer(part) != old.pointer(part);
+    let changed = |part: &&str| value_at(new, part) != value_at(old, part);
     if generation_parts(resource).iter().any(changed) {
         raise_generation(new, old);
     }
@@ -235,9 +259,11 @@ fn raise_generation(new: &mut Value, old: &Value) {
 
 /// Makes a field of the new object what it is in the old one.
 fn copy(new: &mut Value, old: &Value, parent: &str, field: &str) {
-    let value = old.pointer(parent).and_then(|parent| parent.get(field));
+    let value = value_at(old, parent).and_then(|parent| parent.get(field));
     let Some(target) = object_at(new, parent) else { return };
     match value {
+        // Most often it is so already, and a whole spec is no small thing to copy.
+        Some(value) if target.get(field) == Some(value) => return,
         Some(value) => target.insert(field.to_owned(), value.clone()),
         None => target.remove(field),
     };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::Resource;
+use crate::{Resource, edit::value_at};
 
 /// A field that can be selected by: its name, and where it is.
 type Selectable = (&'static str, &'static str);
@@ -125,7 +125,7 @@ const NEW_EVENT: &[Selectable] = &[
 ];
 
 fn value(object: &Value, name: &str, place: &str) -> String {
-    match object.pointer(place) {
+    match value_at(object, place) {
         Some(Value::String(text)) if !text.is_empty() => text.clone(),
         Some(Value::Bool(flag)) => flag.to_string(),
         Some(Value::Number(number)) => number.to_string(),

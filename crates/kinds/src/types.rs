@@ -17,8 +17,10 @@ pub(crate) struct Struct {
     pub(crate) name: &'static str,
     /// Whether merges replace it as a whole.
     pub(crate) atomic: bool,
-    /// Its fields, by name.
+    /// Its fields, sorted by name.
     pub(crate) fields: Vec<Field>,
+    /// Where in that list a field is.
+    places: FxHashMap<&'static str, usize>,
     /// Its schema, made when first asked for.
     pub(crate) schema: OnceLock<Arc<Schema>>,
 }
@@ -26,6 +28,8 @@ pub(crate) struct Struct {
 /// A field of a struct.
 pub(crate) struct Field {
     pub(crate) name: &'static str,
+    /// Which field of the struct it is in Go.
+    pub(crate) place: usize,
     pub(crate) held: Held,
     /// Whether it is written even when it is empty.
     pub(crate) keep: bool,
@@ -124,15 +128,23 @@ impl Types {
         for line in text.lines().filter(|line| !line.starts_with('=')) {
             if let Some(field) = line.strip_prefix(' ') {
                 let owner = structs.last_mut().expect("a field follows its struct");
-                owner.fields.push(reader.field(field));
+                let place = owner.fields.len();
+                owner.fields.push(Field { place, ..reader.field(field) });
             } else {
                 let (name, flag) = line.split_once(' ').unwrap_or((line, ""));
                 let atomic = flag == "atomic";
-                structs.push(Struct { name, atomic, fields: Vec::new(), schema: OnceLock::new() });
+                structs.push(Struct {
+                    name,
+                    atomic,
+                    fields: Vec::new(),
+                    places: FxHashMap::default(),
+                    schema: OnceLock::new(),
+                });
             }
         }
         for one in &mut structs {
             one.fields.sort_by_key(|field| field.name);
+            one.places = one.fields.iter().enumerate().map(|(at, one)| (one.name, at)).collect();
         }
         Self { structs, by_name: reader.by_name }
     }
@@ -141,8 +153,7 @@ impl Types {
 impl Struct {
     /// One of its fields.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
-        let index = self.fields.binary_search_by_key(&name, |field| field.name).ok()?;
-        Some(&self.fields[index])
+        self.places.get(name).map(|place| &self.fields[*place])
     }
 
     /// The name that Go's errors use, without the package.
@@ -197,6 +208,7 @@ impl Reader {
         let held = self.held(words.next().unwrap_or_default());
         let mut field = Field {
             name,
+            place: 0,
             held,
             keep: false,
             required: false,

@@ -12,7 +12,7 @@ mod requests;
 pub mod scheduler;
 pub(crate) mod selection;
 mod storage;
-mod times;
+pub(crate) mod times;
 pub mod volumes;
 pub mod workloads;
 

@@ -1,4 +1,4 @@
-//! The way of one client to the API server, with everything that can go wrong on it.
+//! The way of one client to the API server and to the cloud, with everything that can go wrong on it.
 
 use std::{
     io,
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tower_service::Service as _;
 
 use crate::{
-    faults::{Fault, Faults, Sighted},
+    faults::{Fault, Faults, MACHINES, Sighted},
     history::History,
 };
 
@@ -97,8 +97,13 @@ impl Connection {
         self.life.calls.load(Ordering::Relaxed)
     }
 
+    /// The laboratory's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Waits until a fault kills the client.
-    pub(crate) async fn killed(&self) {
+    pub async fn killed(&self) {
         self.life.killed.notified().await;
     }
 
@@ -115,12 +120,7 @@ impl Connection {
         }
         let (verb, plural) = sight(request.method(), request.uri());
         let may_be_stale = verb == "list" && takes_any_version(request.uri());
-        let call = Sighted { client: &self.client, verb, plural: &plural, at: now, may_be_stale };
-        let fault = self.faults.strike(&call);
-        if let Some(fault) = &fault {
-            self.history.note(now, &self.client, format!("fault on {verb} {plural}: {fault}"));
-        }
-        match fault {
+        match self.strike(verb, &plural, may_be_stale) {
             None => {}
             Some(Fault::Conflict) => return Ok(refusal(&Status::modified("", &plural, "fault"))),
             Some(Fault::TooManyRequests { retry_after_seconds }) => {
@@ -158,6 +158,49 @@ impl Connection {
         Ok(response.map(|body| self.wire(body)))
     }
 
+    /// Makes a call to the laboratory's cloud, which is one of the client's calls as any other.
+    /// Takes note of what comes of it, and answers why nobody knows.
+    pub(crate) async fn call_cloud<T>(
+        &self,
+        verb: &'static str,
+        take_effect: impl FnOnce() -> (T, String),
+    ) -> Result<T, String> {
+        self.stay_alive().await;
+        self.life.calls.fetch_add(1, Ordering::Relaxed);
+        let take_effect = || {
+            let (answer, told) = take_effect();
+            self.history.note(self.clock.now(), &self.client, format!("cloud: {told}"));
+            answer
+        };
+        match self.strike(verb, MACHINES, false) {
+            None => Ok(take_effect()),
+            Some(Fault::Kill { after: false }) => self.die().await,
+            Some(Fault::Kill { after: true }) => {
+                take_effect();
+                self.die().await
+            }
+            Some(Fault::Slow(delay)) => {
+                self.clock.sleep(delay).await;
+                self.stay_alive().await;
+                Ok(take_effect())
+            }
+            Some(fault @ Fault::CutAfter) => {
+                take_effect();
+                Err(fault.to_string())
+            }
+            Some(fault) => Err(fault.to_string()),
+        }
+    }
+
+    /// What goes wrong with a call that is made now.
+    fn strike(&self, verb: &str, plural: &str, may_be_stale: bool) -> Option<Fault> {
+        let at = self.clock.now();
+        let call = Sighted { client: &self.client, verb, plural, at, may_be_stale };
+        let fault = self.faults.strike(&call)?;
+        self.history.note(at, &self.client, format!("fault on {verb} {plural}: {fault}"));
+        Some(fault)
+    }
+
     async fn answer<B>(&mut self, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
@@ -187,7 +230,7 @@ impl Connection {
     }
 
     /// The process is gone: the call never returns.
-    async fn die(&self) -> io::Result<Response<Body>> {
+    async fn die<T>(&self) -> T {
         self.life.dead.store(true, Ordering::Relaxed);
         self.life.killed.notify_one();
         std::future::pending().await

@@ -1,4 +1,4 @@
-//! What goes wrong between a client and the API server, from a script or from a seed.
+//! What goes wrong between a client and the API server or the cloud, from a script or from a seed.
 
 mod script;
 
@@ -59,9 +59,13 @@ pub struct Aim {
     pub client: String,
     /// The verb, such as `update` or `list`; any if empty. `write` means all that change something.
     pub verb: String,
-    /// The plural name of the resource; any if empty.
+    /// The plural name of the resource; any if empty. Calls to the laboratory's cloud are about
+    /// [`MACHINES`].
     pub plural: String,
 }
+
+/// What calls to the laboratory's cloud are about.
+pub const MACHINES: &str = "machines";
 
 /// The verbs that change something.
 const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
@@ -195,6 +199,11 @@ impl Faults {
         self.state().random = Some((chance, rates));
     }
 
+    /// Chance no longer chooses.
+    pub fn calm(&self) {
+        self.state().random = None;
+    }
+
     /// Nothing gets through between a client and the server from a moment until another.
     pub fn partition(&self, client: &str, from: Timestamp, until: Timestamp) {
         self.state().partitions.push((client.to_owned(), from, until));
@@ -234,7 +243,8 @@ impl Faults {
         for counted in &mut state.rules {
             let rule = &counted.rule;
             let spent = rule.times.is_some_and(|times| counted.happened >= times);
-            let applies = rule.aim.hits(call) && rule.fault.can_happen_to(call.verb);
+            let possible = rule.fault.can_happen_to(call.verb, call.plural);
+            let applies = rule.aim.hits(call) && possible;
             if spent || passed < rule.from || !applies {
                 continue;
             }
@@ -249,7 +259,7 @@ impl Faults {
         let mut drawn = chance.ratio();
         for (fault, rate) in &rates.faults {
             let unreal = matches!(fault, Fault::Stale { .. }) && !call.may_be_stale;
-            if unreal || !fault.can_happen_to(call.verb) {
+            if unreal || !fault.can_happen_to(call.verb, call.plural) {
                 continue;
             }
             if drawn < *rate {
@@ -265,18 +275,25 @@ impl Faults {
         self.state().rules.iter().map(|counted| counted.happened).sum()
     }
 
+    /// Nothing that a rule says goes wrong any more.
+    #[cfg(feature = "testing")]
+    pub(crate) fn forget_rules(&self) {
+        self.state().rules.clear();
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Fault {
-    /// Whether the fault makes sense for a verb, or for any of those that `write` stands for.
-    fn can_happen_to(&self, verb: &str) -> bool {
+    /// Whether the fault makes sense for a verb, or for any of those that `write` stands for. A cloud
+    /// has no versions, so its lists are not behind.
+    fn can_happen_to(&self, verb: &str, plural: &str) -> bool {
         match self {
             Self::Conflict => matches!(verb, "update" | "patch" | "delete" | "write"),
             Self::CutWatch { .. } => verb == "watch",
-            Self::Stale { .. } => verb == "list",
+            Self::Stale { .. } => verb == "list" && plural != MACHINES,
             _ => true,
         }
     }

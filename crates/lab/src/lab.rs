@@ -8,6 +8,7 @@ use joiner_clock::Clock;
 
 use crate::{
     chance::Chance,
+    cloud::DataCentre,
     cluster::{
         Cluster,
         machines::{self, Machines},
@@ -48,6 +49,7 @@ impl Setup {
 pub struct Lab {
     server: Server,
     machines: Machines,
+    data_centre: DataCentre,
     cluster: Option<Cluster>,
     history: History,
     faults: Faults,
@@ -72,7 +74,9 @@ impl Lab {
             parts.extend(kubelets);
             Cluster::new(server.clone(), parts)
         });
-        Self { server, machines, cluster, history, faults: Faults::none(start), chance }
+        let data_centre = DataCentre::new(machines.clone());
+        let faults = Faults::none(start);
+        Self { server, machines, data_centre, cluster, history, faults, chance }
     }
 
     /// The API server.
@@ -83,6 +87,11 @@ impl Lab {
     /// The machines.
     pub fn machines(&self) -> &Machines {
         &self.machines
+    }
+
+    /// Where the cloud makes machines.
+    pub fn data_centre(&self) -> &DataCentre {
+        &self.data_centre
     }
 
     /// What happened so far.

@@ -1,12 +1,15 @@
 //! The laboratory: a cluster that lives in the process.
 //!
 //! The API server is [`joiner_apiserver`]'s; [`cluster`] is the rest of a cluster, as far as nodes
-//! and pods need it. Everything goes by one clock and draws its chances from one seed, so a run can
+//! and pods need it, and [`cloud`] makes the machines of its nodes. Everything goes by one clock and draws its chances from one seed, so a run can
 //! be repeated to the byte. [`faults`] break what connects a client with the server, [`history`]
 //! keeps everything that happened, and [`checks`] say whether something happened that must not.
 
 pub mod checks;
+pub mod cloud;
 pub mod cluster;
+#[cfg(feature = "testing")]
+mod conformance;
 mod connection;
 pub mod faults;
 pub mod history;

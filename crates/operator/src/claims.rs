@@ -24,9 +24,9 @@ pub fn pool(claim: &NodeClaim) -> Option<&str> {
     Some(label(claim, label::NODE_POOL)).filter(|pool| !pool.is_empty())
 }
 
-/// A label of the claim; empty if it has none, as metrics show it.
-pub fn label<'c>(claim: &'c NodeClaim, key: &str) -> &'c str {
-    let label = claim.metadata.labels.as_ref().and_then(|labels| labels.get(key));
+/// A label of the object; empty if it has none, as metrics show it.
+pub fn label<'o>(object: &'o impl Resource, key: &str) -> &'o str {
+    let label = object.meta().labels.as_ref().and_then(|labels| labels.get(key));
     label.map(String::as_str).unwrap_or_default()
 }
 

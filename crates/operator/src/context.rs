@@ -7,7 +7,7 @@ use joiner_api::{
     node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
 };
 use joiner_clock::Clock;
-use joiner_cloud::{CloudProvider, Deletion, Providers, order::ClaimId};
+use joiner_cloud::{CloudProvider, Providers};
 use k8s_openapi::api::core::v1::Node;
 
 use crate::{
@@ -16,8 +16,7 @@ use crate::{
     metrics::Metrics,
     random::Random,
     settings::Settings,
-    trouble::Trouble,
-    world::{Cache, Feeds, Kept},
+    world::{Cache, Feeds},
 };
 
 /// What every controller of a cluster shares. There is no other state in the process: several
@@ -77,22 +76,5 @@ impl Context {
         let mut classes = self.providers.class_kinds();
         let class = classes.find(|class| labels.contains_key(&class.label()))?;
         self.providers.serving(class.group, class.kind)
-    }
-
-    /// Has the machine of a claim removed.
-    pub async fn delete_machine(&self, claim: &NodeClaim) -> Result<Deletion, Trouble> {
-        let Some(provider) = self.provider_of(claim) else {
-            return Err(Trouble::Object(format!(
-                "NodeClaim {}: spec.nodeClassRef names a class of no provider that is on, so that \
-                 its machine cannot be removed; turn the provider on",
-                claim.key()
-            )));
-        };
-        let id = ClaimId {
-            name: claim.metadata.name.clone().unwrap_or_default(),
-            uid: claim.metadata.uid.clone().unwrap_or_default(),
-        };
-        let provider_id = claim.status.as_ref().and_then(|status| status.provider_id.as_deref());
-        Ok(provider.delete(&id, provider_id).await?)
     }
 }

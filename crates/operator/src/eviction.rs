@@ -141,11 +141,14 @@ impl EvictionQueue {
 
     /// Says what comes of a pod's wish not to be disrupted.
     fn tell_of_wish(&self, pod: &Pod, now: Timestamp) {
-        let event = DoNotDisrupt::of(pod).event(&Subject::of(pod), now);
-        event.into_iter().for_each(|event| self.context.events.tell(event));
+        if let Some(event) = DoNotDisrupt::of(pod).event(&Subject::of(pod), now) {
+            self.context.events.tell(event);
+        }
     }
 
     /// Later each time, but not later than the pod has to be deleted.
+    ///
+    /// COMPAT: upstream looks again when it would have anyway, which takes from the pod's own time.
     fn again(&self, id: &PodId, pod: &Pod, wanted: &Wanted) -> Next {
         if let Some(wait) = wanted.until_forced(pod, self.context.now()) {
             self.evictions.look_after(id, wait);

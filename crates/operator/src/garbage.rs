@@ -45,7 +45,8 @@ impl GarbageCollection {
     /// again after it for the machines' claims: what appears in between is missed on neither side.
     async fn collect(&self, provider: &Arc<dyn CloudProvider>) -> Result<(), Trouble> {
         let claims = self.claims_of(provider.as_ref());
-        let machines = provider.list().await?;
+        let list = provider.list();
+        let machines = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
         self.note(provider.name(), &machines);
         let lost = self.remove_lost_claims(provider, &claims, &machines).await;
         let orphans = self.remove_orphans(provider, machines).await;

@@ -27,7 +27,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
 
-pub(crate) use self::convert::{resources, taints};
+pub(crate) use self::convert::taints;
+pub use self::{convert::resources, requests::of_pod as requests_of_pod};
 use self::{
     disruption::Disruption,
     nodes::Machines,

@@ -16,6 +16,7 @@
 pub mod budgets;
 pub mod claims;
 pub mod classes;
+mod cloud_calls;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;
@@ -37,7 +38,6 @@ pub mod live;
 pub mod log;
 pub mod marks;
 pub mod metrics;
-pub mod names;
 pub mod objects;
 pub mod pod_events;
 pub mod pods;

@@ -49,7 +49,7 @@ use crate::{
     controller::{Controller, Next},
     disrupted,
     events::{Event, Subject},
-    names::TERMINATION_FINALIZER,
+    marks::TERMINATION_FINALIZER,
     queue::Backoff,
     registration_health::{Failure, Outcome, RegistrationHealth},
     trouble::Trouble,
@@ -249,7 +249,8 @@ impl Lifecycle {
         if let Some(left) = self.launches.wait(identity) {
             return Launch::Waits(left);
         }
-        match provider.create(&order).await {
+        let create = provider.create(&order);
+        match self.context.ask(Self::NAME, "Create", provider.as_ref(), create).await {
             Ok(machine) => {
                 launch::log(claim, &machine);
                 self.made().insert(identity.to_owned(), machine.clone());

@@ -1,6 +1,7 @@
 //! What is written on objects, besides labels and conditions, for others to see.
 
 use joiner_core::taint::{Effect, Taint};
+use k8s_openapi::api::core::v1 as core;
 
 /// Finalizer of claims and nodes: the machine has to be gone first.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
@@ -22,7 +23,30 @@ pub const VOLUME_DETACH_TIMEOUT: &str = "joiner.sh/volume-detach-timeout";
 pub const EXCLUDE_FROM_LOAD_BALANCERS: &str =
     "node.kubernetes.io/exclude-from-external-load-balancers";
 
+/// Annotation of a claim: the drivers whose devices its node is expected to have.
+pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
+
+/// Label of a node: set to `true`, somebody else cares for its taints.
+pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
+
+/// Taint that kubelets register with: nobody may use the node before it has its labels and taints.
+pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
+
+/// Annotation of a pool or a class: how long a machine may take to be made.
+pub const LAUNCH_TIMEOUT: &str = "joiner.sh/launch-timeout";
+
+/// Annotation of a pool or a class: how long a machine may take to join.
+pub const REGISTRATION_TIMEOUT: &str = "joiner.sh/registration-timeout";
+
+/// Annotation of a pool or a class: how long a node may take to be ready for pods.
+pub const INITIALIZATION_TIMEOUT: &str = "joiner.sh/initialization-timeout";
+
 /// The taint of nodes that go away, or may soon.
 pub fn disrupted_taint() -> Taint {
     Taint { key: DISRUPTED.to_owned(), value: String::new(), effect: Effect::NoSchedule }
+}
+
+/// Whether a taint marks a node that has not registered yet.
+pub fn is_unregistered_taint(taint: &core::Taint) -> bool {
+    taint.key == UNREGISTERED_TAINT && taint.effect == "NoExecute"
 }

@@ -146,6 +146,8 @@ pub enum DoNotDisrupt {
 
 impl DoNotDisrupt {
     /// What a pod says.
+    ///
+    /// COMPAT: upstream warns of `false`, which is clear enough.
     pub fn of(pod: &Pod) -> Self {
         let annotations = pod.metadata.annotations.as_ref();
         let value = annotations.and_then(|all| all.get(DO_NOT_DISRUPT)).map(String::as_str);

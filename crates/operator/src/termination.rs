@@ -15,7 +15,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::Deletion;
-use joiner_core::label;
+use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::core::v1::Node;
 
 use self::{
@@ -23,6 +23,7 @@ use self::{
     volumes::{Attached, Detachment},
 };
 use crate::{
+    claims::{self, has_finalizer, is_deleting, is_ready, provider_id},
     cluster::Lock,
     conditions::{Conditioned, DRAINED, INSTANCE_TERMINATING, Status},
     context::Context,
@@ -75,7 +76,7 @@ impl Controller for NodeTermination {
                 leaving.filter(|node| is_news(node)).for_each(|node| add(node.key()));
             }
             Change::NodeClaim(diff) if tells_more_than_conditions(diff) => {
-                let id = diff.latest().status.as_ref().and_then(|s| s.provider_id.as_deref());
+                let id = provider_id(diff.latest());
                 let nodes = id.into_iter().flat_map(|id| world.nodes_of(id));
                 nodes.filter(|node| self.is_leaving(node)).for_each(|node| add(node.key()));
             }
@@ -138,9 +139,8 @@ impl NodeTermination {
 
     /// Whether a node is being deleted, and waits for us.
     fn is_leaving(&self, node: &Node) -> bool {
-        let mut finalizers = node.metadata.finalizers.iter().flatten();
-        node.metadata.deletion_timestamp.is_some()
-            && finalizers.any(|finalizer| finalizer == TERMINATION_FINALIZER)
+        is_deleting(node)
+            && has_finalizer(node, TERMINATION_FINALIZER)
             && self.context.manages(node)
     }
 
@@ -150,7 +150,7 @@ impl NodeTermination {
         let known = || self.context.cache.read(|world| world.claim_of(node).cloned());
         let claim = known();
         match &claim {
-            Some(stays) if stays.metadata.deletion_timestamp.is_none() => {
+            Some(stays) if !is_deleting(&**stays) => {
                 self.context.cluster.delete(&**stays).await?;
                 Ok(known())
             }
@@ -162,7 +162,11 @@ impl NodeTermination {
     async fn machine_is_gone(&self, node: &Node) -> Result<bool, Trouble> {
         let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         match (id, self.context.provider_of_node(node)) {
-            (Some(id), Some(provider)) => Ok(provider.get(id).await?.is_none()),
+            (Some(id), Some(provider)) => {
+                let get = provider.get(id);
+                let found = self.context.ask(Self::NAME, "Get", provider.as_ref(), get).await?;
+                Ok(found.is_none())
+            }
             _ => Ok(false),
         }
     }
@@ -187,6 +191,7 @@ impl NodeTermination {
         deadline: Option<Timestamp>,
     ) -> Result<Progress, Trouble> {
         // Once the cloud has agreed to remove the machine there is nothing to wait for on it.
+        // COMPAT: upstream looks at pods and volumes again.
         if !claim.as_ref().is_some_and(|claim| claim.holds(INSTANCE_TERMINATING)) {
             if !self.drain(node, claim.as_deref_mut(), deadline) {
                 return Ok(Progress::Waits(LOOK_EVERY));
@@ -266,7 +271,14 @@ impl NodeTermination {
 
     /// Has the machine removed.
     async fn remove_machine(&self, claim: &mut NodeClaim) -> Result<Progress, Trouble> {
-        let deletion = self.context.delete_machine(claim).await?;
+        let Some(provider) = self.context.provider_of(claim) else {
+            return Err(Trouble::Object(format!(
+                "NodeClaim {}: spec.nodeClassRef names a class of no provider that is on, so that \
+                 its machine cannot be removed; turn the provider on",
+                claim.key()
+            )));
+        };
+        let deletion = provider.delete(&claims::id(claim), provider_id(claim)).await?;
         claim.conditions_mut(self.context.now()).set_true(INSTANCE_TERMINATING);
         Ok(match deletion {
             Deletion::Requested => Progress::Waits(ASK_CLOUD_EVERY),
@@ -284,7 +296,7 @@ impl NodeTermination {
         match self.context.cluster.patch_status(claim, changed, Lock::Version).await {
             Ok(_) => {
                 if changed.holds(DRAINED) && !claim.holds(DRAINED) {
-                    self.context.metrics.nodes_drained(label_of(node, label::NODE_POOL)).inc();
+                    self.context.metrics.nodes_drained(claims::label(node, NODE_POOL)).inc();
                 }
                 Ok(())
             }
@@ -299,8 +311,8 @@ impl NodeTermination {
         self.context.cluster.remove_finalizer(node, TERMINATION_FINALIZER).await?;
         tracing::info!(node = %node.key(), "deleted node");
         let (metrics, now) = (&self.context.metrics, self.context.now());
-        let pool = label_of(node, label::NODE_POOL);
-        metrics.nodes_terminated(pool, label_of(node, label::ZONE)).inc();
+        let pool = claims::label(node, NODE_POOL);
+        metrics.nodes_terminated(pool, claims::label(node, ZONE)).inc();
         if let Some(deleted) = &node.metadata.deletion_timestamp {
             let took = now.duration_since(deleted.0).as_secs_f64();
             metrics.nodes_termination_duration(pool).observe(took);
@@ -313,23 +325,12 @@ impl NodeTermination {
     }
 }
 
-/// The value of a node's label; empty if it has none.
-fn label_of<'n>(node: &'n Node, key: &str) -> &'n str {
-    node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map_or("", String::as_str)
-}
-
 /// Whether a claim's change is about more than what is written down here itself.
 fn tells_more_than_conditions(diff: &Diff<NodeClaim>) -> bool {
     let (Some(old), Some(new)) = (&diff.old, &diff.new) else { return true };
-    let provider_id = |claim: &NodeClaim| claim.status.as_ref()?.provider_id.clone();
     old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
         || old.metadata.annotations != new.metadata.annotations
         || provider_id(old) != provider_id(new)
-}
-
-fn is_ready(node: &Node) -> bool {
-    let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// When the claim's pods have to be gone, whatever protects them; none if that may take for ever.

@@ -170,6 +170,7 @@ impl Request<'_> {
         }
         endpoint.drop_unserved(&mut entries);
         for entry in &mut entries {
+            let shape = endpoint.shape_in(entry.api_version());
             entry.change(|set| typed::reconcile(set, shape));
         }
         let merged = typed::merge(live, applied, shape)
@@ -206,10 +207,12 @@ impl Request<'_> {
         let comparison = endpoint
             .compare((self.live, true), (object, false))
             .map_err(|error| PatchError::internal(format!("failed to compare objects: {error}")))?;
-        let comparison = comparison.without(endpoint.reset_fields);
+        let here = comparison.without(endpoint.reset_fields);
+        let elsewhere = endpoint.compare_elsewhere(entries, self.live, object);
         endpoint.check_versions(entries, self.live, object).map_err(PatchError::internal)?;
         let mut conflicts = Vec::new();
         for entry in &*entries {
+            let comparison = elsewhere.get(entry.api_version()).unwrap_or(&here);
             let taken = entry.set().intersection(&comparison.changed);
             conflicts.extend(taken.paths().into_iter().map(|path| Conflict {
                 identifier: entry.identifier(),
@@ -222,6 +225,7 @@ impl Request<'_> {
             return Err(Failure::Conflicts(conflicts));
         }
         for entry in entries {
+            let comparison = elsewhere.get(entry.api_version()).unwrap_or(&here);
             entry.change(|set| set.difference(&comparison.changed).difference(&comparison.removed));
         }
         Ok(())

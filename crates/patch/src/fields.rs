@@ -250,6 +250,22 @@ fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     }
 }
 
+/// The fields of an object, each with what another object has there. Two versions of an object have
+/// mostly the same fields in the same order, so that next to none is looked up.
+pub(crate) fn with_counterparts<'v>(
+    fields: &'v serde_json::Map<String, Value>,
+    others: &'v serde_json::Map<String, Value>,
+) -> impl Iterator<Item = (&'v String, &'v Value, Option<&'v Value>)> {
+    let mut in_order = others.iter().peekable();
+    fields.iter().map(move |(name, value)| {
+        let other = match in_order.next_if(|(other, _)| *other == name) {
+            Some((_, other)) => Some(other),
+            None => others.get(name),
+        };
+        (name, value, other)
+    })
+}
+
 /// Whether two values are the same to the API server, for which `1` and `1.0` are.
 pub(crate) fn same_value(left: &Value, right: &Value) -> bool {
     match (left, right) {

@@ -33,6 +33,6 @@ pub use error::{Cause, PatchError};
 pub use fields::{FieldSet, PathElement, path_text};
 pub use json_patch::{JsonPatched, json_patch};
 pub use merge_patch::merge_patch;
-pub use strategic::strategic_merge;
+pub use strategic::{strategic_merge, strategic_remainder};
 pub use timestamps::keep_timestamps;
 pub use update::{Endpoint, track_update};

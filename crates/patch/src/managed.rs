@@ -94,6 +94,11 @@ impl Entry {
             && (operation == Operation::Apply || self.api_version() == api_version)
     }
 
+    fn has_owner_of(&self, other: &Self) -> bool {
+        let (manager, subresource) = (other.text("manager"), other.text("subresource"));
+        self.is_of(manager, other.operation, other.api_version(), subresource)
+    }
+
     /// What the API server knows the entry by; it sorts by this text.
     pub(crate) fn identifier(&self) -> String {
         let mut parts = Vec::new();
@@ -219,7 +224,13 @@ impl Entry {
 
 /// Reads entries that this crate has written.
 pub(crate) fn trusted(entries: Vec<Value>) -> Vec<Entry> {
-    entries.into_iter().filter_map(Entry::trusted).collect()
+    let mut trusted: Vec<Entry> = Vec::with_capacity(entries.len());
+    for entry in entries.into_iter().filter_map(Entry::trusted) {
+        // Scales leave two of the same identity behind: the last one counts.
+        trusted.retain(|other| !entry.has_owner_of(other));
+        trusted.push(entry);
+    }
+    trusted
 }
 
 /// Reads entries that somebody else may have written. Of several with the same identity, the last

@@ -198,10 +198,12 @@ impl<'s> MapShape<'s> {
 
     /// The shape of any field; deduced where there should be none.
     pub(crate) fn field(&self, name: &str) -> Shape<'s> {
-        match self.declared(name) {
-            Some((_, shape)) => shape,
-            None => self.others().unwrap_or(Shape::Deduced),
-        }
+        self.declared(name).map_or_else(|| self.undeclared(), |(_, shape)| shape)
+    }
+
+    /// The shape of a field that is not declared; deduced where there should be none.
+    pub(crate) fn undeclared(&self) -> Shape<'s> {
+        self.others().unwrap_or(Shape::Deduced)
     }
 
     /// Whether a field must be given.

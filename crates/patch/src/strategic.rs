@@ -44,6 +44,51 @@ pub fn strategic_merge(
     Ok(Value::Object(merge_objects(original, patch, Some(schema))?))
 }
 
+/// What the API server has left of a strategic merge patch after it was merged into an object, which
+/// is what its refusals show: directives that were followed and nulls that had nothing to remove are
+/// gone.
+pub fn strategic_remainder(object: &Value, patch: &Value) -> Value {
+    match (object, patch) {
+        (Value::Object(object), Value::Object(patch)) => remainder(object, patch).into(),
+        _ => patch.clone(),
+    }
+}
+
+fn remainder(original: &Fields, patch: &Fields) -> Fields {
+    if let Some(directive) = patch.get(DIRECTIVE) {
+        let kept = patch.iter().filter(|(name, _)| directive != "replace" || *name != DIRECTIVE);
+        return kept.map(|(name, value)| (name.clone(), value.clone())).collect();
+    }
+    let ordered = |name: &str| patch.contains_key(&format!("{SET_ORDER}/{name}"));
+    let kept = patch
+        .iter()
+        .filter(|(name, _)| *name != RETAIN_KEYS && !name.starts_with(SET_ORDER) && !ordered(name));
+    let left = |(name, value): (&String, &Value)| {
+        let left = match (original.get(name), value) {
+            (_, Value::Null) => Value::Null,
+            (Some(Value::Object(original)), Value::Object(patch)) => {
+                remainder(original, patch).into()
+            }
+            (Some(Value::Array(_)), Value::Array(_)) => value.clone(),
+            _ => left_inside(without_nulls(value.clone())),
+        };
+        (name.clone(), left)
+    };
+    kept.map(left).collect()
+}
+
+/// What is left of a value that was taken over: directives are gone from inside of objects, while a
+/// list by itself still has them.
+fn left_inside(value: Value) -> Value {
+    match value {
+        Value::Array(entries) => entries.into_iter().map(left_inside).collect::<Vec<_>>().into(),
+        Value::Object(fields) if !fields.contains_key(DIRECTIVE) => {
+            without_directives(fields.into()).unwrap_or_default()
+        }
+        other => other,
+    }
+}
+
 /// Merges a patch into an object. No schema means that nothing is known about its fields.
 fn merge_objects(
     mut original: Fields,

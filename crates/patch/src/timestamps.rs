@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::managed;
+use crate::{fields::with_counterparts, managed};
 
 /// Gives managed fields the times back that they had in `old`, if nothing else changed; a write
 /// that changes nothing then stores nothing. To be called when `new` is about to be stored.
@@ -34,22 +34,24 @@ fn same_but(old: &Value, new: &Value, path: &[&str], lenient: bool) -> bool {
     let (Value::Object(old_fields), Value::Object(new_fields)) = (old, new) else {
         return same(old, new, lenient);
     };
-    let names = old_fields.keys().chain(new_fields.keys().filter(|n| !old_fields.contains_key(*n)));
-    for name in names {
-        let alike = match (old_fields.get(name), new_fields.get(name), path) {
-            (_, _, [last]) if name == last => true,
-            (Some(old), Some(new), [first, rest @ ..]) if name == first => {
-                same_but(old, new, rest, lenient)
-            }
-            (Some(old), Some(new), _) => same(old, new, lenient),
-            (Some(value), None, _) | (None, Some(value), _) => lenient && is_empty(value),
-            (None, None, _) => true,
+    let leads_here = |name: &str| path.first().is_some_and(|first| name == *first);
+    let mut in_both = 0;
+    for (name, old, new) in with_counterparts(old_fields, new_fields) {
+        in_both += usize::from(new.is_some());
+        let alike = match new {
+            _ if path.len() == 1 && leads_here(name) => true,
+            Some(new) if leads_here(name) => same_but(old, new, &path[1..], lenient),
+            Some(new) => same(old, new, lenient),
+            None => lenient && is_empty(old),
         };
         if !alike {
             return false;
         }
     }
-    true
+    in_both == new_fields.len()
+        || new_fields.iter().filter(|(name, _)| !old_fields.contains_key(*name)).all(
+            |(name, value)| (path.len() == 1 && leads_here(name)) || (lenient && is_empty(value)),
+        )
 }
 
 fn same(old: &Value, new: &Value, lenient: bool) -> bool {

@@ -1,6 +1,6 @@
 //! Who owns what after a create, an update or a patch.
 
-use std::sync::LazyLock;
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use joiner_schema::Schema;
 use serde_json::Value;
@@ -53,6 +53,36 @@ impl<'a> Endpoint<'a> {
         typed::compare(old.0, new.0, self.shape(), origin)
     }
 
+    /// The shape of objects in the version in which a manager owns fields.
+    pub(crate) fn shape_in(&self, version: &str) -> Shape<'a> {
+        match self.schema_of(version) {
+            Some(schema) if self.custom && version != self.api_version => Shape::of(schema),
+            _ => self.shape(),
+        }
+    }
+
+    /// What changes between two objects in the eyes of managers who own fields in other versions,
+    /// where one field may be what is several here. Those who see the same are left out.
+    pub(crate) fn compare_elsewhere(
+        &self,
+        entries: &[Entry],
+        old: &Value,
+        new: &Value,
+    ) -> BTreeMap<String, Comparison> {
+        let mut found = BTreeMap::new();
+        let versions = entries.iter().map(Entry::api_version);
+        for version in versions.filter(|version| self.custom && *version != self.api_version) {
+            let Some(schema) = self.schema_of(version) else { continue };
+            if found.contains_key(version) {
+                continue;
+            }
+            if let Ok(seen) = typed::compare(old, new, Shape::of(schema), Origin::Custom) {
+                found.insert(version.to_owned(), seen.without(self.reset_fields));
+            }
+        }
+        found
+    }
+
     /// Forgets managers whose version is not served any more.
     pub(crate) fn drop_unserved(&self, entries: &mut Vec<Entry>) {
         if !self.versions.is_empty() {
@@ -82,7 +112,7 @@ impl<'a> Endpoint<'a> {
         for version in versions.filter(|version| *version != self.api_version) {
             let Some(schema) = self.schema_of(version) else { continue };
             for (object, which) in [(old, "old"), (new, "new")] {
-                let problems = typed::validate(object, Shape::of(schema));
+                let problems = typed::validate_written(object, Shape::of(schema));
                 if !problems.is_empty() {
                     return Err(format!("failed to convert {which} object: {problems}"));
                 }
@@ -97,7 +127,7 @@ impl<'a> Endpoint<'a> {
         if !self.custom {
             return Ok(());
         }
-        let problems = typed::validate(new, self.shape());
+        let problems = typed::validate_written(new, self.shape());
         if problems.is_empty() { Ok(()) } else { Err(problems.to_string()) }
     }
 }
@@ -191,28 +221,30 @@ pub(crate) fn record(
     endpoint.check_fit(new)?;
     // `old` may have managed fields while `new` has none: removed, but nobody's loss.
     let comparison = endpoint.compare((before, true), (new, true))?;
-    let Comparison { removed, changed } = comparison.without(endpoint.reset_fields);
+    let here = comparison.without(endpoint.reset_fields);
     endpoint.drop_unserved(entries);
+    let elsewhere = endpoint.compare_elsewhere(entries, before, new);
     endpoint.check_versions(entries, before, new)?;
-    let owned = changed.clone().difference(&UNOWNED);
+    let owned = here.changed.clone().difference(&UNOWNED);
     let manager = if manager.is_empty() { "unknown" } else { manager };
     let (version, subresource) = (endpoint.api_version, endpoint.subresource);
     let mut found = false;
     for entry in &mut *entries {
         let own = entry.is_of(manager, Operation::Update, version, subresource);
         found |= own;
+        let Comparison { removed, changed } = elsewhere.get(entry.api_version()).unwrap_or(&here);
         if own && !owned.is_empty() {
             entry.set_time(time);
-            if entry.owns_all(&owned) && !entry.owns_any(&removed) {
+            if entry.owns_all(&owned) && !entry.owns_any(removed) {
                 continue;
             }
         }
-        let lost = entry.owns_any(&changed) || entry.owns_any(&removed);
+        let lost = entry.owns_any(changed) || entry.owns_any(removed);
         if lost || (own && !owned.is_empty()) {
-            let shape = endpoint.shape();
+            let shape = endpoint.shape_in(entry.api_version());
             entry.change(|set| {
                 let set = typed::reconcile(set, shape);
-                let kept = set.difference(&changed).difference(&removed);
+                let kept = set.difference(changed).difference(removed);
                 if own { kept.union(owned.clone()) } else { kept }
             });
         }

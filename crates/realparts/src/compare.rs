@@ -67,7 +67,10 @@ impl Comparison {
         let differences = match (exchange.handling, lab) {
             (Handling::Ignore, _) => Vec::new(),
             (_, Err(error)) => vec![difference("(no answer)", "an answer", error.to_string())],
-            (Handling::Until(_), Ok((_, lab))) => status_difference(real.status, lab.status),
+            (Handling::Until(_), Ok((_, lab))) if real.status == lab.status => Vec::new(),
+            (Handling::Until(_), Ok((_, lab))) => {
+                vec![difference("(status)", real.status, lab.status)]
+            }
             (Handling::Compare, Ok((lab_request, lab))) => {
                 let mut real_normal = self.real.normaliser.answer(&request, &real);
                 let mut lab_normal = self.lab.normaliser.answer(&lab_request, &lab);
@@ -110,33 +113,42 @@ fn difference(path: &str, real: impl Into<Value>, lab: impl Into<Value>) -> Diff
     }
 }
 
-fn status_difference(real: u16, lab: u16) -> Vec<Difference> {
-    if real == lab { Vec::new() } else { vec![difference("(status)", real, lab)] }
-}
-
 /// Where two answers differ. Bodies of answers with different status codes have nothing in common
-/// worth listing, so only what they say is shown.
+/// worth listing, so the code and what it was said with are shown as one.
 fn compare(real: &Normal, lab: &Normal) -> Vec<Difference> {
-    let mut found = status_difference(real.status, lab.status);
-    if found.is_empty() {
-        if real.content_type != lab.content_type {
-            let (real, lab) = (real.content_type.clone(), lab.content_type.clone());
-            found.push(difference("(content-type)", real, lab));
-        }
-        if real.warnings != lab.warnings {
-            found.push(difference("(warning)", real.warnings.clone(), lab.warnings.clone()));
-        }
-        found.extend(differences(&real.body, &lab.body));
-    } else {
-        found.push(difference("(said)", said(real), said(lab)));
+    if real.status != lab.status {
+        return vec![difference("(status)", said(real), said(lab))];
     }
+    if is_expired(real) != is_expired(lab) {
+        let told = |answer: &Normal| if is_expired(answer) { "expired" } else { "changes" };
+        return vec![difference("(expired)", told(real), told(lab))];
+    }
+    let mut found = Vec::new();
+    if real.content_type != lab.content_type {
+        let (real, lab) = (real.content_type.clone(), lab.content_type.clone());
+        found.push(difference("(content-type)", real, lab));
+    }
+    if real.warnings != lab.warnings {
+        found.push(difference("(warning)", real.warnings.clone(), lab.warnings.clone()));
+    }
+    found.extend(differences(&real.body, &lab.body));
     found
 }
 
-fn said(answer: &Normal) -> Value {
-    match &answer.body {
-        Value::Object(body) if body.contains_key("message") => body["message"].clone(),
-        Value::Object(body) => body.get("kind").cloned().unwrap_or_default(),
-        other => other.clone(),
-    }
+/// Whether a watch was told that what it asks for is forgotten.
+fn is_expired(answer: &Normal) -> bool {
+    let first = &answer.body[0];
+    first["type"] == "ERROR" && first["object"]["code"] == 410
+}
+
+/// The code of an answer and its message, or else its kind, or else all of it.
+fn said(answer: &Normal) -> String {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let words = match &answer.body {
+        Value::Object(body) => {
+            body.get("message").or_else(|| body.get("kind")).map(text).unwrap_or_default()
+        }
+        other => text(other),
+    };
+    format!("{} {words}", answer.status)
 }

@@ -283,6 +283,7 @@ fn drop_bookmarks(body: &mut Value) {
 fn blank_ages(table: &mut Map<String, Value>) {
     const AGES: [&str; 6] =
         ["Age", "Last Seen", "First Seen", "Duration", "Requested Duration", "Last Schedule"];
+    let untold = table["columnDefinitions"].is_null();
     let columns: Vec<usize> = table["columnDefinitions"]
         .as_array()
         .into_iter()
@@ -296,6 +297,12 @@ fn blank_ages(table: &mut Map<String, Value>) {
         .collect();
     let rows = table.get_mut("rows").and_then(Value::as_array_mut);
     for row in rows.into_iter().flatten() {
+        // Only the first event of a watch tells the columns.
+        for cell in row["cells"].as_array_mut().into_iter().flatten().filter(|_| untold) {
+            if cell.as_str().is_some_and(looks_like_an_age) {
+                *cell = "<age>".into();
+            }
+        }
         for column in &columns {
             if let Some(cell @ Value::String(_)) = row["cells"].get_mut(column) {
                 let known = cell != "<unknown>" && cell != "<none>";
@@ -303,6 +310,15 @@ fn blank_ages(table: &mut Map<String, Value>) {
             }
         }
     }
+}
+
+/// Whether a text is a short duration, such as `23s` or `2m5s`.
+fn looks_like_an_age(text: &str) -> bool {
+    let numbers = text.split_terminator(['s', 'm', 'h', 'd']);
+    text.ends_with(['s', 'm', 'h', 'd'])
+        && numbers
+            .into_iter()
+            .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn managed_fields_order(entry: &Value) -> String {
@@ -380,6 +396,16 @@ mod tests {
             normal(&mut normaliser, &json!({"message": "pods \"web-x7k2p\" not found"})),
             json!({"message": "pods \"<generated 1>\" not found"})
         );
+    }
+
+    #[test]
+    fn ages_are_not_compared_also_where_a_watch_tells_no_columns() {
+        let table = json!({
+            "columnDefinitions": null,
+            "rows": [{"cells": ["web", "2m5s", "1/1", "<none>", "7s"]}],
+        });
+        let shown = normal(&mut Normaliser::default(), &table);
+        assert_eq!(shown["rows"][0]["cells"], json!(["web", "<age>", "1/1", "<none>", "<age>"]));
     }
 
     #[test]

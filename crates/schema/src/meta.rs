@@ -23,52 +23,81 @@ pub fn validate_object_meta(
     names: NameRule,
     path: &str,
 ) -> Vec<FieldError> {
+    validate_whole(metadata, None, namespaced, names, path)
+}
+
+/// The same for an object of which an earlier version is stored, and so has no faults: most writes
+/// change next to nothing in the metadata, and only what they change is looked at.
+pub fn validate_changed_object_meta(
+    metadata: &Value,
+    stored: &Value,
+    namespaced: bool,
+    names: NameRule,
+    path: &str,
+) -> Vec<FieldError> {
+    validate_whole(metadata, Some(stored), namespaced, names, path)
+}
+
+fn validate_whole(
+    metadata: &Value,
+    stored: Option<&Value>,
+    namespaced: bool,
+    names: NameRule,
+    path: &str,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    let is_new = |field: &str| stored.is_none_or(|stored| stored.get(field) != metadata.get(field));
     let generate_name = text_of(metadata, "generateName");
-    if !generate_name.is_empty() {
+    if !generate_name.is_empty() && is_new("generateName") {
         let field = format!("{path}.generateName");
         let wrong = names.check(generate_name, true);
         errors.extend(
             wrong.into_iter().map(|words| FieldError::invalid(&field, generate_name, words)),
         );
     }
-    let name = text_of(metadata, "name");
-    let field = format!("{path}.name");
-    if name.is_empty() {
-        errors.push(FieldError::required(field, "name or generateName is required"));
-    } else {
-        let wrong = names.check(name, false);
-        errors.extend(wrong.into_iter().map(|words| FieldError::invalid(&field, name, words)));
+    if is_new("name") {
+        let name = text_of(metadata, "name");
+        let field = format!("{path}.name");
+        if name.is_empty() {
+            errors.push(FieldError::required(field, "name or generateName is required"));
+        } else {
+            let wrong = names.check(name, false);
+            errors.extend(wrong.into_iter().map(|words| FieldError::invalid(&field, name, words)));
+        }
     }
-    let namespace = text_of(metadata, "namespace");
-    let field = format!("{path}.namespace");
-    match (namespaced, namespace.is_empty()) {
-        (true, true) => errors.push(FieldError::required(field, "")),
-        (true, false) => errors.extend(
-            names::dns1123_label(namespace)
-                .into_iter()
-                .map(|words| FieldError::invalid(&field, namespace, words)),
-        ),
-        (false, true) => {}
-        (false, false) => errors.push(FieldError::forbidden(field, "not allowed on this type")),
+    if is_new("namespace") {
+        let namespace = text_of(metadata, "namespace");
+        let field = format!("{path}.namespace");
+        match (namespaced, namespace.is_empty()) {
+            (true, true) => errors.push(FieldError::required(field, "")),
+            (true, false) => errors.extend(
+                names::dns1123_label(namespace)
+                    .into_iter()
+                    .map(|words| FieldError::invalid(&field, namespace, words)),
+            ),
+            (false, true) => {}
+            (false, false) => errors.push(FieldError::forbidden(field, "not allowed on this type")),
+        }
     }
     let generation = whole_of(metadata, "generation");
     if generation < 0 {
         let words = "must be greater than or equal to 0";
         errors.push(FieldError::invalid(format!("{path}.generation"), generation, words));
     }
-    errors.extend(validate_labels(metadata.get("labels"), &format!("{path}.labels")));
-    errors
-        .extend(validate_annotations(metadata.get("annotations"), &format!("{path}.annotations")));
-    let owners = metadata.get("ownerReferences");
-    errors.extend(validate_owner_references(owners, &format!("{path}.ownerReferences")));
-    errors.extend(validate_finalizers(metadata.get("finalizers"), &format!("{path}.finalizers")));
-    let managed = metadata.get("managedFields");
-    errors.extend(validate_managed_fields(managed, &format!("{path}.managedFields")));
+    for (field, check) in [
+        ("labels", validate_labels as Check),
+        ("annotations", validate_annotations),
+        ("ownerReferences", validate_owner_references),
+        ("finalizers", validate_finalizers),
+        ("managedFields", validate_managed_fields),
+    ] {
+        errors.extend(validate_part(metadata, stored, field, path, check));
+    }
     errors
 }
 
-/// What is wrong with the metadata of an object that is updated.
+/// What is wrong with the metadata of an object that is updated. The old object is stored and so
+/// has no faults: what is as it was is not looked at.
 pub fn validate_object_meta_update(new: &Value, old: &Value, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if given(old, "deletionTimestamp").is_some() {
@@ -96,13 +125,33 @@ pub fn validate_object_meta_update(new: &Value, old: &Value, path: &str) -> Vec<
             errors.push(FieldError::invalid(format!("{path}.{field}"), shown, IMMUTABLE));
         }
     }
-    errors.extend(validate_labels(new.get("labels"), &format!("{path}.labels")));
-    errors.extend(validate_annotations(new.get("annotations"), &format!("{path}.annotations")));
-    let owners = new.get("ownerReferences");
-    errors.extend(validate_owner_references(owners, &format!("{path}.ownerReferences")));
-    let managed = new.get("managedFields");
-    errors.extend(validate_managed_fields(managed, &format!("{path}.managedFields")));
+    for (field, check) in [
+        ("labels", validate_labels as Check),
+        ("annotations", validate_annotations),
+        ("ownerReferences", validate_owner_references),
+        ("managedFields", validate_managed_fields),
+    ] {
+        errors.extend(validate_part(new, Some(old), field, path, check));
+    }
     errors
+}
+
+/// What checks a part of the metadata.
+type Check = fn(Option<&Value>, &str) -> Vec<FieldError>;
+
+/// What is wrong with a part of the metadata, if it is there and not as it is stored.
+fn validate_part(
+    metadata: &Value,
+    stored: Option<&Value>,
+    field: &str,
+    path: &str,
+    check: Check,
+) -> Vec<FieldError> {
+    match metadata.get(field) {
+        None => Vec::new(),
+        part if stored.is_some_and(|stored| stored.get(field) == part) => Vec::new(),
+        part => check(part, &format!("{path}.{field}")),
+    }
 }
 
 const IMMUTABLE: &str = "field is immutable";
@@ -229,22 +278,22 @@ fn no_new_finalizers(new: &Value, old: &Value, path: &str) -> Vec<FieldError> {
 pub fn validate_managed_fields(managed: Option<&Value>, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, entry) in list(managed, path, &mut errors).into_iter().enumerate() {
-        let path = format!("{path}[{i}]");
+        // Every write has these checked, and next to none of them finds anything.
+        let field = |name: &str| format!("{path}[{i}].{name}");
         let operation = text_of(entry, "operation");
         if operation != "Apply" && operation != "Update" {
-            let field = format!("{path}.operation");
-            errors.push(FieldError::invalid(field, operation, "must be `Apply` or `Update`"));
+            let words = "must be `Apply` or `Update`";
+            errors.push(FieldError::invalid(field("operation"), operation, words));
         }
         let fields_type = text_of(entry, "fieldsType");
         if !fields_type.is_empty() && fields_type != "FieldsV1" {
-            let field = format!("{path}.fieldsType");
-            errors.push(FieldError::invalid(field, fields_type, "must be `FieldsV1`"));
+            let words = "must be `FieldsV1`";
+            errors.push(FieldError::invalid(field("fieldsType"), fields_type, words));
         }
-        errors
-            .extend(validate_field_manager(text_of(entry, "manager"), &format!("{path}.manager")));
+        let manager = text_of(entry, "manager");
+        errors.extend(manager_faults(manager, || field("manager")));
         if text_of(entry, "subresource").len() > SUBRESOURCE_LIMIT {
-            let field = format!("{path}.subresource");
-            errors.push(FieldError::too_long(field, SUBRESOURCE_LIMIT as u64));
+            errors.push(FieldError::too_long(field("subresource"), SUBRESOURCE_LIMIT as u64));
         }
     }
     errors
@@ -252,13 +301,17 @@ pub fn validate_managed_fields(managed: Option<&Value>, path: &str) -> Vec<Field
 
 /// What is wrong with the name of a field manager.
 pub fn validate_field_manager(manager: &str, path: &str) -> Vec<FieldError> {
+    manager_faults(manager, || path.to_owned())
+}
+
+fn manager_faults(manager: &str, path: impl Fn() -> String) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if manager.len() > MANAGER_LIMIT {
-        errors.push(FieldError::too_long(path, MANAGER_LIMIT as u64));
+        errors.push(FieldError::too_long(path(), MANAGER_LIMIT as u64));
     }
     for (i, c) in manager.char_indices().filter(|(_, c)| !text::printable(*c)) {
         let words = format!("invalid character U+{:04X} (at position {i})", u32::from(c));
-        errors.push(FieldError::invalid(path, manager, words));
+        errors.push(FieldError::invalid(path(), manager, words));
     }
     errors
 }

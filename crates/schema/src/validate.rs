@@ -52,10 +52,40 @@ impl Validator {
         object: &Value,
         old: Option<&Value>,
     ) -> Vec<FieldError> {
+        errors.extend(self.shape_errors(object, old));
+        self.validate_parts_after(errors, object, old)
+    }
+
+    /// The same for an object of which only the status is new: nobody looks at the shape of the
+    /// rest again.
+    pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = self.shape_errors(object, Some(old));
+        errors.retain(|error| match &*error.field {
+            "<nil>" => error.detail.contains("status."),
+            field => field.strip_prefix("status").is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
+            }),
+        });
+        self.validate_parts_after(errors, object, Some(old))
+    }
+
+    fn shape_errors(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let schema = &self.root.schema;
+        let pair = old.map(|old| Pair { new: object, old, schema });
+        openapi::validate(&self.root, object, &Path::root(""), pair)
+    }
+
+    /// The same where nobody looks at the shape of the object, as of one that says it is of
+    /// another kind: resources in it, sets and maps, and rules, which may find the shape wrong.
+    pub fn validate_parts_after(
+        &self,
+        mut errors: Vec<FieldError>,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Vec<FieldError> {
         let schema = &self.root.schema;
         let pair = old.map(|old| Pair { new: object, old, schema });
         let root = Path::root("");
-        errors.extend(openapi::validate(&self.root, object, &root, pair));
         if self.root.has_embedded {
             embedded::validate(&self.root.schema, object, &root, false, &mut errors);
         }

@@ -158,6 +158,12 @@ async fn patches_are_refused_with_what_they_would_have_made() {
             "409 Conflict Operation cannot be fulfilled on configmaps \"b\": uid mismatch: the \
              provided object specified uid 1-2, and no existing object was found",
         ),
+        (
+            "PATCH /api/v1/namespaces/default/configmaps/b?fieldManager=m",
+            "application/apply-patch+yaml",
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","resourceVersion":"x"}}"#,
+            "500  strconv.ParseUint: parsing \"x\": invalid syntax",
+        ),
     ])
     .await;
     let server = furnished().await;
@@ -328,4 +334,309 @@ async fn a_scale_of_zero_takes_the_field_from_its_owner() {
     let set = send(&server, &format!("GET {sets}/s"), Value::Null).await;
     let owned = set.body["metadata"]["managedFields"].to_string();
     assert!(!owned.contains("f:replicas"), "{owned}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_map_of_an_immutable_object_is_a_change_though_none_is_stored() {
+    let server = furnished().await;
+    let map = json!({"metadata": {"name": "b"}, "immutable": true});
+    created(send(&server, &format!("POST {CONFIG_MAPS}"), map).await);
+    let line = format!("PATCH {CONFIG_MAPS}/b");
+    assert_eq!(send(&server, &line, json!({"data": {}})).await.code, 200);
+    assert_eq!(
+        send(&server, &line, json!({"binaryData": {}})).await.refusal(),
+        "422 Invalid ConfigMap \"b\" is invalid: binaryData: Forbidden: field is immutable when \
+         `immutable` is set"
+    );
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+fn pod(name: &str, spec: &Value) -> Value {
+    let mut pod = json!({
+        "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]},
+    });
+    let fields = spec.as_object().cloned().unwrap_or_default();
+    pod["spec"].as_object_mut().unwrap().extend(fields);
+    pod
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_runs_with_a_class_that_is_there_and_gets_what_the_class_asks_for() {
+    let server = furnished().await;
+    let create = |pod: Value| {
+        let server = &server;
+        async move { send(server, &format!("POST {PODS}"), pod).await }
+    };
+    for (spec, refusal) in [
+        (
+            json!({"runtimeClassName": "none"}),
+            "403 Forbidden pods \"p\" is forbidden: pod rejected: RuntimeClass \"none\" not found",
+        ),
+        (json!({"runtimeClassName": ""}), "500  resource name may not be empty"),
+        (
+            json!({"overhead": {}}),
+            "403 Forbidden pods \"p\" is forbidden: pod rejected: Pod Overhead set without \
+             corresponding RuntimeClass defined Overhead",
+        ),
+    ] {
+        assert_eq!(create(pod("p", &spec)).await.refusal(), refusal);
+    }
+    let class = json!({
+        "metadata": {"name": "slow"}, "handler": "h", "overhead": {"podFixed": {"cpu": "1"}},
+        "scheduling": {"nodeSelector": {"slow": "yes"}},
+    });
+    created(send(&server, "POST /apis/node.k8s.io/v1/runtimeclasses", class).await);
+    let slow = created(create(pod("q", &json!({"runtimeClassName": "slow"}))).await);
+    assert_eq!(slow.body["spec"]["overhead"], json!({"cpu": "1"}));
+    assert_eq!(slow.body["spec"]["nodeSelector"], json!({"slow": "yes"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_says_so_in_a_condition_that_was_there_before() {
+    let server = furnished().await;
+    let mut held = pod("p", &Value::Null);
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    created(send(&server, &format!("POST {PODS}"), held).await);
+    let status = json!({"status": {"conditions": [
+        {"type": "DisruptionTarget", "status": "True", "observedGeneration": 1},
+    ]}});
+    assert_eq!(send(&server, &format!("PATCH {PODS}/p/status"), status).await.code, 200);
+    let eviction = json!({"metadata": {"name": "p"}});
+    created(send(&server, &format!("POST {PODS}/p/eviction"), eviction).await);
+    let pod = send(&server, &format!("GET {PODS}/p"), Value::Null).await;
+    assert_eq!(pod.text("/status/conditions/0/reason"), "EvictionByEvictionAPI");
+    assert_eq!(pod.text("/status/conditions/0/message"), "Eviction API: evicting");
+    assert_eq!(pod.body["status"]["conditions"][0]["observedGeneration"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_filled_in_on_reading_is_written_with_the_next_change() {
+    let server = furnished().await;
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    let claim = json!({
+        "metadata": {"name": "c"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+        },
+    });
+    let first = created(send(&server, &format!("POST {claims}"), claim).await);
+    assert_eq!(first.text("/status/phase"), "Pending");
+    let touch =
+        || send(&server, "PATCH /api/v1/namespaces/default/persistentvolumeclaims/c", json!({}));
+    let (second, third) = (touch().await, touch().await);
+    let version = |answer: &Answer| answer.text("/metadata/resourceVersion").to_owned();
+    assert_ne!(version(&first), version(&second));
+    assert_eq!(version(&second), version(&third));
+    let old = json!({
+        "apiVersion": "example.com/v1beta1", "kind": "Gadget", "metadata": {"name": "g"},
+        "spec": {"old": "x"},
+    });
+    let first = created(send(&server, &format!("POST {OLD_GADGETS}"), old).await);
+    let touch = || send(&server, "PATCH /apis/example.com/v1/gadgets/g", json!({}));
+    let (second, third) = (touch().await, touch().await);
+    assert_ne!(version(&first), version(&second), "the size was filled in");
+    assert_eq!(version(&second), version(&third));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_is_empty_in_the_path_is_missed_with_all_else() {
+    refused(&[(
+        "POST /api/v1/namespaces//configmaps",
+        "application/json",
+        "{}",
+        "422 Invalid ConfigMap \"\" is invalid: [metadata.name: Required value: name or \
+         generateName is required, metadata.namespace: Required value]",
+    )])
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_patch_may_bring_a_version_along_that_is_not_served_any_more() {
+    let server = furnished().await;
+    let sets = "/apis/apps/v1/namespaces/default/deployments";
+    let set = json!({
+        "metadata": {"name": "d"},
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]},
+            },
+        },
+    });
+    created(send(&server, &format!("POST {sets}"), set).await);
+    let patch = json!({"apiVersion": "apps/v1beta1", "spec": {"replicas": 3}});
+    let patched = send(&server, &format!("PATCH {sets}/d"), patch).await;
+    assert_eq!((patched.code, &patched.body["spec"]["replicas"]), (200, &json!(3)));
+    let old = json!({"apiVersion": "apps/v1beta1", "kind": "Deployment"});
+    assert_eq!(
+        send(&server, &format!("POST {sets}"), old).await.refusal(),
+        "400 BadRequest the API version in the data (apps/v1beta1) does not match the expected \
+         API version (apps/v1)"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn addresses_of_services_are_looked_at_before_all_else() {
+    let service = |metadata: Value, spec: Value| json!({"metadata": metadata, "spec": spec});
+    let server = furnished().await;
+    let services = "/api/v1/namespaces/default/services";
+    for (service, refusal) in [
+        (
+            service(json!({"name": "Bad_Name"}), json!({"clusterIP": "nonsense"})),
+            "422 Invalid Service \"Bad_Name\" is invalid: spec.clusterIPs[0]: Invalid value: \
+             \"nonsense\": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
+        ),
+        (
+            service(json!({"name": "a"}), json!({"ipFamilyPolicy": "RequireDualStack"})),
+            "422 Invalid Service \"a\" is invalid: spec.ipFamilyPolicy: Invalid value: \
+             \"RequireDualStack\": this cluster is not configured for dual-stack services",
+        ),
+    ] {
+        let answer = send(&server, &format!("POST {services}"), service).await;
+        assert_eq!(answer.refusal(), refusal);
+    }
+    let nameless = send(&server, &format!("POST {services}"), json!({})).await;
+    assert!(nameless.refusal().contains("failed to allocate IP"), "{nameless:?}");
+    let headless =
+        service(json!({"name": "h"}), json!({"clusterIP": "None", "selector": {"a": "b"}}));
+    created(send(&server, &format!("POST {services}"), headless).await);
+    let patch = json!({"spec": {"clusterIP": "nonsense"}});
+    assert_eq!(
+        send(&server, &format!("PATCH {services}/h"), patch).await.refusal(),
+        "422 Invalid Service \"h\" is invalid: spec.clusterIPs[0]: Invalid value: \"nonsense\": \
+         must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_resource_of_another_kind_is_held_against_rules_all_the_same() {
+    let server = server();
+    let definition = json!({
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Cluster",
+            "names": {
+                "kind": "Thing", "listKind": "ThingList", "plural": "things", "singular": "thing",
+            },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "subresources": {
+                    "status": {},
+                    "scale": {
+                        "specReplicasPath": ".spec.replicas",
+                        "statusReplicasPath": ".status.replicas",
+                    },
+                },
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "required": ["size"], "properties": {
+                        "size": {"type": "integer"},
+                        "tags": {
+                            "type": "object", "additionalProperties": {"type": "string"},
+                            "x-kubernetes-validations": [{"rule": "self.size() < 3"}],
+                        },
+                    }},
+                    "status": {"type": "object", "minProperties": 1, "properties": {
+                        "replicas": {"type": "integer"},
+                    }},
+                }}},
+            }],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    created(send(&server, &format!("POST {definitions}"), definition).await);
+    let things = "/apis/example.com/v1/things";
+    let thing = |spec: Value| {
+        json!({
+            "apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"},
+            "spec": spec,
+        })
+    };
+    let answer = send(&server, &format!("POST {things}"), thing(json!(1.5))).await;
+    assert!(
+        answer.refusal().contains(
+            ".spec.replicas accessor error: 1.5 is of the type float64, expected \
+             map[string]interface{}"
+        ),
+        "{answer:?}"
+    );
+    created(send(&server, &format!("POST {things}"), thing(json!({"size": 1}))).await);
+    let patch = json!({"apiVersion": "other/v1", "spec": {"size": "x", "tags": 1}});
+    assert_eq!(
+        send(&server, &format!("PATCH {things}/t"), patch).await.refusal(),
+        "422 Invalid Thing.other \"t\" is invalid: [apiVersion: Invalid value: \"other/v1\": must \
+         be example.com/v1, spec.tags: Invalid value: \"object\": invalid data, expected a map for \
+         the provided schema with type=object evaluating rule: self.size() < 3]"
+    );
+    assert_eq!(
+        send(&server, &format!("PATCH {things}/t/status"), json!({"status": {}})).await.refusal(),
+        "422 Invalid Thing.example.com \"t\" is invalid: status: Invalid value: 0:  in body should \
+         have at least 1 properties"
+    );
+    let nothing = json!({"apiVersion": null, "kind": "Thing", "metadata": {"name": "u"}});
+    assert_eq!(
+        send(&server, &format!("POST {things}"), nothing).await.refusal(),
+        "400 BadRequest Thing in version \"\" cannot be handled as a Thing: .apiVersion accessor \
+         error: <nil> is of the type <nil>, expected string"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_leaves_nothing_behind_goes_last() {
+    let server = furnished().await;
+    created(send(&server, "POST /api/v1/namespaces", json!({"metadata": {"name": "n"}})).await);
+    let line = "DELETE /api/v1/namespaces/n?orphanDependents=false";
+    let answer = send(&server, line, Value::Null).await;
+    assert_eq!(answer.body["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_that_no_budget_counts_is_of_the_newest_version() {
+    let server = furnished().await;
+    let budget = json!({
+        "metadata": {"name": "b"},
+        "spec": {
+            "minAvailable": 1, "selector": {"matchLabels": {"a": "b"}},
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+        },
+    });
+    let budgets = "POST /apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    created(send(&server, budgets, budget).await);
+    let mut sick = pod("p", &json!({"nodeName": "n"}));
+    sick["metadata"]["labels"] = json!({"a": "b"});
+    created(send(&server, &format!("POST {PODS}"), sick).await);
+    let running = json!({"status": {"phase": "Running"}});
+    assert_eq!(send(&server, &format!("PATCH {PODS}/p/status"), running).await.code, 200);
+    let eviction = json!({
+        "metadata": {"name": "p"},
+        "deleteOptions": {"preconditions": {"resourceVersion": "1"}},
+    });
+    created(send(&server, &format!("POST {PODS}/p/eviction"), eviction).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_applied_empty_to_a_custom_resource_is_written_until_its_next_change() {
+    let server = furnished().await;
+    let apply = |metadata: Value| {
+        let gadget = json!({
+            "apiVersion": "example.com/v1", "kind": "Gadget", "metadata": metadata,
+            "spec": {"count": 1},
+        });
+        let line = "PATCH /apis/example.com/v1/gadgets/g?fieldManager=m";
+        let (server, body) = (&server, Bytes::from(gadget.to_string()));
+        async move { send_as(server, line, "application/apply-patch+yaml", body).await }
+    };
+    let version = |answer: &Answer| answer.text("/metadata/resourceVersion").to_owned();
+    let nobody = json!({"name": "g", "finalizers": []});
+    let (first, again) = (created(apply(nobody.clone()).await), apply(nobody).await);
+    assert_eq!(version(&first), version(&again));
+    assert_eq!(first.body["metadata"].get("finalizers"), None);
+    let touched = send(&server, &format!("PATCH {GADGETS}/g"), json!({})).await;
+    assert_ne!(version(&first), version(&touched));
+    apply(json!({"name": "g", "labels": {"a": "b"}})).await;
+    let bare = apply(json!({"name": "g", "labels": {}})).await;
+    assert_eq!(bare.body["metadata"].get("labels"), None);
+    let touched = send(&server, &format!("PATCH {GADGETS}/g"), json!({})).await;
+    assert_ne!(version(&bare), version(&touched), "something was left of the labels");
 }

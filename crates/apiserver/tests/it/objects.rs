@@ -1,5 +1,6 @@
 //! The life of objects.
 
+use joiner_apiserver::{Key, Resource};
 use serde_json::{Value, json};
 
 use crate::support::{send, server, watch};
@@ -73,4 +74,30 @@ async fn a_pod_on_a_node_is_given_time_to_stop() {
     assert_eq!(gone.code, 200);
     let gone = send(&server, &format!("GET {pods}/p"), Value::Null).await;
     assert_eq!(gone.code, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_are_kept_while_there_are_few_and_are_what_is_stored() {
+    let server = server();
+    let caller = server.caller("test");
+    let maps = Resource::new("", "configmaps");
+    let key = Key::new("default", "map-0");
+    for number in 0..1000 {
+        let name = format!("map-{number}");
+        let map = json!({"metadata": {"namespace": "default", "name": name}, "data": {"k": "v"}});
+        caller.create(&maps, map).unwrap();
+        if number == 0 {
+            caller.merge(&maps, &key, None, json!({"data": {"k": null, "l": "w"}})).unwrap();
+            let map = caller.get(&maps, &key).unwrap();
+            assert_eq!(map.held().as_deref(), Some(&map.value()));
+            assert_eq!(
+                (&map.value()["kind"], &map.value()["data"]),
+                (&json!("ConfigMap"), &json!({"l": "w"}))
+            );
+        }
+    }
+    let map = caller.get(&maps, &key).unwrap();
+    assert_eq!(map.held(), None);
+    let changed = caller.merge(&maps, &key, None, json!({"data": {"m": "x"}})).unwrap();
+    assert_eq!(changed.value()["data"], json!({"l": "w", "m": "x"}));
 }

@@ -1,10 +1,13 @@
-//! The text that makes a machine a worker, from outside: what goes in and what comes out.
+//! The text that makes a machine a worker, from outside: what goes in and what comes out. And the
+//! suite that providers run, on the cloud for tests: as it is, and with one flaw at a time.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod butane;
+mod conformance;
 mod distributions;
+mod flawed;
 mod guest;
 mod meeting;
 mod merging;

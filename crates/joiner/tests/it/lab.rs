@@ -88,7 +88,7 @@ fn objects_that_are_refused_are_named_with_their_file() {
 }
 
 /// A server that is ended with the test, however that ends.
-struct Served(Child);
+pub(crate) struct Served(pub(crate) Child);
 
 impl Drop for Served {
     fn drop(&mut self) {
@@ -98,9 +98,9 @@ impl Drop for Served {
 }
 
 /// Asks for a path, and answers the status line and the body.
-fn get(address: &str, path: &str) -> (String, String) {
+pub(crate) fn get(address: &str, path: &str) -> (String, String) {
     let mut connection = TcpStream::connect(address).expect("the server listens");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: lab\r\nConnection: close\r\n\r\n");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     connection.write_all(request.as_bytes()).expect("the server reads");
     let mut answer = String::new();
     connection.read_to_string(&mut answer).expect("the server answers");

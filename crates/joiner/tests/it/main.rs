@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod commands;
+mod demo;
 mod explain;
 mod house;
 mod lab;

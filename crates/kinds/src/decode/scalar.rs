@@ -1,5 +1,7 @@
 //! Numbers, amounts and bytes.
 
+use std::borrow::Cow;
+
 use joiner_core::quantity::Quantity;
 use serde_json::{Number, Value};
 
@@ -49,8 +51,10 @@ pub(super) fn quantity(value: &mut Value) -> Result<(), DecodeError> {
         }
     };
     let quantity: Quantity = text.parse().map_err(|_| DecodeError(refusal(text).to_owned()))?;
-    let text = if is_echoed(text) { text.to_owned() } else { quantity.to_string() };
-    *value = Value::String(text);
+    let written = if is_echoed(text) { Cow::Borrowed(text) } else { quantity.to_string().into() };
+    if value.as_str() != Some(&written) {
+        *value = Value::String(written.into_owned());
+    }
     Ok(())
 }
 
@@ -78,7 +82,9 @@ fn is_echoed(text: &str) -> bool {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     // Leading zeros of the whole part are no digits.
     let whole = whole.trim_start_matches('0');
-    let digits = format!("{}{fraction}", if whole.is_empty() { "0" } else { whole });
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let digits: Cow<'_, str> =
+        if fraction.is_empty() { whole.into() } else { format!("{whole}{fraction}").into() };
     let Ok(amount) = digits.parse::<i64>() else { return false };
     if let Some(power) = suffix.strip_suffix('i') {
         let Some(power) = ["K", "M", "G", "T", "P", "E"].iter().position(|one| *one == power)

@@ -10,15 +10,25 @@ const MICROSECONDS: &str = "2006-01-02T15:04:05.000000Z07:00";
 /// Rewrites a time in UTC with seconds.
 pub(super) fn seconds(text: &mut String) -> Result<(), DecodeError> {
     let time = parse(text, SECONDS)?;
-    *text = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    if !is_written_so(text, "2006-01-02T15:04:05Z") {
+        *text = time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    }
     Ok(())
 }
 
 /// Rewrites a time in UTC with six digits of a second.
 pub(super) fn microseconds(text: &mut String) -> Result<(), DecodeError> {
     let time = parse(text, MICROSECONDS)?;
-    *text = time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    if !is_written_so(text, "2006-01-02T15:04:05.000000Z") {
+        *text = time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
+    }
     Ok(())
+}
+
+/// Whether a time that could be read is in the form in which it is written: then it is in UTC and
+/// has as many digits.
+fn is_written_so(text: &str, form: &str) -> bool {
+    text.len() == form.len() && text.ends_with('Z')
 }
 
 fn parse(text: &str, layout: &str) -> Result<Timestamp, DecodeError> {

@@ -2,47 +2,51 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Forbidden, World};
+use super::{Refusal, World};
 use crate::{
     Resource,
     edit::{object_at, set_missing, text, text_at},
+    fields::Fields,
 };
 
-/// What the plugins refuse of a new object that is complete and valid: the overhead of a pod is that
-/// of its class.
-pub fn admit_valid(resource: &Resource, object: &mut Value) -> Result<(), Forbidden> {
-    let pod = resource.id() == ("", "Pod");
-    let Some(spec) = object_at(object, "/spec").filter(|_| pod) else { return Ok(()) };
-    let no_class = spec.get("runtimeClassName").is_none_or(Value::is_null);
-    if no_class && spec.get("overhead").is_some_and(|overhead| !overhead.is_null()) {
-        return Err(Forbidden(
+const OTHER_OVERHEAD: &str =
+    "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+/// What the plugins refuse of a new object that is complete and valid, as it was sent: the overhead
+/// of a pod is that of its class.
+pub fn admit_valid(resource: &Resource, object: &Value, world: &dyn World) -> Result<(), Refusal> {
+    if resource.id() != ("", "Pod") {
+        return Ok(());
+    }
+    let spec = object.part("spec");
+    let class = spec.given_text("runtimeClassName").and_then(|name| world.runtime_class(name));
+    let defined = class.as_ref().is_some_and(|class| class.part("overhead").has("podFixed"));
+    if !defined && spec.has("overhead") {
+        return Err(Refusal::Forbidden(
             "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
                 .to_owned(),
         ));
-    }
-    // One of nothing was looked at, and is not stored.
-    if spec.get("overhead").and_then(Value::as_object).is_some_and(Map::is_empty) {
-        spec.remove("overhead");
     }
     Ok(())
 }
 
 /// Completes a new object as the plugins do that are on by default: `Priority`,
-/// `DefaultTolerationSeconds`, `TaintNodesByCondition`, `StorageObjectInUseProtection` and
-/// `DefaultStorageClass`.
+/// `DefaultTolerationSeconds`, `TaintNodesByCondition`, `RuntimeClass`,
+/// `StorageObjectInUseProtection` and `DefaultStorageClass`.
 ///
-/// COMPAT: `ServiceAccount`, `LimitRanger`, `ResourceQuota`, `RuntimeClass` and
-/// `DefaultIngressClass` do nothing here: no pod needs an account, and nothing is limited.
+/// COMPAT: `ServiceAccount`, `LimitRanger`, `ResourceQuota` and `DefaultIngressClass` do nothing
+/// here: no pod needs an account, and nothing is limited.
 pub fn admit_create(
     resource: &Resource,
     object: &mut Value,
     world: &dyn World,
-) -> Result<(), Forbidden> {
+) -> Result<(), Refusal> {
     match resource.id() {
         ("", "Pod") => {
             let Some(spec) = object_at(object, "/spec") else { return Ok(()) };
             tolerate_lost_nodes(spec);
             resolve_priority(spec, world)?;
+            use_runtime_class(spec, world)?;
         }
         ("", "Node") => taint_not_ready(object),
         ("", "PersistentVolume") => protect(object, "kubernetes.io/pv-protection"),
@@ -87,16 +91,15 @@ pub(super) fn tolerate_lost_nodes(spec: &mut Map<String, Value>) {
 }
 
 /// The class a pod names, or the default one, says how important it is.
-fn resolve_priority(spec: &mut Map<String, Value>, world: &dyn World) -> Result<(), Forbidden> {
+fn resolve_priority(spec: &mut Map<String, Value>, world: &dyn World) -> Result<(), Refusal> {
     let name = text(spec, "priorityClassName").to_owned();
     let class = if name.is_empty() {
         world.default_priority_class()
     } else {
         let class = world.priority_class(&name);
-        Some(
-            class
-                .ok_or_else(|| Forbidden(format!("no PriorityClass with name {name} was found")))?,
-        )
+        Some(class.ok_or_else(|| {
+            Refusal::Forbidden(format!("no PriorityClass with name {name} was found"))
+        })?)
     };
     let priority = class.as_ref().and_then(|class| class["value"].as_i64()).unwrap_or_default();
     let policy = match &class {
@@ -106,7 +109,7 @@ fn resolve_priority(spec: &mut Map<String, Value>, world: &dyn World) -> Result<
     if let Some(given) = spec.get("priority").and_then(Value::as_i64)
         && given != priority
     {
-        return Err(Forbidden(format!(
+        return Err(Refusal::Forbidden(format!(
             "the integer value of priority ({given}) must not be provided in pod spec; priority \
              admission controller computed {priority} from the given PriorityClass name"
         )));
@@ -119,13 +122,59 @@ fn resolve_priority(spec: &mut Map<String, Value>, world: &dyn World) -> Result<
     match text(spec, "preemptionPolicy") {
         given if given.is_empty() || given == policy => {}
         given => {
-            return Err(Forbidden(format!(
+            return Err(Refusal::Forbidden(format!(
                 "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; \
                  priority admission controller computed {policy} from the given PriorityClass name"
             )));
         }
     }
     spec.insert("preemptionPolicy".to_owned(), policy.into());
+    Ok(())
+}
+
+/// The class that a pod runs with adds its overhead, and says on which nodes it can run.
+fn use_runtime_class(spec: &mut Map<String, Value>, world: &dyn World) -> Result<(), Refusal> {
+    let Some(name) = spec.get("runtimeClassName").and_then(Value::as_str) else { return Ok(()) };
+    if name.is_empty() {
+        return Err(Refusal::Failed("resource name may not be empty".to_owned()));
+    }
+    if name.contains('/') {
+        return Err(Refusal::Failed(format!(
+            "invalid resource name {name:?}: [may not contain '/']"
+        )));
+    }
+    let Some(class) = world.runtime_class(name) else {
+        return Err(Refusal::Forbidden(format!("pod rejected: RuntimeClass {name:?} not found")));
+    };
+    if let Some(overhead) = class.part("overhead").field("podFixed") {
+        let given = spec.get("overhead").and_then(Value::as_object).filter(|map| !map.is_empty());
+        if given.is_some_and(|given| Some(given) != overhead.as_object()) {
+            return Err(Refusal::Forbidden(OTHER_OVERHEAD.to_owned()));
+        }
+        spec.insert("overhead".to_owned(), overhead.clone());
+    }
+    let scheduling = class.part("scheduling");
+    for (key, value) in scheduling.entries("nodeSelector") {
+        let selector = spec.entry("nodeSelector").or_insert_with(|| json!({}));
+        match selector.given_text(key).filter(|given| *given != value) {
+            Some(given) => {
+                return Err(Refusal::Forbidden(format!(
+                    "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; \
+                     pod.spec.nodeSelector[{key}] = {given}",
+                    value.as_str().unwrap_or_default()
+                )));
+            }
+            None => selector[key] = value.clone(),
+        }
+    }
+    for toleration in scheduling.list("tolerations") {
+        let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+        if let Some(tolerations) =
+            tolerations.as_array_mut().filter(|all| !all.contains(toleration))
+        {
+            tolerations.push(toleration.clone());
+        }
+    }
     Ok(())
 }
 

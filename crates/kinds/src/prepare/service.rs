@@ -94,6 +94,14 @@ pub(super) fn update(new: &mut Value, old: &Value, world: &dyn World) {
             }
         }
     }
+    if text(spec, "clusterIP") != text(before, "clusterIP")
+        && spec.get("clusterIPs") == before.get("clusterIPs")
+        && addressed(spec)
+    {
+        // Whoever changes the first address need not say it twice.
+        let first = json!([text(spec, "clusterIP")]);
+        spec.insert("clusterIPs".to_owned(), first);
+    }
     leave_second_family(spec, before);
     update_node_ports(spec, before);
     if text(before, "type") == "LoadBalancer" && !balanced {

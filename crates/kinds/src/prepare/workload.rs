@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::edit::{object_at, text_at};
+use crate::edit::{object_at, object_in, text_at};
 
 /// Counts the templates a DaemonSet had; older than generations, and still there.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -28,6 +28,24 @@ fn set_template_generation(object: &mut Value, generation: i64) {
         let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
         annotations[TEMPLATE_GENERATION] = generation.to_string().into();
     }
+}
+
+/// The metadata of an object as it is shown without the rest, where an annotation is missing that
+/// only a whole DaemonSet has.
+pub fn bare_metadata(object: &Value) -> Value {
+    let mut metadata = object["metadata"].clone();
+    let (version, kind) = (text_at(object, "/apiVersion"), text_at(object, "/kind"));
+    if version.starts_with("apps/")
+        && kind == "DaemonSet"
+        && let Some(metadata) = metadata.as_object_mut()
+        && let Some(annotations) = object_in(metadata, "annotations")
+    {
+        annotations.remove(TEMPLATE_GENERATION);
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    metadata
 }
 
 /// Unless its selector is the client's own affair, a job selects the pods with its uid.

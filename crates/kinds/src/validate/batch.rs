@@ -318,19 +318,25 @@ pub(super) fn update_job(errors: &mut Errors, new: &Value, old: &Value) {
         ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
     {
         if !same(spec.part(field), before.part(field)) {
-            errors.invalid(&path.child(field), spec.part(field).clone(), IMMUTABLE);
+            let shown = match (field, spec.field(field)) {
+                ("podFailurePolicy", Some(policy)) => internal::compact("PodFailurePolicy", policy),
+                ("successPolicy", Some(policy)) => internal::compact("SuccessPolicy", policy),
+                (_, value) => value.unwrap_or(&Value::Null).to_string(),
+            };
+            errors.invalid_shown(&path.child(field), &shown, IMMUTABLE);
         }
     }
 }
 
-/// The template of a Job stays as it is. While the Job is suspended and has not started, where its
-/// pods may run and what they request may change.
+/// The template of a Job stays as it is. While the Job is suspended and none of its pods run, where
+/// they may run and what they request may change.
 fn template_kept(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
     let (spec, before) = (new.part("spec"), old.part("spec"));
     let suspended = before.flag("suspend");
-    let not_started = suspended && !old.part("status").has("startTime");
+    let rests = !old.part("status").has("startTime") || condition(old, "Suspended");
+    let mutable = suspended && rests && old.part("status").count("active") == 0;
     let (mut now, mut then) = (spec.part("template").clone(), before.part("template").clone());
-    if not_started {
+    if mutable {
         for template in [&mut now, &mut then] {
             if let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) {
                 for field in ["nodeSelector", "tolerations", "schedulingGates"] {
@@ -354,8 +360,15 @@ fn template_kept(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value)
             }
         }
     }
-    if !same(&now, &then) {
-        let shown = internal::compact("PodTemplateSpec", spec.part("template"));
+    if same(&now, &then) {
+        return;
+    }
+    let template = spec.part("template");
+    if mutable {
+        let shown = internal::compact("PodSpec", template.part("spec"));
+        errors.invalid_shown(&path.child("spec"), &shown, IMMUTABLE);
+    } else {
+        let shown = internal::compact("PodTemplateSpec", template);
         errors.invalid_shown(path, &shown, IMMUTABLE);
     }
 }

@@ -139,7 +139,6 @@ fn signer_name(errors: &mut Errors, path: &Path<'_>, name: &str) {
 fn conditions(errors: &mut Errors, request: &Value) {
     let path = Path::new("status.conditions");
     let conditions = request.part("status").list("conditions");
-    let (mut approved, mut denied) = (false, false);
     for (index, condition) in conditions.iter().enumerate() {
         let at = path.index(index);
         let kind = condition.text("type");
@@ -152,15 +151,14 @@ fn conditions(errors: &mut Errors, request: &Value) {
             &["False", "True", "Unknown"]
         };
         errors.one_of(&at.child("status"), condition.text("status"), known);
-        if conditions[..index].iter().any(|other| other.text("type") == kind) {
+        let before = |kind: &str| conditions[..index].iter().any(|one| one.text("type") == kind);
+        if (kind == "Approved" && before("Denied")) || (kind == "Denied" && before("Approved")) {
+            let detail = "Approved and Denied conditions are mutually exclusive";
+            errors.invalid(&path, kind, detail);
+        }
+        if before(kind) {
             errors.duplicate(&at.child("type"), kind);
         }
-        approved |= kind == "Approved";
-        denied |= kind == "Denied";
-    }
-    if approved && denied {
-        let detail = "must specify at most one of: `Approved`, `Denied`";
-        errors.invalid_shown(&path, "{Approved, Denied}", detail);
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     diff,
     errors::{Errors, IMMUTABLE, Path},
-    formats,
+    formats, internal,
     resources::{self, quantity},
     selectors,
     volume_sources::{self, csi_driver},
@@ -101,7 +101,7 @@ pub(super) fn create_claim(errors: &mut Errors, claim: &Value) {
 const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// An update of a claim's spec.
-pub(super) fn update_claim(errors: &mut Errors, new: &Value, old: &Value) {
+pub(super) fn update_claim(errors: &mut Errors, new: &Value, old: &Value, sent: &Value) {
     create_claim(errors, new);
     let (spec, before) = (new.part("spec"), old.part("spec"));
     let bound = new.part("status").text("phase") == "Bound";
@@ -114,7 +114,8 @@ pub(super) fn update_claim(errors: &mut Errors, new: &Value, old: &Value) {
     }
     let (now, then) = comparable_specs(spec, before, bound);
     if !same(&now, &then) {
-        let difference = diff::unified("PersistentVolumeClaimSpec", &then, &now);
+        let (shown, _) = comparable_specs(sent.part("spec"), before, bound);
+        let difference = diff::unified("PersistentVolumeClaimSpec", &then, &shown);
         let detail = format!(
             "spec is immutable after creation except resources.requests and \
              volumeAttributesClassName for bound claims\n{difference}"
@@ -365,7 +366,7 @@ fn csi_source(errors: &mut Errors, path: &Path<'_>, source: &Value) {
 }
 
 /// An update of a volume.
-pub(super) fn update_volume(errors: &mut Errors, new: &Value, old: &Value) {
+pub(super) fn update_volume(errors: &mut Errors, new: &Value, old: &Value, sent: &Value) {
     let (spec, before) = (new.part("spec"), old.part("spec"));
     let source = |spec: &Value, drop_expand_secret: bool| {
         let fields = SOURCES.iter().map(|(field, ..)| *field).chain(["csi"]);
@@ -392,7 +393,11 @@ pub(super) fn update_volume(errors: &mut Errors, new: &Value, old: &Value) {
         && !same_nodes(spec.part("nodeAffinity"), before.part("nodeAffinity"))
     {
         let detail = "field is immutable, except for updating from beta label to GA";
-        errors.invalid(&Path::new("nodeAffinity"), spec.part("nodeAffinity").clone(), detail);
+        let shown = match sent.part("spec").field("nodeAffinity") {
+            Some(affinity) => internal::compact("VolumeNodeAffinity", affinity),
+            None => "null".to_owned(),
+        };
+        errors.invalid_shown(&Path::new("nodeAffinity"), &shown, detail);
     }
     if before.has("volumeAttributesClassName") && !spec.has("volumeAttributesClassName") {
         let detail = "update from non-nil value to nil is forbidden";

@@ -13,6 +13,13 @@ use crate::fields::Fields;
 const MAX_SIZE: usize = 1024 * 1024;
 const FROZEN: &str = "field is immutable when `immutable` is set";
 
+/// What a map that is not there is to one that is empty.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Absent {
+    IsEmpty,
+    Differs,
+}
+
 fn keys(errors: &mut Errors, object: &Value, field: &str) {
     let path = Path::new(field);
     for (key, _) in object.entries(field) {
@@ -43,25 +50,30 @@ pub(super) fn create_config_map(errors: &mut Errors, map: &Value) {
     }
 }
 
-/// What was declared immutable stays as it is, and stays immutable.
-fn frozen(errors: &mut Errors, new: &Value, old: &Value, fields: &[&str]) {
+/// What was declared immutable stays as it is, and stays immutable. An empty map is another one than
+/// none, unless the kind always has it.
+fn frozen(errors: &mut Errors, new: &Value, old: &Value, fields: &[(&str, Absent)]) {
     if !old.flag("immutable") {
         return;
     }
     if !new.flag("immutable") {
         errors.forbidden(&Path::new("immutable"), FROZEN);
     }
-    for field in fields {
-        let empty = |value: &Value| value.as_object().is_none_or(serde_json::Map::is_empty);
-        let (now, then) = (new.part(field), old.part(field));
-        if now != then && !(empty(now) && empty(then)) {
+    for (field, absent) in fields {
+        let is = |value: &'_ Value| -> Option<Value> {
+            let given = value.field(field).filter(|map| {
+                *absent == Absent::Differs || map.as_object().is_some_and(|map| !map.is_empty())
+            });
+            given.cloned()
+        };
+        if is(new) != is(old) {
             errors.forbidden(&Path::new(field), FROZEN);
         }
     }
 }
 
 pub(super) fn update_config_map(errors: &mut Errors, new: &Value, old: &Value) {
-    frozen(errors, new, old, &["data", "binaryData"]);
+    frozen(errors, new, old, &[("data", Absent::IsEmpty), ("binaryData", Absent::Differs)]);
 }
 
 pub(super) fn create_secret(errors: &mut Errors, secret: &Value) {
@@ -137,5 +149,5 @@ pub(super) fn update_secret(errors: &mut Errors, new: &Value, old: &Value) {
     if new.text("type") != old.text("type") {
         errors.invalid(&Path::new("type"), new.text("type"), IMMUTABLE);
     }
-    frozen(errors, new, old, &["data"]);
+    frozen(errors, new, old, &[("data", Absent::Differs)]);
 }

@@ -35,7 +35,7 @@ pub(super) fn checked(
     let rule = name_rule(group, kind);
     let mut errors = Errors::default();
     errors.extend(validate_object_meta(object.part("metadata"), namespaced, rule, "metadata"));
-    if group != "apiextensions.k8s.io" {
+    if knows_finalizers(group) {
         finalizers(&mut errors, object);
     }
     errors.into_vec()
@@ -47,6 +47,7 @@ pub(super) struct Metadata<'a> {
     pub(super) resource: &'a Resource,
     pub(super) new: &'a Value,
     pub(super) old: &'a Value,
+    pub(super) sent: &'a Value,
 }
 
 impl Metadata<'_> {
@@ -60,10 +61,15 @@ impl Metadata<'_> {
     pub(super) fn change(self, errors: &mut Errors) {
         let (new, old) = (self.new.part("metadata"), self.old.part("metadata"));
         errors.extend(validate_object_meta_update(new, old, "metadata"));
-        if self.resource.group != "apiextensions.k8s.io" {
+        if knows_finalizers(self.resource.group) {
             finalizers(errors, self.new);
         }
     }
+}
+
+/// Whether kinds of a group look at finalizers more closely than the rules for every object do.
+fn knows_finalizers(group: &str) -> bool {
+    !matches!(group, "admissionregistration.k8s.io" | "apiextensions.k8s.io" | "node.k8s.io")
 }
 
 /// Finalizers are Kubernetes' own or somebody's who has a domain.

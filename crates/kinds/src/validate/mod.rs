@@ -117,16 +117,43 @@ pub fn create(group: &str, kind: &str, object: &Value) -> Vec<FieldError> {
     errors.into_vec()
 }
 
+/// What keeps an object from getting what the server sets aside for it: addresses of services. It
+/// is looked at before anything else, and only told by itself. A `dry_run` sets nothing aside.
+pub fn allocation(
+    resource: &Resource,
+    object: &Value,
+    old: Option<&Value>,
+    dry_run: bool,
+) -> Vec<FieldError> {
+    let mut errors = Errors::default();
+    if resource.id() == ("", "Service") {
+        service::addressing(&mut errors, object, old, old.is_none() && !dry_run);
+    }
+    errors.into_vec()
+}
+
+/// An object that is changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// What it is to be.
+    pub new: &'a Value,
+    /// What it was.
+    pub old: &'a Value,
+    /// What it is to be, with lists and maps that were sent with nothing in them: see
+    /// [`as_sent`](crate::as_sent). Nothing of them will be stored, but some rules see them.
+    pub sent: &'a Value,
+}
+
 /// What is wrong with an update of an object through its main endpoint or a subresource. Kinds that
 /// look at the metadata themselves do it here.
 pub fn update(
     resource: &Resource,
     subresource: Option<&str>,
-    new: &Value,
-    old: &Value,
+    change: Change<'_>,
 ) -> Vec<FieldError> {
     let mut errors = Errors::default();
-    let metadata = Metadata { resource, new, old };
+    let Change { new, old, sent } = change;
+    let metadata = Metadata { resource, new, old, sent };
     match subresource {
         None => update_object(&mut errors, metadata),
         Some(subresource) => update_part(&mut errors, metadata, subresource),
@@ -136,7 +163,7 @@ pub fn update(
 
 /// Updates of a whole object. Kinds that have no rules about changes are checked as if created.
 fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
-    let Metadata { resource, new, old } = metadata;
+    let Metadata { resource, new, old, sent } = metadata;
     match resource.id() {
         ("", "Node") => {
             metadata.whole(e);
@@ -157,7 +184,7 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
                 metadata.whole(e);
                 claims::create_volume(e, new);
             }
-            claims::update_volume(e, new, old);
+            claims::update_volume(e, new, old, sent);
         }
         ("certificates.k8s.io", "CertificateSigningRequest") => {
             metadata.whole(e);
@@ -191,13 +218,13 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
         }
         ("", "ConfigMap") => {
             metadata.change(e);
-            config::update_config_map(e, new, old);
+            config::update_config_map(e, sent, old);
             metadata.whole(e);
             config::create_config_map(e, new);
         }
         ("", "Secret") => {
             metadata.change(e);
-            config::update_secret(e, new, old);
+            config::update_secret(e, sent, old);
             metadata.whole(e);
             config::create_secret(e, new);
         }
@@ -230,16 +257,16 @@ fn update_object(e: &mut Errors, metadata: Metadata<'_>) {
 
 /// What is wrong with the rest of an object whose metadata was looked at first.
 fn update_rest(e: &mut Errors, metadata: Metadata<'_>) {
-    let Metadata { resource, new, old } = metadata;
+    let Metadata { resource, new, old, sent } = metadata;
     match resource.id() {
-        ("", "Pod") => pod::update(e, new, old),
+        ("", "Pod") => pod::update(e, new, old, sent),
         ("apps", "Deployment") => workloads::update_deployment(e, new, old),
         ("apps", "ReplicaSet") => workloads::update_replica_set(e, new, old),
         ("apps", "StatefulSet") => workloads::update_stateful_set(e, new, old),
         ("apps", "DaemonSet") => workloads::update_daemon_set(e, new, old),
         ("apps", "ControllerRevision") => workloads::update_controller_revision(e, new, old),
         ("batch", "CronJob") => batch::update_cron_job(e, new, old),
-        ("", "PersistentVolumeClaim") => claims::update_claim(e, new, old),
+        ("", "PersistentVolumeClaim") => claims::update_claim(e, new, old, sent),
         ("storage.k8s.io", "StorageClass") => storage::update_storage_class(e, new, old),
         ("storage.k8s.io", "CSINode") => storage::update_csi_node(e, new, old),
         ("storage.k8s.io", "CSIDriver") => storage::update_csi_driver(e, new, old),
@@ -257,7 +284,7 @@ fn update_rest(e: &mut Errors, metadata: Metadata<'_>) {
 
 /// Updates through a subresource. Those without rules of their own accept everything.
 fn update_part(e: &mut Errors, metadata: Metadata<'_>, subresource: &str) {
-    let Metadata { resource, new, old } = metadata;
+    let Metadata { resource, new, old, .. } = metadata;
     match (resource.group, resource.kind, subresource) {
         ("batch", "CronJob", "status") | ("policy", "PodDisruptionBudget", "status") => {}
         ("apps", "StatefulSet", "status") => {

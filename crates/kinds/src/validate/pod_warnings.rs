@@ -18,18 +18,24 @@ struct Place<'a> {
 
 pub(super) fn of_pod(pod: &Value) -> Vec<String> {
     let place = Place { spec: Path::new("spec"), annotations: Path::new("metadata.annotations") };
-    let mut all = of_spec(&place, pod.part("metadata"), pod.part("spec"));
-    for (key, _) in pod.part("metadata").entries("annotations") {
-        if key == "seccomp.security.alpha.kubernetes.io/pod"
-            || key.starts_with("container.seccomp.security.alpha.kubernetes.io/")
-        {
-            all.push(format!(
-                "metadata.annotations[{key}]: non-functional in v1.27+; use the \"seccompProfile\" \
-                 field instead"
-            ));
-        }
-    }
-    all
+    of_spec(&place, pod.part("metadata"), pod.part("spec"))
+}
+
+/// An annotation that does nothing any more, where nothing is in the field that took its place.
+fn seccomp_annotation(
+    place: &Place<'_>,
+    metadata: &Value,
+    key: &str,
+    owner: &Value,
+) -> Option<String> {
+    let replaced = owner.part("securityContext").has("seccompProfile");
+    let stale = !replaced && metadata.part("annotations").has(key);
+    stale.then(|| {
+        format!(
+            "{}: non-functional in v1.27+; use the \"seccompProfile\" field instead",
+            place.annotations.key(key)
+        )
+    })
 }
 
 pub(super) fn of_template(path: &Path<'_>, template: &Value) -> Vec<String> {
@@ -48,7 +54,9 @@ fn of_spec(place: &Place<'_>, metadata: &Value, spec: &Value) -> Vec<String> {
     for name in ["memory", "ephemeral-storage"] {
         all.extend(fractional_bytes(&overhead, spec.part("overhead"), name));
     }
-    containers(&mut all, &place.spec, spec);
+    let key = "seccomp.security.alpha.kubernetes.io/pod";
+    all.extend(seccomp_annotation(place, metadata, key, spec));
+    containers(&mut all, place, metadata, spec);
     ports(&mut all, &place.spec, spec);
     port_names(&mut all, &place.spec, spec);
     if spec.count("terminationGracePeriodSeconds") < 0 {
@@ -198,8 +206,11 @@ fn repeated(all: &mut Vec<String>, path: &Path<'_>, spec: &Value) {
     }
 }
 
-fn containers(all: &mut Vec<String>, path: &Path<'_>, spec: &Value) {
-    each_container(path, spec, |path, container| {
+fn containers(all: &mut Vec<String>, place: &Place<'_>, metadata: &Value, spec: &Value) {
+    each_container(&place.spec, spec, |path, container| {
+        let name = container.text("name");
+        let key = format!("container.seccomp.security.alpha.kubernetes.io/{name}");
+        all.extend(seccomp_annotation(place, metadata, &key, container));
         let amounts = container.part("resources");
         for name in ["memory", "ephemeral-storage"] {
             for (shown, kind) in

@@ -26,6 +26,46 @@ pub(super) fn create(errors: &mut Errors, service: &Value) {
     service_spec(errors, service, None);
 }
 
+/// What keeps a Service from getting addresses, which is looked at before all else. `reserves` says
+/// whether they are set aside for it, as they are not for a service that is only tried.
+pub(super) fn addressing(
+    errors: &mut Errors,
+    service: &Value,
+    old: Option<&Value>,
+    reserves: bool,
+) {
+    let (spec, before) = (service.part("spec"), old.map(|old| old.part("spec")));
+    cluster_addresses(errors, spec, before);
+    let headless = spec.text("clusterIP") == "None";
+    if !errors.is_empty()
+        || spec.text("type") == "ExternalName"
+        || (headless && spec.entries("selector").next().is_none())
+    {
+        return;
+    }
+    if spec.text("ipFamilyPolicy") == "RequireDualStack" {
+        let path = SPEC.child("ipFamilyPolicy");
+        let detail = "this cluster is not configured for dual-stack services";
+        errors.invalid(&path, "RequireDualStack", detail);
+    }
+    let path = SPEC.child("ipFamilies");
+    for (index, family) in spec.texts("ipFamilies").enumerate().filter(|(_, one)| *one != "IPv4") {
+        errors.invalid(&path.index(index), family, "not configured on this cluster");
+    }
+    if errors.is_empty()
+        && reserves
+        && !headless
+        && service.part("metadata").text("name").is_empty()
+    {
+        let detail = format!(
+            "failed to allocate IP: IPAddress.networking.k8s.io {} is invalid: \
+             spec.parentRef.name: Required value",
+            spec.part("clusterIP")
+        );
+        errors.invalid(&SPEC.child("clusterIPs"), serde_json::json!([""]), detail);
+    }
+}
+
 fn service_spec(errors: &mut Errors, service: &Value, old: Option<&Value>) {
     let spec = service.part("spec");
     let old_spec = old.map(|old| old.part("spec"));

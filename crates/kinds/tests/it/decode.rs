@@ -1,7 +1,7 @@
 //! Decoding: what is dropped, kept, rewritten and refused.
 
 use expect_test::{Expect, expect};
-use joiner_kinds::{normalize, normalize_kind};
+use joiner_kinds::{normalize, normalize_kind, normalize_merged};
 use serde_json::{Value, json};
 
 use crate::describe::{changes, resource_of};
@@ -325,6 +325,32 @@ fn the_refusal_of_an_amount_comes_before_that_of_a_type() {
             r#"Pod in version "v1" cannot be handled as a Pod: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"#
         ]],
     );
+}
+
+/// What patches make is converted value by value, in the order of Go's fields.
+#[test]
+fn merged_objects_are_refused_in_other_words() {
+    let maps = joiner_kinds::find("", "v1", "configmaps").expect("config maps");
+    let deployments = joiner_kinds::find("apps", "v1", "deployments").expect("deployments");
+    for (resource, object, refusal) in [
+        (maps, json!({ "metadata": "text" }), "cannot restore struct from: string"),
+        (maps, json!({ "metadata": { "labels": ["a"] } }), "cannot restore map from slice"),
+        (maps, json!({ "metadata": { "namespace": 5 } }), "cannot convert int64 to string"),
+        (maps, json!({ "data": { "a": {} }, "immutable": "yes" }), "unrecognized type: bool"),
+        (
+            maps,
+            json!({ "binaryData": { "a": "not base64!" } }),
+            "error decoding from json: illegal base64 data at input byte 3",
+        ),
+        (deployments, json!({ "spec": { "replicas": 1.5 } }), "cannot convert float64 to int32"),
+    ] {
+        let mut merged = object.clone();
+        let error = normalize_merged(resource, &mut merged).expect_err("a wrong type");
+        assert_eq!(error.to_string(), refusal, "{object}");
+    }
+    let mut merged = json!({ "spec": { "replicas": 99_999_999_999_i64 } });
+    normalize_merged(deployments, &mut merged).expect("what is too large is cut off");
+    assert_eq!(merged["spec"]["replicas"], 1_215_752_191);
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::fmt::Write;
 
 use expect_test::expect_file;
 use joiner_kinds::{
-    Resource, admit_create, default, find_kind, normalize, prepare_create, validate,
+    Resource, admit_create, as_sent, default, find_kind, normalize, normalize_sent, prepare_create,
+    validate::{self, Change},
 };
 use joiner_schema::{FieldError, meta::validate_object_meta};
 use serde_json::{Value, json};
@@ -107,10 +108,13 @@ fn changes() {
             object["metadata"]["resourceVersion"] = json!("1");
             object["metadata"]["uid"] = json!("u1");
         }
+        let noticed = normalize_sent(resource, &mut new.clone()).expect("it can be decoded");
         let (new, old) = (decoded(resource, &new), decoded(resource, &old));
+        let sent = as_sent(&new, &noticed.empty);
+        let change = Change { new: &new, old: &old, sent: &sent };
         let subresource = case["subresource"].as_str();
         writeln!(result, "{line}").expect("text grows");
-        for error in validate::update(resource, subresource, &new, &old) {
+        for error in validate::update(resource, subresource, change) {
             writeln!(result, "- {error}").expect("text grows");
         }
         result.push('\n');
@@ -151,7 +155,8 @@ fn strange_parts_are_refused_calmly() {
             let mut broken = pod.clone();
             *broken.pointer_mut(place).expect("a place of the pod") = part.clone();
             let _ = validate::create("", "Pod", &broken);
-            let _ = validate::update(resource, None, &broken, &pod);
+            let change = Change { new: &broken, old: &pod, sent: &broken };
+            let _ = validate::update(resource, None, change);
             let _ = validate::warnings("", "Pod", &broken);
         }
     }

@@ -23,6 +23,10 @@ impl World for Fixed {
         None
     }
 
+    fn runtime_class(&self, _: &str) -> Option<Value> {
+        None
+    }
+
     fn default_storage_class(&self) -> Option<String> {
         Some("standard".into())
     }

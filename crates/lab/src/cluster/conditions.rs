@@ -8,24 +8,23 @@ use super::{selection::list, times::seconds};
 /// A list of conditions with one of them set; none when it is there already. The moment of the last
 /// transition is kept while the status stays the same.
 pub(crate) fn with(conditions: &Value, condition: Value, now: Timestamp) -> Option<Value> {
-    let mut conditions = list(conditions).to_vec();
-    let known = conditions.iter_mut().find(|known| known["type"] == condition["type"]);
+    let conditions = list(conditions);
+    let place = conditions.iter().position(|known| known["type"] == condition["type"]);
+    let known = place.map(|place| &conditions[place]);
+    let fields = ["status", "reason", "message"];
+    if known.is_some_and(|known| fields.iter().all(|field| known[*field] == condition[*field])) {
+        return None;
+    }
     let mut condition = condition;
-    let transition = match &known {
+    condition["lastTransitionTime"] = match known {
         Some(known) if known["status"] == condition["status"] => {
             known["lastTransitionTime"].clone()
         }
         _ => json!(seconds(now)),
     };
-    condition["lastTransitionTime"] = transition;
-    match known {
-        Some(known) => {
-            let fields = ["status", "reason", "message"];
-            if fields.iter().all(|field| known[*field] == condition[*field]) {
-                return None;
-            }
-            *known = condition;
-        }
+    let mut conditions = conditions.to_vec();
+    match place {
+        Some(place) => conditions[place] = condition,
         None => conditions.push(condition),
     }
     Some(Value::Array(conditions))

@@ -5,10 +5,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "stories read better without references")]
 
 mod checks;
+mod cloud;
 mod common;
 mod faults;
 mod kube_client;
 mod kubelet;
+mod kwok;
 mod scale;
 mod scheduler;
 mod stories;

@@ -5,7 +5,9 @@ use crate::trouble::Trouble;
 /// What the API server says of a pod that two budgets are about. There is no code for it.
 const TWO_BUDGETS: &str = "This pod has more than one PodDisruptionBudget, which the eviction \
                            subresource does not support.";
-/// What causes a refusal by a budget. A busy API server has the same code.
+/// What causes a refusal by a budget.
+///
+/// COMPAT: upstream looks at the code alone, which a busy API server has too.
 const BUDGET_CAUSE: &str = "DisruptionBudget";
 
 /// What became of a pod that was asked to leave.

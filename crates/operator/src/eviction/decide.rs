@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 
 use super::list::{PodId, Wanted};
 use crate::{
+    claims::is_deleting,
     conditions::{Conditioned, DISRUPTION_REASON},
     pods::{grace_seconds, is_active, is_evictable, is_waiting_eviction},
     world::World,
@@ -69,11 +70,13 @@ impl Seen {
     }
 
     fn node_leaves(&self) -> bool {
-        self.node.as_ref().is_some_and(|node| node.metadata.deletion_timestamp.is_some())
+        self.node.as_ref().is_some_and(|node| is_deleting(&**node))
     }
 }
 
 /// What to do about a pod that has to leave.
+///
+/// COMPAT: upstream goes on evicting a pod whose node is not being deleted any more.
 pub fn decide(seen: &Seen, wanted: &Wanted, now: Timestamp) -> Step {
     let pod = &seen.pod;
     if wanted.asked == Some(seen.version) {

@@ -11,6 +11,7 @@ use crate::{
     claims::{is_deleting, is_ready, provider_id},
     conditions::{Conditioned, REGISTERED},
     disrupted,
+    rounds::Rounds,
     trouble::Trouble,
     world::Kept,
 };
@@ -56,7 +57,8 @@ impl GarbageCollection {
             return Ok(());
         }
         // The list may have been taken at a bad moment; about this one machine the cloud is sure.
-        if provider.get(id).await?.is_some() {
+        let get = self.context.ask(Self::NAME, "Get", provider.as_ref(), provider.get(id));
+        if get.await?.is_some() {
             return Ok(());
         }
         self.context.cluster.delete(&**claim).await?;

@@ -11,6 +11,7 @@ use kube::{Api, api::ListParams};
 use super::{GarbageCollection, some_at_once};
 use crate::{
     claims::{self, is_deleting, provider_id},
+    rounds::Rounds,
     trouble::Trouble,
 };
 
@@ -87,7 +88,8 @@ impl GarbageCollection {
     ) -> Result<(), Trouble> {
         let id = &machine.provider_id;
         let claim = machine.claim.clone().unwrap_or_default();
-        provider.delete(&claim, Some(id)).await?;
+        let delete = provider.delete(&claim, Some(id));
+        self.context.ask(Self::NAME, "Delete", provider.as_ref(), delete).await?;
         tracing::info!(
             provider = provider.name(),
             "provider-id" = id,

@@ -23,7 +23,7 @@ use k8s_openapi::{
 };
 
 /// Amounts of resources.
-pub(crate) fn resources(amounts: Option<&BTreeMap<String, Quantity>>) -> Resources {
+pub fn resources(amounts: Option<&BTreeMap<String, Quantity>>) -> Resources {
     amounts
         .into_iter()
         .flatten()

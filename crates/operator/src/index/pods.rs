@@ -187,7 +187,7 @@ fn convert_spec(pod: &core::Pod) -> PodSpec {
 }
 
 /// Whether a pod that has no node wants one from us.
-pub(super) fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
+fn is_pending(pod: &core::Pod, rule: Pending) -> bool {
     match rule {
         Pending::Unbound => {
             let gates = pod.spec.as_ref().and_then(|spec| spec.scheduling_gates.as_ref());

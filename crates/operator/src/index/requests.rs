@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodSpec, PodSt
 use super::convert::resources;
 
 /// What a pod asks for: itself, and what its containers need at the worst moment.
-pub(super) fn of_pod(pod: &Pod) -> Resources {
+pub fn of_pod(pod: &Pod) -> Resources {
     let empty = PodSpec::default();
     let mut requests = of_spec(pod.spec.as_ref().unwrap_or(&empty), pod.status.as_ref());
     requests.set(PODS, Quantity::whole(1));

@@ -6,7 +6,7 @@ use joiner_api::node_claim::NodeClaim;
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 
 use super::initialization::Lack;
-use crate::{claims::name, names::REQUESTED_DRA_DRIVERS};
+use crate::{claims::name, marks::REQUESTED_DRA_DRIVERS};
 
 /// What drivers have published.
 #[derive(Debug, Default)]

@@ -13,9 +13,9 @@ use crate::{
     claims::{self, has_finalizer, is_deleting, provider_id, uid},
     cluster::Lock,
     conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
-    controller::Next,
+    controller::{Controller, Next},
     events::{Event, Subject},
-    names::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
+    marks::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
     trouble::Trouble,
     world::Kept,
 };
@@ -52,7 +52,9 @@ impl Lifecycle {
         if let Some(left) = self.deletions.wait(identity) {
             return Ok(Next::After(left));
         }
-        match provider.delete(&claims::id(&claim), provider_id(&claim)).await? {
+        let id = claims::id(&claim);
+        let delete = provider.delete(&id, provider_id(&claim));
+        match self.context.ask(Self::NAME, "Delete", provider.as_ref(), delete).await? {
             Deletion::Requested => {
                 self.deletions.again(identity, self.context.clock.instant_after(ASK_AGAIN));
                 self.instance_terminating(&claim).await?;

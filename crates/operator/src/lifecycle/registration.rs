@@ -13,7 +13,7 @@ use k8s_openapi::{
 use crate::{
     claims::{has_finalizer, is_deleting, name, uid},
     conditions::{Conditioned, REGISTERED, Status},
-    names::{DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
+    marks::{DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
 };
 
 /// What there is to see of a claim's node.

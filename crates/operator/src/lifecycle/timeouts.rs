@@ -9,7 +9,7 @@ use joiner_core::label::Labels;
 
 use crate::{
     claims::name,
-    names::{INITIALIZATION_TIMEOUT, LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT},
+    marks::{INITIALIZATION_TIMEOUT, LAUNCH_TIMEOUT, REGISTRATION_TIMEOUT},
     settings,
 };
 

@@ -1,10 +1,10 @@
 //! Whether a pool's class can be used.
 
-use joiner_api::node_class_reference::NodeClassReference;
 use joiner_cloud::{Off, Served, class::NodeClass};
 
 use super::{find, say};
 use crate::{
+    claims::refers_to,
     conditions::{NODE_CLASS_READY, Status},
     context::Context,
     controller::{Controller, Next},
@@ -26,17 +26,10 @@ impl Controller for PoolReadiness {
             Change::NodePool(diff) => diff.new.iter().for_each(|pool| add(pool.key())),
             Change::NodeClass(diff) => {
                 let class = diff.latest();
-                let refers = |reference: &NodeClassReference| {
-                    reference.group == class.group
-                        && reference.kind == class.kind
-                        && reference.name == class.name
-                };
-                let pools = world.node_pools.values();
-                pools
-                    .filter(|pool| {
-                        pool.spec.template.spec.node_class_ref.as_ref().is_some_and(refers)
-                    })
-                    .for_each(|pool| add(pool.key()));
+                let pools = world.node_pools.values().filter(|pool| {
+                    refers_to(pool.spec.template.spec.node_class_ref.as_ref(), class)
+                });
+                pools.for_each(|pool| add(pool.key()));
             }
             _ => {}
         }
@@ -90,7 +83,7 @@ impl Verdict {
         }
         match class.ready() {
             None => Self::not_ready("NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
-            Some((false, reason, message)) => Self::not_ready(reason, message),
+            Some((false, reason, message)) => Self::not_ready(reason, &with_causes(class, message)),
             Some((true, ..)) => Self::Ready,
         }
     }
@@ -104,4 +97,19 @@ impl Verdict {
         );
         Self::not_ready("ProviderOff", &message)
     }
+}
+
+/// A class's message with what its other conditions say.
+///
+/// COMPAT: upstream shows the message alone, which only names the conditions that do not hold, such
+/// as `Valid=False`. What to do is in their own messages.
+fn with_causes(class: &NodeClass, message: &str) -> String {
+    let conditions = class.status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let causes = conditions.iter().filter_map(|condition| {
+        let text = condition["message"].as_str().filter(|text| !text.is_empty())?;
+        let is_cause = condition["type"] != "Ready" && condition["status"] == "False";
+        is_cause.then_some(text)
+    });
+    let parts: Vec<&str> = Some(message).filter(|text| !text.is_empty()).into_iter().chain(causes).collect();
+    parts.join(": ")
 }

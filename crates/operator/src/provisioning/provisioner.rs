@@ -16,6 +16,7 @@ use super::{
 use crate::{
     conditions::{Conditioned, READY},
     context::Context,
+    marks::DISRUPTED,
     pods::is_provisionable,
     queue::Backoff,
     stop::Stop,
@@ -23,8 +24,6 @@ use crate::{
     world::{Change, World},
 };
 
-/// The taint of a node that is about to go.
-const DISRUPTED: &str = "karpenter.sh/disrupted";
 /// How many claims are created at the same time.
 const AT_ONCE: usize = 20;
 /// How long a pass that failed waits, and how long one that keeps failing waits at most.

@@ -52,6 +52,9 @@ impl Tier {
 
 /// What to do to have a node's pods leave: those whose time is over now, of any tier, and of the
 /// others the first tier that is still there.
+///
+/// COMPAT: upstream does not count pods whose time is over as there, so that the next tier may leave
+/// a moment before they do.
 pub fn decide<'p>(
     pods: impl IntoIterator<Item = &'p Arc<Pod>>,
     deadline: Option<Timestamp>,

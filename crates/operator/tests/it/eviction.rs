@@ -1,9 +1,12 @@
 //! §11.2 Q-01 to Q-14: pods are asked to leave until they do.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::leaving::{DO_NOT_DISRUPT, Leaving};
+
+const REQUESTS: &str = "karpenter_pods_eviction_requests_total";
+const DRAINED: &str = "karpenter_pods_drained_total";
 
 /// A node that is being deleted, with a pod `web`; nobody drains it but the test.
 fn leaving() -> Leaving {
@@ -14,8 +17,8 @@ fn leaving() -> Leaving {
     leaving
 }
 
-fn deadline_in(leaving: &Leaving, seconds: i64) -> Option<jiff::Timestamp> {
-    Some(leaving.now() + SignedDuration::from_secs(seconds))
+fn moment_in(leaving: &Leaving, seconds: i64) -> Timestamp {
+    leaving.now() + SignedDuration::from_secs(seconds)
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,7 +45,7 @@ async fn q02_another_pod_of_the_same_name_is_left_alone() {
     assert_eq!(leaving.asked("web"), ["evict 409"]);
     assert!(leaving.evictions.is_empty());
     assert_eq!(leaving.stage.events("Pod", "web"), [] as [&str; 0]);
-    assert_eq!(leaving.stage.metric("karpenter_pods_drained_total"), 0.0);
+    assert_eq!(leaving.stage.series(DRAINED), [] as [&str; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,7 +57,7 @@ async fn q03_a_pod_is_asked_once_and_leaves() {
     assert!(leaving.is_leaving("web"));
     assert_eq!(leaving.asked("web"), ["evict 201"]);
     assert_eq!(leaving.stage.events("Pod", "web"), ["Evicted: Evicted pod: Forceful Termination"]);
-    assert_eq!(leaving.stage.metric(r#"karpenter_pods_eviction_requests_total{code="200"}"#), 1.0);
+    assert_eq!(leaving.stage.series(REQUESTS), [r#"{code="200"} 1"#]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -76,7 +79,7 @@ async fn q05_a_budget_that_does_not_is_asked_again_later_each_time() {
     // After 0.1, 0.2, 0.4 … seconds.
     leaving.pass(1).await;
     assert_eq!(leaving.asked("web"), ["evict 429"; 4]);
-    assert_eq!(leaving.stage.metric(r#"karpenter_pods_eviction_requests_total{code="429"}"#), 4.0);
+    assert_eq!(leaving.stage.series(REQUESTS), [r#"{code="429"} 4"#]);
     assert_eq!(
         leaving.stage.events("Node", "node-1"),
         ["FailedDraining: Failed to drain node, evicting pod violates a PDB (Pod=shop/web)"]
@@ -100,14 +103,14 @@ async fn q06_a_pod_that_two_budgets_are_about_is_asked_again() {
     let id = leaving.evict("web", None);
     leaving.pass(1).await;
     assert_eq!(leaving.asked("web"), ["evict 500"; 4]);
-    assert_eq!(leaving.stage.metric(r#"karpenter_pods_eviction_requests_total{code="500"}"#), 4.0);
+    assert_eq!(leaving.stage.series(REQUESTS), [r#"{code="500"} 4"#]);
     assert_eq!(
         leaving.stage.events("Node", "node-1"),
         ["FailedDraining: Failed to drain node, eviction does not support multiple PDBs \
              (Pod=shop/web)"]
     );
     assert!(leaving.evictions.contains(&id));
-    leaving.delete("policy", "poddisruptionbudgets", "shop/two");
+    leaving.stage.delete("policy", "poddisruptionbudgets", "shop/two");
     leaving.pass(10).await;
     assert!(leaving.is_leaving("web"));
 }
@@ -134,7 +137,7 @@ async fn q08_a_pod_whose_node_has_no_claim_leaves_for_no_reason() {
     leaving.pass(1).await;
     leaving.evict("web", None);
     leaving.pass(1).await;
-    assert_eq!(leaving.stage.metric(r#"karpenter_pods_drained_total{reason=""}"#), 1.0);
+    assert_eq!(leaving.stage.series(DRAINED), [r#"{reason=""} 1"#]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +152,7 @@ async fn q09_a_pod_leaves_for_the_reason_for_which_its_node_does() {
     leaving.pass(1).await;
     leaving.evict("web", None);
     leaving.pass(1).await;
-    assert_eq!(leaving.stage.metric(r#"karpenter_pods_drained_total{reason="Drifted"}"#), 1.0);
+    assert_eq!(leaving.stage.series(DRAINED), [r#"{reason="Drifted"} 1"#]);
     assert_eq!(leaving.stage.events("Pod", "web"), ["Evicted: Evicted pod: Drifted"]);
 }
 
@@ -158,7 +161,7 @@ async fn q10_a_pod_whose_time_is_over_is_deleted_whatever_its_budget_says() {
     let mut leaving = leaving();
     leaving.budget("web", "web", 0);
     leaving.pass(1).await;
-    let id = leaving.evict("web", deadline_in(&leaving, 10));
+    let id = leaving.evict("web", Some(moment_in(&leaving, 10)));
     leaving.pass(1).await;
     assert_eq!(leaving.asked("web"), ["delete 200"]);
     assert_eq!(leaving.grace("web"), Some(10));
@@ -170,7 +173,7 @@ async fn q10_a_pod_whose_time_is_over_is_deleted_whatever_its_budget_says() {
              terminationGracePeriodSeconds. This bypasses the PDB of the pod and the \
              do-not-disrupt annotation."]
     );
-    assert_eq!(leaving.stage.metric("karpenter_pods_drained_total"), 1.0);
+    assert_eq!(leaving.stage.series(DRAINED), [r#"{reason="Forceful Termination"} 1"#]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -181,7 +184,7 @@ async fn q11_a_pod_that_waits_is_deleted_once_there_is_a_deadline() {
     leaving.evict("web", None);
     leaving.pass(60).await;
     assert!(!leaving.is_leaving("web"));
-    leaving.evict("web", deadline_in(&leaving, 20));
+    leaving.evict("web", Some(moment_in(&leaving, 20)));
     leaving.pass(1).await;
     assert!(leaving.is_leaving("web"), "at once, not after the rest of ten seconds");
 }
@@ -191,7 +194,7 @@ async fn q12_a_later_deadline_does_not_replace_an_earlier_one() {
     let mut leaving = leaving();
     leaving.budget("web", "web", 0);
     leaving.pass(1).await;
-    let (early, late) = (deadline_in(&leaving, 100), deadline_in(&leaving, 200));
+    let (early, late) = (Some(moment_in(&leaving, 100)), Some(moment_in(&leaving, 200)));
     for (asked_for, expected) in
         [(None, None), (late, late), (early, early), (late, early), (None, early)]
     {
@@ -234,7 +237,7 @@ async fn q13_no_entry_outlives_its_node() {
 async fn q14_a_pod_that_is_late_gets_a_second() {
     let mut leaving = leaving();
     leaving.pass(1).await;
-    leaving.evict("web", deadline_in(&leaving, -3600));
+    leaving.evict("web", Some(moment_in(&leaving, -3600)));
     leaving.pass(1).await;
     assert_eq!(leaving.grace("web"), Some(1));
 }
@@ -243,7 +246,7 @@ async fn q14_a_pod_that_is_late_gets_a_second() {
 async fn a_protected_pod_is_asked_when_its_wish_is_over() {
     let mut leaving = leaving();
     leaving.pod("batch", json!({"metadata": {"annotations": {DO_NOT_DISRUPT: "5m"}}}));
-    leaving.set_status("batch", json!({"startTime": leaving.now()}));
+    leaving.set_status("batch", &json!({"startTime": leaving.now()}));
     leaving.pass(1).await;
     leaving.evict("batch", None);
     leaving.pass(295).await;
@@ -300,7 +303,7 @@ async fn a_pod_that_waits_gets_its_own_time_in_full_before_the_deadline() {
     let mut leaving = leaving();
     leaving.budget("web", "web", 0);
     leaving.pass(1).await;
-    leaving.evict("web", deadline_in(&leaving, 300));
+    leaving.evict("web", Some(moment_in(&leaving, 300)));
     leaving.pass(269).await;
     assert!(!leaving.is_leaving("web"));
     leaving.pass(2).await;

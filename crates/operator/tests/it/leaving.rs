@@ -121,21 +121,8 @@ impl Leaving {
         self.stage.merge("karpenter.sh", "nodeclaims", claim, None, patch);
     }
 
-    /// Deletes an object as an administrator would.
-    pub(crate) fn delete(&self, group: &str, plural: &str, name: &str) {
-        self.delete_with(group, plural, name, DeleteOptions::default());
-    }
-
-    fn delete_with(&self, group: &str, plural: &str, name: &str, options: DeleteOptions) {
-        let key = name
-            .split_once('/')
-            .map_or_else(|| Key::new("", name), |(namespace, name)| Key::new(namespace, name));
-        let admin = self.stage.lab.caller("admin");
-        admin.delete(&Resource::new(group, plural), &key, options).unwrap();
-    }
-
     pub(crate) fn delete_node(&self, name: &str) {
-        self.delete("", "nodes", name);
+        self.stage.delete("", "nodes", name);
     }
 
     /// A running pod on the node `node-1`, with some fields more.
@@ -153,11 +140,11 @@ impl Leaving {
         }
         self.stage.create("", "pods", pod);
         let ready = json!([{"type": "Ready", "status": "True"}]);
-        self.set_status(name, json!({"phase": "Running", "conditions": ready}));
+        self.set_status(name, &json!({"phase": "Running", "conditions": ready}));
     }
 
     /// Changes a pod's status.
-    pub(crate) fn set_status(&self, name: &str, status: Value) {
+    pub(crate) fn set_status(&self, name: &str, status: &Value) {
         let patch = json!({"status": status});
         self.stage.merge("", "pods", &format!("shop/{name}"), Some("status"), patch);
     }
@@ -166,7 +153,8 @@ impl Leaving {
     pub(crate) fn delete_pod(&self, name: &str, grace_seconds: i64) {
         let options =
             DeleteOptions { grace_period_seconds: Some(grace_seconds), ..DeleteOptions::default() };
-        self.delete_with("", "pods", &format!("shop/{name}"), options);
+        let (pods, key) = (Resource::new("", "pods"), Key::new("shop", name));
+        self.stage.lab.caller("admin").delete(&pods, &key, options).unwrap();
     }
 
     /// Ends a pod, as its kubelet would when its containers have stopped.
@@ -194,7 +182,7 @@ impl Leaving {
     }
 
     pub(crate) fn find_node(&self, name: &str) -> Option<Node> {
-        self.stage.find("", "nodes", name)
+        self.stage.find_node(name)
     }
 
     /// A budget for the pods with a label `app` of this value that allows so many evictions.

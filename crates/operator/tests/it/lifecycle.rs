@@ -6,6 +6,8 @@ mod launch;
 mod liveness;
 mod registration;
 
+use joiner_core::taint::{Effect, Taint};
+use joiner_lab::cluster::machines::MachineSpec;
 use joiner_operator::{
     lifecycle::Lifecycle,
     registration_health::{PoolRegistrationHealth, RegistrationHealth},
@@ -33,4 +35,29 @@ fn given_up(stage: &Stage) -> Vec<String> {
         rest.split_once('"').unwrap().0.to_owned()
     };
     counted.iter().map(reason).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_of_a_whole_cluster_is_ready_as_soon_as_its_machine_is() {
+    let mut stage = with_lifecycle(Stage::whole());
+    stage.create_claim("web-1");
+    stage.pass(1).await;
+    let unregistered = Taint {
+        key: "karpenter.sh/unregistered".to_owned(),
+        value: String::new(),
+        effect: Effect::NoExecute,
+    };
+    let machine = MachineSpec {
+        provider_id: "test://web-1".to_owned(),
+        taints: vec![unregistered],
+        ..MachineSpec::new("node-1")
+    };
+    stage.lab.machines().boot(machine).unwrap();
+    stage.pass(25).await;
+    assert_eq!(stage.condition("web-1", "Registered").unwrap().1, "NodeNotFound");
+    stage.pass(60).await;
+    assert_eq!(stage.status_of("web-1", "Ready").as_deref(), Some("True"));
+    assert_eq!(stage.taints_of("node-1"), [] as [&str; 0]);
+    let given_up = given_up(&stage);
+    assert!(given_up.is_empty(), "{given_up:?}");
 }

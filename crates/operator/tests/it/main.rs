@@ -17,3 +17,4 @@ mod registration_health;
 mod roles;
 mod stage;
 mod termination;
+mod whole;

@@ -87,7 +87,7 @@ impl Stage {
     }
 
     /// Sets the taints of a node.
-    pub(crate) fn taint(&self, node: &str, taints: Value) {
+    pub(crate) fn taint(&self, node: &str, taints: &Value) {
         self.merge("", "nodes", node, None, json!({"spec": {"taints": taints}}));
     }
 

@@ -23,8 +23,8 @@ async fn with_pool(status: &str) -> Stage {
     stage
 }
 
-fn said(status: &str, reason: &str) -> Option<(String, String)> {
-    Some((status.to_owned(), reason.to_owned()))
+fn says(stage: &Stage, status: &str, reason: &str) -> bool {
+    stage.health_of("general") == Some((status.to_owned(), reason.to_owned()))
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,17 +46,17 @@ async fn n26_of_a_pool_without_its_class_nothing_is_said() {
     assert_eq!(stage.health_of("general"), None);
     stage.create_class("default");
     stage.pass(1).await;
-    assert_eq!(stage.health_of("general"), said("Unknown", "AwaitingReconciliation"));
+    assert!(says(&stage, "Unknown", "AwaitingReconciliation"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn n27_a_class_that_changes_begins_anew() {
     let mut stage = with_pool("False").await;
-    assert_eq!(stage.health_of("general"), said("False", "Said"));
+    assert!(says(&stage, "False", "Said"));
     let other = json!({"spec": {"template": "other"}});
     stage.merge("karpenter.test.sh", "testnodeclasses", "default", None, other);
     stage.pass(1).await;
-    assert_eq!(stage.health_of("general"), said("Unknown", "AwaitingReconciliation"));
+    assert!(says(&stage, "Unknown", "AwaitingReconciliation"));
     assert_eq!(stage.pool("general").status.unwrap().node_class_observed_generation, Some(2));
 }
 
@@ -65,11 +65,11 @@ async fn n28_a_pool_that_changes_begins_anew() {
     let mut stage = with_pool("True").await;
     stage.merge("karpenter.sh", "nodepools", "general", None, json!({"spec": {"weight": 5}}));
     stage.pass(1).await;
-    assert_eq!(stage.health_of("general"), said("Unknown", "AwaitingReconciliation"));
+    assert!(says(&stage, "Unknown", "AwaitingReconciliation"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn n29_n30_what_was_said_of_the_pool_as_it_is_stays() {
     assert_eq!(with_pool("True").await.health_of("general").unwrap().0, "True");
-    assert_eq!(with_pool("False").await.health_of("general"), said("False", "Said"));
+    assert!(says(&with_pool("False").await, "False", "Said"));
 }

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 /// What the metrics say that the program was built from.
-const BUILD: Build =
+pub(crate) const BUILD: Build =
     Build { version: "test", compiler: "test", commit: "test", architecture: "x86_64" };
 
 /// A laboratory, a cloud, and controllers that work while time passes.

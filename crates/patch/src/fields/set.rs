@@ -91,7 +91,7 @@ impl FieldSet {
             Some(parent) if parent.step.is_some() => &mut self.descend(*parent)?.children,
             _ => self,
         };
-        let at = match set.nodes.binary_search_by(|n| step.compare_element(&n.element).reverse()) {
+        let at = match set.place_of(step) {
             Ok(at) => at,
             Err(at) => {
                 let node =
@@ -101,6 +101,19 @@ impl FieldSet {
             }
         };
         Some(&mut set.nodes[at])
+    }
+
+    /// Where a step's node is, or would be. Objects are walked in order, so that it is the last one
+    /// or comes after it almost always.
+    fn place_of(&self, step: &Step<'_>) -> Result<usize, usize> {
+        let Some(last) = self.nodes.last() else { return Err(0) };
+        match step.compare_element(&last.element) {
+            Ordering::Greater => Err(self.nodes.len()),
+            Ordering::Equal => Ok(self.nodes.len() - 1),
+            Ordering::Less => {
+                self.nodes.binary_search_by(|node| step.compare_element(&node.element).reverse())
+            }
+        }
     }
 
     /// The position of an element's node, made if there is none. The caller fills it.
@@ -129,6 +142,13 @@ impl FieldSet {
         node.children = before.union(children);
     }
 
+    /// Adds a step, if its path is in the set or others below it are.
+    pub(crate) fn add(&mut self, step: &Step<'_>, member: bool, children: FieldSet) {
+        if member || !children.is_empty() {
+            self.push(step.to_element(), member, children);
+        }
+    }
+
     /// Whether the path is in the set.
     pub fn contains(&self, path: &[PathElement]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
@@ -149,7 +169,7 @@ impl FieldSet {
 
     /// Whether a step ends a path of the set, and what the set has below it.
     pub(crate) fn at(&self, step: &Step<'_>) -> (bool, Option<&FieldSet>) {
-        match self.nodes.binary_search_by(|n| step.compare_element(&n.element).reverse()) {
+        match self.place_of(step) {
             Ok(at) => {
                 let node = &self.nodes[at];
                 (node.member, Some(&node.children).filter(|children| !children.is_empty()))

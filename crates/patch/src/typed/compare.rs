@@ -6,7 +6,7 @@ use joiner_schema::{Schema, Type};
 use serde_json::{Map, Value};
 
 use crate::{
-    fields::{FieldSet, Path, Step, same_value},
+    fields::{FieldSet, Step, same_value, with_counterparts},
     shape::{Atom, ListKind, ListShape, MapShape, Shape},
 };
 
@@ -27,6 +27,20 @@ impl Comparison {
             changed: self.changed.recursive_difference(fields),
         }
     }
+
+    /// Adds what was found one step down.
+    fn add(&mut self, step: &Step<'_>, found: Found) {
+        self.removed.add(step, found.removed, found.below.removed);
+        self.changed.add(step, found.changed, found.below.changed);
+    }
+}
+
+/// What was found at one place: whether it differs itself, and what differs below it.
+#[derive(Default)]
+struct Found {
+    removed: bool,
+    changed: bool,
+    below: Comparison,
 }
 
 /// Where the objects come from, which decides what it means that one does not have a field.
@@ -56,23 +70,24 @@ pub(crate) fn compare(
     shape: Shape<'_>,
     origin: Origin,
 ) -> Result<Comparison, String> {
-    let mut walk = Walk { comparison: Comparison::default(), origin };
-    walk.values(Some(old), Some(new), shape, Path::ROOT)?;
-    Ok(walk.comparison)
+    let mut found = Found::default();
+    Walk { origin }.values(Some(old), Some(new), shape, &mut found)?;
+    // Nobody owns the object as such.
+    Ok(found.below)
 }
 
+#[derive(Clone, Copy)]
 struct Walk {
-    comparison: Comparison,
     origin: Origin,
 }
 
 impl Walk {
     fn values(
-        &mut self,
+        self,
         old: Option<&Value>,
         new: Option<&Value>,
         shape: Shape<'_>,
-        path: Path<'_>,
+        found: &mut Found,
     ) -> Result<(), String> {
         if old.is_none() && new.is_none() {
             return Ok(());
@@ -82,27 +97,24 @@ impl Walk {
         if !shape.is_fixed() && old.is_some() && new.is_some() {
             let before = shape.atom(old);
             if std::mem::discriminant(&before) != std::mem::discriminant(&atom) {
-                self.atoms(old, new, before, path)?;
+                self.atoms(old, new, before, found)?;
             }
         }
-        let leaf = self.atoms(old, new, atom, path)?;
+        let leaf = self.atoms(old, new, atom, found)?;
         if !leaf {
-            if old.is_none() {
-                self.comparison.changed.insert_path(path);
-            } else if new.is_none() {
-                self.comparison.removed.insert_path(path);
-            }
+            found.changed |= old.is_none();
+            found.removed |= new.is_none();
         }
         Ok(())
     }
 
     /// Compares values as one sort; returns whether they are compared as a whole.
     fn atoms(
-        &mut self,
+        self,
         old: Option<&Value>,
         new: Option<&Value>,
         atom: Atom<'_>,
-        path: Path<'_>,
+        found: &mut Found,
     ) -> Result<bool, String> {
         match atom {
             Atom::Scalar(_) => {}
@@ -110,7 +122,7 @@ impl Walk {
                 let (left, right) = (fields_of(old), fields_of(new));
                 let empty = left.is_none_or(Map::is_empty) && right.is_none_or(Map::is_empty);
                 if !shape.atomic && !empty {
-                    self.fields(left, right, shape, path)?;
+                    self.fields(left, right, shape, &mut found.below)?;
                     return Ok(false);
                 }
             }
@@ -118,76 +130,85 @@ impl Walk {
                 let (left, right) = (entries_of(old), entries_of(new));
                 let empty = left.is_empty() && right.is_empty();
                 if !matches!(shape.kind, ListKind::Atomic) && !empty {
-                    self.entries(left, right, shape, path)?;
+                    self.entries(left, right, shape, &mut found.below)?;
                     return Ok(false);
                 }
             }
         }
         match (old, new) {
-            (Some(_), None) => self.comparison.removed.insert_path(path),
+            (Some(_), None) => found.removed = true,
             (Some(old), Some(new)) if same_value(old, new) => {}
-            _ => self.comparison.changed.insert_path(path),
+            _ => found.changed = true,
         }
         Ok(true)
     }
 
     fn fields(
-        &mut self,
+        self,
         old: Option<&Map<String, Value>>,
         new: Option<&Map<String, Value>>,
         shape: MapShape<'_>,
-        path: Path<'_>,
+        below: &mut Comparison,
     ) -> Result<(), String> {
-        for (name, old_value) in old.into_iter().flatten() {
-            let new_value = new.and_then(|new| new.get(name));
+        let nothing = Map::new();
+        let before = old.unwrap_or(&nothing);
+        let mut in_both = 0;
+        for (name, old_value, new_value) in with_counterparts(before, new.unwrap_or(&nothing)) {
+            in_both += usize::from(new_value.is_some());
             // Most of an object stays as it is; telling so is much cheaper than walking it.
             if new_value == Some(old_value) {
                 continue;
             }
-            let (before, after) =
-                self.as_structs(name, shape, (old, Some(old_value)), (new, new_value));
-            self.field(name, before, after, shape, path)?;
+            self.field(name, (old, Some(old_value)), (new, new_value), shape, below)?;
+        }
+        if new.is_none_or(|new| new.len() == in_both) {
+            return Ok(());
         }
         for (name, new_value) in new.into_iter().flatten() {
-            if !old.is_some_and(|old| old.contains_key(name)) {
-                let (before, after) =
-                    self.as_structs(name, shape, (old, None), (new, Some(new_value)));
-                self.field(name, before, after, shape, path)?;
+            if !before.contains_key(name) {
+                self.field(name, (old, None), (new, Some(new_value)), shape, below)?;
             }
         }
         Ok(())
     }
 
-    fn field(
-        &mut self,
+    /// Compares a field of two objects, each given with the object around it.
+    fn field<'v>(
+        self,
         name: &str,
-        old: Option<&Value>,
-        new: Option<&Value>,
-        shape: MapShape<'_>,
-        path: Path<'_>,
+        old: (Option<&Map<String, Value>>, Option<&'v Value>),
+        new: (Option<&Map<String, Value>>, Option<&'v Value>),
+        shape: MapShape<'v>,
+        below: &mut Comparison,
     ) -> Result<(), String> {
-        let step = Step::Field(name);
-        self.values(old, new, shape.field(name), path.join(&step))
+        let mut found = Found::default();
+        if let Some((schema, part)) = shape.declared(name) {
+            let zero = || zero_of(schema, shape.requires(name));
+            let (before, after) = self.as_structs(schema, zero, old, new);
+            self.values(before, after, part, &mut found)?;
+        } else {
+            self.values(old.1, new.1, shape.undeclared(), &mut found)?;
+        }
+        below.add(&Step::Field(name), found);
+        Ok(())
     }
 
-    /// The values of a field as Go structs have them, if the objects are such: see [`Origin`].
+    /// The values of a declared field as Go structs have them, if the objects are such: see
+    /// [`Origin`].
     fn as_structs<'v>(
-        &self,
-        name: &str,
-        shape: MapShape<'v>,
+        self,
+        schema: &Schema,
+        zero: impl Fn() -> Option<&'v Value>,
         old: (Option<&Map<String, Value>>, Option<&'v Value>),
         new: (Option<&Map<String, Value>>, Option<&'v Value>),
     ) -> (Option<&'v Value>, Option<&'v Value>) {
         let Origin::BuiltIn { old: old_struct, new: new_struct } = self.origin else {
             return (old.1, new.1);
         };
-        let Some((schema, _)) = shape.declared(name) else { return (old.1, new.1) };
         let printed = |value: Option<&'v Value>, is_struct: bool| {
             value.filter(|value| !is_struct || is_printed(value, schema))
         };
-        let zero = |around: Option<&Map<String, Value>>| {
-            around.and_then(|_| zero_of(schema, shape.requires(name)))
-        };
+        let zero = |around: Option<&Map<String, Value>>| around.and_then(|_| zero());
         let before = printed(old.1, old_struct).or_else(|| zero(old.0));
         let after = printed(new.1, new_struct).or_else(|| zero(new.0));
         // A `null` is what Go prints for some fields that are not set.
@@ -199,11 +220,11 @@ impl Walk {
     }
 
     fn entries(
-        &mut self,
+        self,
         old: &[Value],
         new: &[Value],
         shape: ListShape<'_>,
-        path: Path<'_>,
+        below: &mut Comparison,
     ) -> Result<(), String> {
         if old == new {
             return Ok(());
@@ -219,40 +240,39 @@ impl Walk {
             };
             let before = if order.is_le() { take_alike(&mut left) } else { &[] };
             let after = if order.is_ge() { take_alike(&mut right) } else { &[] };
-            self.entry(before, after, shape, path)?;
+            self.entry(before, after, shape, below)?;
         }
     }
 
     /// Compares the entries that have the same key; more than one on a side if keys are not unique.
     fn entry(
-        &mut self,
+        self,
         old: &[(Step<'_>, &Value)],
         new: &[(Step<'_>, &Value)],
         shape: ListShape<'_>,
-        path: Path<'_>,
+        below: &mut Comparison,
     ) -> Result<(), String> {
         let Some((step, _)) = old.first().or(new.first()) else { return Ok(()) };
-        let path = path.join(step);
+        let mut found = Found::default();
         let (first_old, first_new) = (old.first().map(|e| e.1), new.first().map(|e| e.1));
         match (old.len(), new.len()) {
-            (0 | 1, 0 | 1) => self.values(first_old, first_new, shape.entries, path),
+            (0 | 1, 0 | 1) => self.values(first_old, first_new, shape.entries, &mut found)?,
             (0 | 1, _) => {
-                self.comparison.changed.insert_path(path);
-                self.values(first_old, None, shape.entries, path)
+                found.changed = true;
+                self.values(first_old, None, shape.entries, &mut found)?;
             }
             (_, 0 | 1) => {
-                self.comparison.removed.insert_path(path);
-                self.values(None, first_new, shape.entries, path)
+                found.removed = true;
+                self.values(None, first_new, shape.entries, &mut found)?;
             }
             _ => {
                 let alike = old.len() == new.len()
                     && old.iter().zip(new).all(|(one, two)| same_value(one.1, two.1));
-                if !alike {
-                    self.comparison.changed.insert_path(path);
-                }
-                Ok(())
+                found.changed = !alike;
             }
         }
+        below.add(step, found);
+        Ok(())
     }
 }
 

@@ -12,25 +12,29 @@ use crate::{
 
 /// What is wrong with an object, with the paths of the places.
 #[derive(Debug, Default)]
-pub(crate) struct Problems(Vec<(String, String)>);
+pub(crate) struct Problems {
+    found: Vec<(String, String)>,
+    /// Whether a list may have an entry twice.
+    repeats: bool,
+}
 
 impl Problems {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     fn add(&mut self, path: &[PathElement], message: impl Into<String>) {
-        self.0.push((path_text(path), message.into()));
+        self.found.push((path_text(path), message.into()));
     }
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let many = self.0.len() > 1;
+        let many = self.found.len() > 1;
         if many {
             f.write_str("errors:")?;
         }
-        for (path, message) in &self.0 {
+        for (path, message) in &self.found {
             if many {
                 f.write_str("\n  ")?;
             }
@@ -46,6 +50,14 @@ impl fmt::Display for Problems {
 /// Lists what is wrong with an object that somebody wants to apply.
 pub(crate) fn validate(value: &Value, shape: Shape<'_>) -> Problems {
     let mut problems = Problems::default();
+    check(value, shape, &mut Vec::new(), &mut problems);
+    problems
+}
+
+/// Lists what is wrong with an object that somebody wrote otherwise; nobody is refused for an entry
+/// that is there twice.
+pub(crate) fn validate_written(value: &Value, shape: Shape<'_>) -> Problems {
+    let mut problems = Problems { repeats: true, ..Problems::default() };
     check(value, shape, &mut Vec::new(), &mut problems);
     problems
 }
@@ -129,6 +141,7 @@ fn check_entries(
             };
             let element = step.to_element();
             match seen.binary_search_by(|other| other.compare(&step)) {
+                Ok(_) if problems.repeats => {}
                 Ok(_) => {
                     let key = path_text(std::slice::from_ref(&element));
                     problems.add(path, format!("duplicate entries for key {key}"));

@@ -1,5 +1,7 @@
 //! Managed fields after writes that are no applies, as a kube-apiserver 1.36.3 wrote them.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use joiner_patch::{Endpoint, FieldSet, keep_timestamps, path_text, track_update};
 use joiner_schema::Schema;
@@ -208,17 +210,52 @@ fn things<'a>(
     }
 }
 
+/// The schema of a kind with a map that is merged or replaced.
+fn thing_with_map(map_type: &str) -> Arc<Schema> {
+    let text = json!({"type": "string"});
+    let map = json!({"type": "object", "additionalProperties": text,
+        "x-kubernetes-map-type": map_type});
+    let metadata = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let fields = json!({"metadata": metadata, "map": map, "title": text});
+    read(&json!({"type": "object", "properties": fields}))
+}
+
+#[test]
+fn who_owns_a_whole_in_another_version_loses_it_with_a_part() {
+    let (granular, atomic) = (thing_with_map("granular"), thing_with_map("atomic"));
+    let nothing = FieldSet::new();
+    let versions: [(&str, &Schema); 2] = [("x.dev/v1", &granular), ("x.dev/v1beta1", &atomic)];
+    let beta = Endpoint { api_version: "x.dev/v1beta1", ..things(&atomic, &versions, &nothing) };
+    let mut old = json!({"map": {"a": "1", "b": "1"}, "title": "x"});
+    track_update(&beta, None, &mut old, "m", &time(0));
+    let mut new = old.clone();
+    new["map"]["a"] = json!("2");
+    track_update(&things(&granular, &versions, &nothing), Some(&old), &mut new, "n", &time(1));
+    expect![[r#"
+        m Update 2026-01-01T00:00:00Z {"f:title":{}}
+        n Update 2026-01-01T00:00:01Z {"f:map":{"f:a":{}}}
+    "#]]
+    .assert_eq(&owners(&new));
+}
+
+#[test]
+fn entries_that_are_twice_in_what_was_written_are_tracked() {
+    let key = json!({"type": "string"});
+    let list = json!({
+        "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"],
+        "items": {"type": "object", "properties": {"key": key}},
+    });
+    let schema = read(&json!({"type": "object", "properties": {"list": list, "title": key}}));
+    let nothing = FieldSet::new();
+    let mut thing = json!({"title": "x", "list": [{"key": "a"}, {"key": "a"}]});
+    track_update(&things(&schema, &[], &nothing), None, &mut thing, "m", &time(0));
+    assert!(owners(&thing).contains("f:title"), "{thing}");
+}
+
 #[test]
 fn what_became_whole_is_owned_as_a_whole() {
-    let text = json!({"type": "string"});
-    let thing = |map_type: &str| {
-        let map = json!({"type": "object", "additionalProperties": text,
-            "x-kubernetes-map-type": map_type});
-        let metadata = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-        let fields = json!({"metadata": metadata, "map": map, "title": text});
-        read(&json!({"type": "object", "properties": fields}))
-    };
-    let (granular, atomic, nothing) = (thing("granular"), thing("atomic"), FieldSet::new());
+    let (granular, atomic) = (thing_with_map("granular"), thing_with_map("atomic"));
+    let nothing = FieldSet::new();
     let mut old = json!({"map": {"a": "1", "b": "1"}, "title": "x"});
     track_update(&things(&granular, &[], &nothing), None, &mut old, "m", &time(0));
     let mut new = old.clone();

@@ -1,7 +1,7 @@
 //! Strategic merge patches as a kube-apiserver 1.36.3 answered them.
 
 use expect_test::{Expect, expect};
-use joiner_patch::strategic_merge;
+use joiner_patch::{strategic_merge, strategic_remainder};
 use serde_json::{Value, json};
 
 use crate::support::{DEPLOYMENT, row};
@@ -282,4 +282,30 @@ fn retained_keys() {
             400 BadRequest invalid patch format of retainKeys
     "#]],
     );
+}
+
+/// Refusals show a patch as it is after the API server worked through it.
+#[test]
+fn what_was_followed_is_gone_from_what_is_shown_of_a_patch() {
+    for (patch, left) in [
+        (json!({"$patch": "replace", "data": {"z": null}}), json!({"data": {"z": null}})),
+        (
+            json!({"data": {"a": null, "y": "z"}, "spec": null}),
+            json!({"data": {"y": "z"}, "spec": null}),
+        ),
+        (
+            json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}),
+            json!({"spec": {"strategy": {"type": "Recreate"}}}),
+        ),
+        (
+            json!({"other": {"env": [{"$patch": "delete", "name": "A"}]}}),
+            json!({"other": {"env": []}}),
+        ),
+        (
+            json!({"secrets": [{"$patch": "delete", "name": "b"}]}),
+            json!({"secrets": [{"$patch": "delete", "name": "b"}]}),
+        ),
+    ] {
+        assert_eq!(strategic_remainder(&deployment(), &patch), left);
+    }
 }

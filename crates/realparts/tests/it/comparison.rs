@@ -79,15 +79,29 @@ async fn of_different_status_codes_only_what_was_said_is_shown() {
         "[]",
         &[create],
         expect![[r#"
-            create pods: (said)
-              exchange 1: POST /pods {"a":1}
-              (said): "Pod" → "Pod \"a\" is invalid"
-
             create pods: (status)
               exchange 1: POST /pods {"a":1}
-              (status): 201 → 422
+              (status): "201 Pod" → "422 Pod \"a\" is invalid"
 
-            1 exchanges about 1 resources and subresources, 2 kinds of differences
+            1 exchanges about 1 resources and subresources, 1 kinds of differences
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_watch_that_comes_too_late_is_one_difference() {
+    check(
+        |_, _| (200, r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#),
+        |_, _| (200, r#"{"type":"ADDED","object":{"kind":"Pod","spec":{}}}"#),
+        "[]",
+        &[get("a")],
+        expect![[r#"
+            get pods: (expired)
+              exchange 1: GET /pods/a
+              (expired): "expired" → "changes"
+
+            1 exchanges about 1 resources and subresources, 1 kinds of differences
         "#]],
     )
     .await;

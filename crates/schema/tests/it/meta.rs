@@ -1,7 +1,7 @@
 //! The rules of `metadata`, in the API server's words.
 
 use joiner_schema::{
-    meta::{validate_object_meta, validate_object_meta_update},
+    meta::{validate_changed_object_meta, validate_object_meta, validate_object_meta_update},
     names::NameRule,
 };
 use serde_json::json;
@@ -98,4 +98,21 @@ fn updated_objects() {
         ]
     );
     assert_eq!(texts(&validate_object_meta_update(&old, &old, "metadata")), [] as [String; 0]);
+}
+
+#[test]
+fn what_is_as_it_is_stored_is_not_looked_at_again() {
+    let stored = json!({"name": "A", "resourceVersion": "5", "labels": {"-": ""},
+        "managedFields": [{"operation": "None"}]});
+    let again =
+        |new| validate_changed_object_meta(new, &stored, false, NameRule::DnsSubdomain, "m");
+    let none: [String; 0] = [];
+    assert_eq!(texts(&again(&stored)), none);
+    assert_eq!(texts(&validate_object_meta_update(&stored, &stored, "m")), none);
+
+    let mut new = stored.clone();
+    new["labels"] = json!({"-": "", "a": "b"});
+    let expected = [format!("m.labels: Invalid value: \"-\": name part {KEY}")];
+    assert_eq!(texts(&again(&new)), expected);
+    assert_eq!(texts(&validate_object_meta_update(&new, &stored, "m")), expected);
 }

@@ -50,8 +50,6 @@ pub(super) fn node(number: usize) -> Value {
 
 /// A pod of a Deployment that runs on a node.
 pub(super) fn pod(number: usize, node: usize) -> Value {
-    let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"]
-        .map(|kind| json!({"type": kind, "status": "True", "lastTransitionTime": NOW}));
     json!({
         "metadata": {
             "name": pod_name(number),
@@ -77,20 +75,27 @@ pub(super) fn pod(number: usize, node: usize) -> Value {
                 "readinessProbe": {"httpGet": {"path": "/healthz", "port": "http"}},
             }],
         },
-        "status": {
-            "phase": "Running",
-            "hostIP": "10.0.0.1",
-            "podIP": "10.1.0.1",
-            "podIPs": [{"ip": "10.1.0.1"}],
-            "startTime": NOW,
-            "conditions": conditions,
-            "containerStatuses": [{
-                "name": "app", "ready": true, "started": true, "restartCount": 0,
-                "image": "registry.example/web:1.27.3",
-                "imageID": "registry.example/web@sha256:0f3b1c",
-                "containerID": format!("containerd://{number:064x}"),
-                "state": {"running": {"startedAt": NOW}},
-            }],
-        },
+        "status": pod_status(number),
+    })
+}
+
+/// The status of a pod that runs.
+pub(super) fn pod_status(number: usize) -> Value {
+    let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"]
+        .map(|kind| json!({"type": kind, "status": "True", "lastTransitionTime": NOW}));
+    json!({
+        "phase": "Running",
+        "hostIP": "10.0.0.1",
+        "podIP": "10.1.0.1",
+        "podIPs": [{"ip": "10.1.0.1"}],
+        "startTime": NOW,
+        "conditions": conditions,
+        "containerStatuses": [{
+            "name": "app", "ready": true, "started": true, "restartCount": 0,
+            "image": "registry.example/web:1.27.3",
+            "imageID": "registry.example/web@sha256:0f3b1c",
+            "containerID": format!("containerd://{number:064x}"),
+            "state": {"running": {"startedAt": NOW}},
+        }],
     })
 }

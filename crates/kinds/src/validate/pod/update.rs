@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// An update of a pod's spec.
-pub(in crate::validate) fn update(errors: &mut Errors, new: &Value, old: &Value) {
+pub(in crate::validate) fn update(errors: &mut Errors, new: &Value, old: &Value, sent: &Value) {
     annotations_and_spec(errors, new);
     annotation_changes(errors, new, old);
     let (path, spec, before) = (Path::new("spec"), new.part("spec"), old.part("spec"));
@@ -39,7 +39,7 @@ pub(in crate::validate) fn update(errors: &mut Errors, new: &Value, old: &Value)
     added_tolerations(errors, &path.child("tolerations"), spec, before);
     removed_gates(errors, &path.child("schedulingGates"), spec, before);
     if !same(spec, before) {
-        unchanged_otherwise(errors, &path, spec, before);
+        unchanged_otherwise(errors, &path, spec, before, sent.part("spec"));
     }
 }
 
@@ -108,9 +108,12 @@ fn added_tolerations(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Va
 
 /// Gates may only be removed.
 fn removed_gates(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
-    for (index, gate) in new.list("schedulingGates").iter().enumerate() {
+    let (gates, before) = (new.list("schedulingGates"), old.list("schedulingGates"));
+    for (index, gate) in gates.iter().enumerate() {
         let name = gate.text("name");
-        if !old.list("schedulingGates").iter().any(|old| old.text("name") == name) {
+        let is = |other: &Value| other.text("name") == name;
+        // Of several with one name the last one counts.
+        if !before.iter().any(is) && !gates[index + 1..].iter().any(is) {
             let detail =
                 format!("only deletion is allowed, but found new scheduling gate '{name}'");
             errors.forbidden(&path.index(index).child("name"), detail);
@@ -125,10 +128,30 @@ fn set(object: &mut Map<String, Value>, field: &str, value: Option<&Value>) {
     };
 }
 
-/// Everything but the fields that may change has to be what it was. They are set back to what they
-/// were, so that the difference shows the others only.
-fn unchanged_otherwise(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) {
-    let Some(mut munged) = new.as_object().cloned() else { return };
+/// Everything but the fields that may change has to be what it was.
+fn unchanged_otherwise(
+    errors: &mut Errors,
+    path: &Path<'_>,
+    new: &Value,
+    old: &Value,
+    sent: &Value,
+) {
+    if !same(&set_back(errors, path, new, old), old) {
+        let shown = set_back(&mut Errors::default(), path, sent, old);
+        let difference = diff::unified("PodSpec", old, &shown);
+        let detail = format!(
+            "pod updates may not change fields other than `spec.containers[*].image`,\
+             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
+             additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to \
+             be set to 1 if it was previously negative)\n{difference}"
+        );
+        errors.forbidden(path, detail);
+    }
+}
+
+/// The spec with those fields set back that may change, so that a difference shows the others only.
+fn set_back(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &Value) -> Value {
+    let Some(mut munged) = new.as_object().cloned() else { return Value::Null };
     for field in ["containers", "initContainers"] {
         if let Some(containers) = munged.get_mut(field).and_then(Value::as_array_mut) {
             for (container, before) in containers.iter_mut().zip(old.list(field)) {
@@ -148,17 +171,7 @@ fn unchanged_otherwise(errors: &mut Errors, path: &Path<'_>, new: &Value, old: &
     if !old.list("schedulingGates").is_empty() {
         gated_node_selection(errors, path, &mut munged, old);
     }
-    let munged = Value::from(munged);
-    if !same(&munged, old) {
-        let difference = diff::unified("PodSpec", old, &munged);
-        let detail = format!(
-            "pod updates may not change fields other than `spec.containers[*].image`,\
-             `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only \
-             additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to \
-             be set to 1 if it was previously negative)\n{difference}"
-        );
-        errors.forbidden(path, detail);
-    }
+    Value::from(munged)
 }
 
 /// While a pod is gated, nodes may be ruled out, but not let in again.
@@ -266,9 +279,18 @@ pub(in crate::validate) fn update_resize(errors: &mut Errors, new: &Value, old: 
     }
     annotations_and_spec(errors, new);
     let path = Path::new("spec");
-    if errors.is_empty() && quality(spec) != old.part("status").text("qosClass") {
+    let class = match old.part("status").text("qosClass") {
+        "" => quality(before),
+        class => class,
+    };
+    if quality(spec) != class {
         let class = new.part("status").text("qosClass");
         errors.invalid(&path, class, "Pod QOS Class may not change as a result of resizing");
+    }
+    let statuses = old.part("status").list("containerStatuses");
+    let running = statuses.iter().find(|one| one.part("state").has("running"));
+    if running.is_some_and(|one| !one.has("resources")) {
+        errors.forbidden(&path, "Pod running on node without support for resize");
     }
     if !same_containers(errors, &path, spec, before) {
         return;
@@ -365,12 +387,12 @@ fn quality(spec: &Value) -> &'static str {
     let names = ["cpu", "memory"];
     let nothing = owners.iter().all(|owner| {
         ["requests", "limits"].iter().all(|kind| {
-            names.iter().all(|name| amount(owner, kind, name).is_none_or(|some| some.nanos() == 0))
+            names.iter().all(|name| amount(owner, kind, name).is_none_or(|some| some.nanos() <= 0))
         })
     });
     let guaranteed = owners.iter().all(|owner| {
         names.iter().all(|name| {
-            let limit = amount(owner, "limits", name).filter(|limit| limit.nanos() != 0);
+            let limit = amount(owner, "limits", name).filter(|limit| limit.nanos() > 0);
             limit.is_some() && amount(owner, "requests", name) == limit
         })
     });

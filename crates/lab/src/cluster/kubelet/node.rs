@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     Due, Kubelets, RETRY_AFTER, address,
-    node_status::{machine_of, machine_status, node, node_conditions},
+    node_status::{machine_of, machine_status, node, node_conditions, says_amounts},
     run::{End, Run},
     token,
 };
@@ -103,16 +103,18 @@ impl Kubelets {
     pub(super) fn observe_node(&mut self, change: &Change, now: Timestamp) {
         let object = &change.object;
         let name = &object.key.name;
-        if change.kind == ChangeKind::Deleted {
-            if self.hosts.get(name).is_some_and(|kubelet| kubelet.fake) {
-                self.hosts.remove(name);
-            } else if let Some(kubelet) = self.hosts.get_mut(name) {
+        let value = object.shared();
+        let is_gone = change.kind == ChangeKind::Deleted;
+        let is_fake = !is_gone && value["metadata"]["annotations"][FAKE.0] == FAKE.1;
+        if !is_fake && self.hosts.get(name).is_some_and(|kubelet| kubelet.fake) {
+            self.hosts.remove(name);
+        }
+        if is_gone {
+            if let Some(kubelet) = self.hosts.get_mut(name) {
                 kubelet.seen = None;
             }
             return;
         }
-        let value = object.shared();
-        let is_fake = value["metadata"]["annotations"][FAKE.0] == FAKE.1;
         if is_fake && !self.hosts.contains_key(name) {
             self.simulate(name, &value, now);
         }
@@ -340,11 +342,16 @@ impl Kubelets {
                     "nodeInfo" => {
                         current[field]["kubeletVersion"].as_str().is_none_or(str::is_empty)
                     }
+                    "capacity" | "allocatable" => !says_amounts(&current[field]),
                     _ => current[field].is_null(),
                 };
                 if !kubelet.fake || missing {
                     status[field] = own.clone();
                 }
+            }
+            if kubelet.fake {
+                // A kubelet leaves this old field alone; KWOK does not.
+                status["phase"] = json!("Running");
             }
         }
         let version = &value["metadata"]["resourceVersion"];

@@ -142,7 +142,7 @@ pub(super) fn machine_of(name: &str, node: &Value) -> MachineSpec {
     let status = &node["status"];
     let usual = MachineSpec::new(name);
     let amounts = |field: &str, usual: &Resources| {
-        if status[field].is_object() {
+        if says_amounts(&status[field]) {
             crate::cluster::requests::resources(&status[field])
         } else {
             usual.clone()
@@ -156,4 +156,9 @@ pub(super) fn machine_of(name: &str, node: &Value) -> MachineSpec {
         kubelet_version: "fake".to_owned(),
         ..usual
     }
+}
+
+/// Whether a status says how much there is: an empty list says nothing.
+pub(super) fn says_amounts(value: &Value) -> bool {
+    value.as_object().is_some_and(|amounts| !amounts.is_empty())
 }

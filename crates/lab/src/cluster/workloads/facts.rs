@@ -14,8 +14,11 @@ pub(super) use super::super::{selection::selector, times::seconds as stamp};
 
 /// The fields of an object that `T` names; all others are skipped unread.
 pub(super) fn read<T: DeserializeOwned>(object: &Object) -> T {
-    serde_json::from_slice(&object.json)
-        .expect("the server stores only objects that fit their kind's schema")
+    let read = match object.held() {
+        Some(value) => T::deserialize(&*value),
+        None => serde_json::from_slice(&object.json),
+    };
+    read.expect("the server stores only objects that fit their kind's schema")
 }
 
 /// The part of `metadata` that controllers look at.

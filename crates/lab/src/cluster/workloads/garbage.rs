@@ -116,6 +116,10 @@ impl Garbage {
         let before = self.known.get(&object.uid);
         let same_owners = before.is_some_and(|known| known.owners.as_slice() == &*object.owners);
         let leaves_now = before.and_then(|known| known.leaving) != leaving;
+        // Most changes are heartbeats.
+        if same_owners && !leaves_now {
+            return;
+        }
         if !same_owners {
             self.forget_owners(&object.uid);
             if !object.owners.is_empty() {

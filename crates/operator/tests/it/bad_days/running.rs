@@ -11,7 +11,7 @@ use joiner_core::taint::{Effect, Taint};
 use joiner_lab::cluster::machines::MachineSpec;
 use joiner_operator::{
     engine::{self, Ended, Engine},
-    metrics::{Build, Registry},
+    metrics::Registry,
     probes::Readiness,
     random::Random,
     settings::{Settings, Values},
@@ -29,10 +29,10 @@ use tracing_subscriber::{
     layer::{self, SubscriberExt},
 };
 
-use crate::{roles::Roles, stage::Stage};
-
-const BUILD: Build =
-    Build { version: "test", compiler: "test", commit: "test", architecture: "x86_64" };
+use crate::{
+    roles::Roles,
+    stage::{BUILD, Stage},
+};
 
 /// What the engine under test is called by the laboratory.
 pub(super) const CLIENT: &str = "joiner";

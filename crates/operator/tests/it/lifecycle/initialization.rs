@@ -127,7 +127,7 @@ async fn l37_l38_a_node_waits_until_its_startup_taints_are_taken_off() {
     let mut stage = joined(json!({"startupTaints": [taint]})).await;
     let message = "StartupTaint \"cni=pending:NoExecute\" still exists";
     assert_eq!(lack(&stage), said("StartupTaintsExist", message));
-    stage.taint("node-1", json!([]));
+    stage.taint("node-1", &json!([]));
     stage.pass(1).await;
     assert!(is_initialized(&stage));
 }
@@ -143,7 +143,7 @@ async fn waits_for(taint: Value, told: &str) {
     stage.pass(1).await;
     let message = format!("KnownEphemeralTaint \"{told}\" still exists");
     assert_eq!(lack(&stage), said("KnownEphemeralTaintsExist", &message));
-    stage.taint("node-1", json!([]));
+    stage.taint("node-1", &json!([]));
     stage.pass(1).await;
     assert!(is_initialized(&stage));
 }

@@ -123,6 +123,8 @@ async fn l05_any_other_failure_is_shown_in_short_and_tried_again() {
     assert_eq!(message, format!("{}...", "ä".repeat(300)));
     stage.pass(10).await;
     assert_eq!(stage.cloud.calls("create"), 3, "after one second and two more");
+    let labels = r#"{controller="nodeclaim.lifecycle",error="",method="Create",provider="test"}"#;
+    assert_eq!(stage.series("karpenter_cloudprovider_errors_total"), [format!("{labels} 2")]);
     assert_eq!(stage.status_of("web-1", "Launched").as_deref(), Some("True"));
 }
 

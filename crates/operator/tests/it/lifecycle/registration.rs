@@ -208,7 +208,7 @@ async fn l17_startup_taints_do_not_reach_a_node_that_keeps_its_taints() {
 #[tokio::test(start_paused = true)]
 async fn l18_startup_taints_that_were_taken_off_do_not_come_back() {
     let mut stage = joined(startup_tainted(), json!({})).await;
-    stage.taint("node-1", json!([]));
+    stage.taint("node-1", &json!([]));
     stage.pass(60).await;
     stage.merge("", "nodes", "node-1", None, json!({"metadata": {"labels": {"x": "y"}}}));
     stage.pass(60).await;

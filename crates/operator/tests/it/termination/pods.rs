@@ -11,7 +11,7 @@ fn leaving() -> Leaving {
     leaving
 }
 
-fn tolerating(toleration: Value) -> Value {
+fn tolerating(toleration: &Value) -> Value {
     json!({"spec": {"tolerations": [toleration]}})
 }
 
@@ -38,7 +38,7 @@ async fn t08_a_pod_that_tolerates_this_very_taint_is_not_evicted() {
     let mut leaving = leaving();
     let equal =
         json!({"key": "karpenter.sh/disrupted", "operator": "Equal", "effect": "NoSchedule"});
-    leaving.pod("web", tolerating(equal));
+    leaving.pod("web", tolerating(&equal));
     goes_without(&mut leaving, &["web"]).await;
 }
 
@@ -46,8 +46,8 @@ async fn t08_a_pod_that_tolerates_this_very_taint_is_not_evicted() {
 async fn t09_a_pod_that_tolerates_the_taint_with_any_value_is_not_evicted() {
     let mut leaving = leaving();
     let exists = json!({"key": "karpenter.sh/disrupted", "operator": "Exists"});
-    leaving.pod("web", tolerating(exists));
-    leaving.pod("all", tolerating(json!({"operator": "Exists"})));
+    leaving.pod("web", tolerating(&exists));
+    leaving.pod("all", tolerating(&json!({"operator": "Exists"})));
     goes_without(&mut leaving, &["web", "all"]).await;
 }
 
@@ -55,7 +55,7 @@ async fn t09_a_pod_that_tolerates_the_taint_with_any_value_is_not_evicted() {
 async fn t10_a_pod_that_tolerates_cordons_only_is_evicted() {
     let mut leaving = leaving();
     let cordon = json!({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"});
-    leaving.pod("web", tolerating(cordon));
+    leaving.pod("web", tolerating(&cordon));
     leaving.delete_node("node-1");
     leaving.pass(1).await;
     assert!(leaving.is_leaving("web"));
@@ -80,7 +80,7 @@ async fn t12_pods_that_have_ended_are_not_waited_for() {
     let mut leaving = leaving();
     for (name, phase) in [("done", "Succeeded"), ("broken", "Failed")] {
         leaving.pod(name, json!({}));
-        leaving.set_status(name, json!({"phase": phase}));
+        leaving.set_status(name, &json!({"phase": phase}));
     }
     goes_without(&mut leaving, &["done", "broken"]).await;
 }

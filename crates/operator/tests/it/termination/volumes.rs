@@ -48,7 +48,7 @@ fn attach(leaving: &Leaving, name: &str) {
 }
 
 fn detach(leaving: &Leaving, name: &str) {
-    leaving.delete("storage.k8s.io", "volumeattachments", &format!("attached-{name}"));
+    leaving.stage.delete("storage.k8s.io", "volumeattachments", &format!("attached-{name}"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,59 @@
+//! What every provider has to do, as checks that its tests run.
+//!
+//! A provider's tests say how its cloud is had and how it fails ([`Bench`]); [`check`] does the
+//! rest, each check on a cloud of its own. Time must be virtual: some checks wait for deadlines.
+//!
+//! A process is killed, or a call goes wrong, at the first call to the cloud, at the second and so
+//! on, until the work is done before the number is reached. So a check meets every call that a
+//! provider makes without knowing what they are.
+
+mod bench;
+mod creation;
+mod listing;
+mod ownership;
+mod removal;
+mod report;
+mod trouble;
+mod work;
+
+pub use bench::{Bench, Mishap, Process};
+pub use report::{Outcome, Report};
+
+use self::work::Verdict;
+
+/// Runs every check, each on a bench of its own, and says what came of each.
+pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
+    let mut suite = Suite { bench, report: Report::default() };
+    suite.run("a machine is as it was ordered", creation::as_ordered).await;
+    suite.run("the same order again is the same machine", creation::again).await;
+    suite.run("the same order at the same time is one machine", creation::at_once).await;
+    suite.run("claims of one name share no machine", creation::same_name).await;
+    suite.run("a creation may be killed at any call", creation::killed).await;
+    suite.run("a creation that was killed leaves nothing behind", creation::killed_for_good).await;
+    suite.run("a want of room is told and leaves nothing", creation::no_room).await;
+    suite.run("a deletion may be asked for again and again", removal::again).await;
+    suite.run("a machine is removed by its claim alone", removal::by_claim).await;
+    suite.run("what never was is gone", removal::never_was).await;
+    suite.run("the machine of another claim stays", removal::of_another_claim).await;
+    suite.run("a deletion may be killed at any call", removal::killed).await;
+    suite.run("a list has every page or is none", listing::pages).await;
+    suite.run("a creation in trouble is not given up", trouble::creation).await;
+    suite.run("a deletion in trouble is not done", trouble::deletion).await;
+    suite.run("a machine in trouble is not absent", trouble::question).await;
+    suite.run("machines of others are not seen", ownership::not_seen).await;
+    suite.run("machines of others are not touched", ownership::not_touched).await;
+    suite.report
+}
+
+struct Suite<F> {
+    bench: F,
+    report: Report,
+}
+
+impl<B: Bench, F: AsyncFn() -> B> Suite<F> {
+    async fn run(&mut self, name: &'static str, check: impl AsyncFn(&B) -> Verdict) {
+        let bench = (self.bench)().await;
+        let broken = check(&bench).await.err().map(|broken| broken.0);
+        self.report.outcomes.push(Outcome { name, broken });
+    }
+}

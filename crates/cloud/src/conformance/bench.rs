@@ -1,0 +1,68 @@
+//! How the checks get hold of a provider and its cloud.
+
+use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
+
+use async_trait::async_trait;
+
+use crate::{CloudProvider, class::NodeClass, order::Order};
+
+/// Something that goes wrong with one call of a provider to its cloud.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mishap {
+    /// The process is killed before the cloud sees the call.
+    KilledBefore,
+    /// The process is killed after the call took effect, before it hears the answer.
+    KilledAfter,
+    /// Nobody answers, and the call has no effect.
+    NoAnswer,
+    /// The call takes effect, and the connection breaks before the answer.
+    AnswerLost,
+    /// The cloud says that it failed, and the call has no effect.
+    Failed,
+}
+
+/// A cloud with a provider, made by a provider's tests.
+#[async_trait(?Send)]
+pub trait Bench {
+    /// The provider as a process has it that was started just now and knows nothing.
+    fn start(&self) -> Process;
+
+    /// A class that is ready.
+    fn class(&self) -> Arc<NodeClass>;
+
+    /// Lets a call of whichever process go wrong, once so many calls have got through.
+    fn arm(&self, mishap: Mishap, after: u32);
+
+    /// Lets every call get through from now on. Says whether one had gone wrong.
+    fn disarm(&self) -> bool;
+
+    /// Everything in the cloud, whoever's it is, by the provider's name, each with everything about
+    /// it that somebody could have changed. Nothing that goes wrong with a provider's calls goes
+    /// wrong here.
+    async fn machines(&self) -> BTreeMap<String, String>;
+
+    /// Adds machines of others and answers the provider's names of them: one that nobody marked,
+    /// one with another cluster's mark, one that has the name which this order's machine would get,
+    /// as far as the cloud has such things.
+    async fn add_foreign(&self, order: &Order) -> Vec<String>;
+
+    /// The order changed, or the cloud filled, so that there is no room for it.
+    async fn without_room(&self, order: Order) -> Order;
+
+    /// How many machines are more than a list answers at once.
+    fn more_than_a_page(&self) -> u32;
+}
+
+/// A provider in a process of its own.
+pub struct Process {
+    /// The provider.
+    pub provider: Arc<dyn CloudProvider>,
+    /// Ends when a mishap kills the process.
+    pub killed: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("provider", &self.provider).finish_non_exhaustive()
+    }
+}

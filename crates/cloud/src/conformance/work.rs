@@ -1,0 +1,162 @@
+//! What the checks have in common.
+
+use std::time::Duration;
+
+use joiner_core::{
+    label::{self, Labels},
+    quantity::Quantity,
+    requirement::Requirements,
+    resources::{CPU, Resources},
+};
+
+use super::{Bench, Mishap, Process};
+use crate::{
+    CloudError, CloudProvider, Deletion,
+    class::class_label,
+    machine::Machine,
+    order::{ClaimId, Order},
+};
+
+/// Calls to its cloud that a provider may need for one piece of work. Far more than any does; a
+/// provider that never comes to an end is found out.
+const CALLS_MAX: u32 = 200;
+/// How long a provider may take for anything. Deadlines are to be much shorter.
+const PATIENCE: Duration = Duration::from_hours(1);
+/// How often a deletion is asked for, and how long apart.
+const ASKS_MAX: u32 = 100;
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// Every way to be killed at a call.
+pub(super) const KILLS: [Mishap; 2] = [Mishap::KilledBefore, Mishap::KilledAfter];
+/// Every way in which a call can go wrong for a process that lives on.
+pub(super) const TROUBLE: [Mishap; 3] = [Mishap::NoAnswer, Mishap::AnswerLost, Mishap::Failed];
+
+/// Why a check does not hold.
+#[derive(Debug)]
+pub(super) struct Broken(pub(super) String);
+
+/// Whether a check holds.
+pub(super) type Verdict = Result<(), Broken>;
+
+impl From<CloudError> for Broken {
+    fn from(error: CloudError) -> Self {
+        Self(format!("a call with which nothing was wrong failed: {error:?}"))
+    }
+}
+
+pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { Err(Broken(otherwise())) }
+}
+
+/// The n-th order of a check.
+pub(super) fn order<B: Bench>(bench: &B, number: u32) -> Order {
+    const POOL: &str = "conformance";
+    let class = bench.class();
+    let labels: Labels = [
+        (class_label(&class.group, &class.kind), class.name.clone()),
+        (label::NODE_POOL.to_owned(), POOL.to_owned()),
+    ]
+    .into();
+    Order {
+        claim: ClaimId {
+            name: format!("{POOL}-{number}"),
+            uid: format!("0b8c6a52-5a0d-4d5e-9c39-{number:012x}"),
+        },
+        node_pool: Some(POOL.to_owned()),
+        labels,
+        annotations: Labels::new(),
+        requirements: Requirements::new(),
+        requests: Resources::from_iter([(CPU, Quantity::whole(1))]),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        class,
+    }
+}
+
+/// A claim of the same name that was made later.
+pub(super) fn namesake(order: &Order) -> Order {
+    let uid = order.claim.uid.replacen("0b8c6a52", "7d1f03e9", 1);
+    Order { claim: ClaimId { uid, ..order.claim.clone() }, ..order.clone() }
+}
+
+/// What came of work during which a call went wrong.
+pub(super) struct Attempt<T> {
+    /// Whether the work got as far as that call.
+    pub(super) struck: bool,
+    /// What it answered; none if it was killed.
+    pub(super) answer: Option<T>,
+}
+
+/// Has a new process do some work while one of its calls goes wrong.
+pub(super) async fn attempt<B: Bench, T>(
+    bench: &B,
+    mishap: Mishap,
+    call: u32,
+    work: impl AsyncFnOnce(&dyn CloudProvider) -> T,
+) -> Result<Attempt<T>, Broken> {
+    bench.arm(mishap, call);
+    let Process { provider, killed } = bench.start();
+    let answer = tokio::select! {
+        biased;
+        () = killed => None,
+        answer = tokio::time::timeout(PATIENCE, work(&*provider)) => Some(answer),
+    };
+    let struck = bench.disarm();
+    let nobody_waits_so_long = |_| {
+        let when = format!("{mishap:?} at call {}", call + 1);
+        Broken(format!("{when}: no answer within {PATIENCE:?}; a call has no deadline"))
+    };
+    Ok(Attempt { struck, answer: answer.transpose().map_err(nobody_waits_so_long)? })
+}
+
+/// Does something for the first call to the cloud, the second and so on, for each mishap, until
+/// there are no more calls that could go wrong: the work says whether there was one.
+pub(super) async fn at_every_call(
+    mishaps: &[Mishap],
+    mut work: impl AsyncFnMut(Mishap, u32) -> Result<bool, Broken>,
+) -> Verdict {
+    for mishap in mishaps {
+        let mut call = 0;
+        loop {
+            let told =
+                |broken: Broken| Broken(format!("{mishap:?} at call {}: {}", call + 1, broken.0));
+            if !work(*mishap, call).await.map_err(told)? {
+                break;
+            }
+            call += 1;
+            ensure(call < CALLS_MAX, || {
+                format!("more than {CALLS_MAX} calls for one piece of work")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Asks for a deletion until the machine is gone.
+pub(super) async fn remove(
+    provider: &dyn CloudProvider,
+    claim: &ClaimId,
+    provider_id: Option<&str>,
+) -> Verdict {
+    for _ in 0..ASKS_MAX {
+        if provider.delete(claim, provider_id).await? == Deletion::Gone {
+            return Ok(());
+        }
+        tokio::time::sleep(ASK_AGAIN_AFTER).await;
+    }
+    Err(Broken(format!("NodeClaim {} is not gone after {ASKS_MAX} deletions", claim.name)))
+}
+
+/// The machines of a claim, as a new process lists them.
+pub(super) async fn listed<B: Bench>(bench: &B, claim: &ClaimId) -> Result<Vec<Machine>, Broken> {
+    let all = bench.start().provider.list().await?;
+    Ok(all.into_iter().filter(|machine| machine.claim.as_ref() == Some(claim)).collect())
+}
+
+/// That there are so many machines in the cloud, whoever's they are.
+pub(super) async fn ensure_count<B: Bench>(bench: &B, expected: usize) -> Verdict {
+    let machines = bench.machines().await;
+    ensure(machines.len() == expected, || {
+        format!("{} machines in the cloud instead of {expected}: {machines:?}", machines.len())
+    })
+}

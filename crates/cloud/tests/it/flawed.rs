@@ -1,0 +1,196 @@
+//! Providers with one flaw each.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use joiner_cloud::{
+    CloudError, CloudProvider, Deletion, InstanceTypes,
+    class::{ClassKind, ClassStatus, NodeClass},
+    machine::Machine,
+    order::{ClaimId, Order},
+    testing::TestCloud,
+};
+use joiner_core::label::WellKnown;
+
+/// What a provider does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// It never looks for a machine that it has made.
+    MakesAnotherEachTime,
+    /// It makes a machine, and says in another call whom it is for.
+    MarksAfterwards,
+    /// It knows claims by their names.
+    SharesByName,
+    /// It takes trouble for a want of room.
+    GivesUpInTrouble,
+    /// It takes a want of room for trouble.
+    HidesWantOfRoom,
+    /// It takes trouble for a machine that is gone.
+    SaysGoneInTrouble,
+    /// It goes on for ever with what is gone.
+    NeverSaysGone,
+    /// It finds no machine without its name.
+    ForgetsClaims,
+    /// It removes whatever it is given the name of.
+    DeletesForAnybody,
+    /// It takes trouble for a machine that is not there.
+    SaysAbsentInTrouble,
+    /// It has no deadline.
+    WaitsForEver,
+    /// It lists what it got before something went wrong.
+    ListsWhatItGot,
+    /// It takes every machine for its own.
+    ListsOthers,
+    /// It takes a machine of others for the one that it wanted to make.
+    TakesOver,
+}
+
+/// The cloud for tests, used in a flawed way.
+#[derive(Debug)]
+pub(crate) struct Flawed {
+    pub(crate) cloud: TestCloud,
+    pub(crate) flaw: Option<Flaw>,
+}
+
+impl Flawed {
+    fn is(&self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    /// Somebody whom no other order is like.
+    fn unlike(&self, claim: &ClaimId) -> ClaimId {
+        let number = self.cloud.state().calls.len();
+        ClaimId { name: format!("{}-{number}", claim.name), uid: format!("{}-{number}", claim.uid) }
+    }
+
+    /// Writes the mark that says whom a machine is for.
+    async fn mark(&self, mut machine: Machine, claim: &ClaimId) -> Result<Machine, CloudError> {
+        machine.claim = Some(claim.clone());
+        // A call of its own, with which something can go wrong.
+        self.cloud.get(&machine.provider_id).await?;
+        self.cloud.state().machines.insert(machine.provider_id.clone(), machine.clone());
+        Ok(machine)
+    }
+
+    async fn create_marking_afterwards(&self, order: &Order) -> Result<Machine, CloudError> {
+        let known = self.cloud.list().await?;
+        if let Some(own) = known.into_iter().find(|own| own.claim.as_ref() == Some(&order.claim)) {
+            return Ok(own);
+        }
+        let claim = self.unlike(&order.claim);
+        let machine = self.cloud.create(&Order { claim, ..order.clone() }).await?;
+        self.mark(machine, &order.claim).await
+    }
+}
+
+#[async_trait]
+impl CloudProvider for Flawed {
+    fn name(&self) -> &'static str {
+        "flawed"
+    }
+
+    fn class_kinds(&self) -> &'static [ClassKind] {
+        self.cloud.class_kinds()
+    }
+
+    fn well_known(&self) -> WellKnown {
+        self.cloud.well_known()
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        self.cloud.launch_timeout()
+    }
+
+    async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError> {
+        self.cloud.resolve_class(class).await
+    }
+
+    fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError> {
+        self.cloud.instance_types(pool, class)
+    }
+
+    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+        match self.flaw {
+            Some(Flaw::MakesAnotherEachTime) => {
+                let claim = self.unlike(&order.claim);
+                let machine = self.cloud.create(&Order { claim, ..order.clone() }).await?;
+                self.mark(machine, &order.claim).await
+            }
+            Some(Flaw::MarksAfterwards) => self.create_marking_afterwards(order).await,
+            Some(Flaw::SharesByName) => {
+                let known = self.cloud.get(&format!("test://{}", order.claim.name)).await?;
+                match known {
+                    Some(machine) => self.mark(machine, &order.claim).await,
+                    None => self.cloud.create(order).await,
+                }
+            }
+            Some(Flaw::GivesUpInTrouble) => self
+                .cloud
+                .create(order)
+                .await
+                .map_err(|error| CloudError::InsufficientCapacity(error.to_string())),
+            Some(Flaw::HidesWantOfRoom) => self
+                .cloud
+                .create(order)
+                .await
+                .map_err(|error| CloudError::Unknown(error.to_string())),
+            Some(Flaw::TakesOver) => {
+                let id = format!("test://{}", order.claim.name);
+                let others = self.cloud.state().foreign.remove(&id);
+                match others {
+                    Some(machine) => self.mark(machine, &order.claim).await,
+                    None => self.cloud.create(order).await,
+                }
+            }
+            _ => self.cloud.create(order).await,
+        }
+    }
+
+    async fn delete(
+        &self,
+        claim: &ClaimId,
+        provider_id: Option<&str>,
+    ) -> Result<Deletion, CloudError> {
+        let answer = match (self.flaw, provider_id) {
+            (Some(Flaw::ForgetsClaims), None) => return Ok(Deletion::Gone),
+            (Some(Flaw::DeletesForAnybody), Some(id)) => {
+                let known = self.cloud.state().machines.get(id).cloned();
+                let own = known.and_then(|machine| machine.claim);
+                self.cloud.delete(own.as_ref().unwrap_or(claim), provider_id).await
+            }
+            _ => self.cloud.delete(claim, provider_id).await,
+        };
+        match answer {
+            Err(_) if self.is(Flaw::SaysGoneInTrouble) => Ok(Deletion::Gone),
+            Ok(_) if self.is(Flaw::NeverSaysGone) => Ok(Deletion::Requested),
+            answer => answer,
+        }
+    }
+
+    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+        match self.cloud.get(provider_id).await {
+            Err(_) if self.is(Flaw::SaysAbsentInTrouble) => Ok(None),
+            Err(_) if self.is(Flaw::WaitsForEver) => std::future::pending().await,
+            answer => answer,
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
+        let mut machines = match self.cloud.list().await {
+            Err(_) if self.is(Flaw::ListsWhatItGot) => Vec::new(),
+            answer => answer?,
+        };
+        if self.is(Flaw::ListsOthers) {
+            machines.extend(self.cloud.state().foreign.values().cloned());
+        }
+        Ok(machines)
+    }
+
+    async fn drift(
+        &self,
+        machine: &Machine,
+        class: &NodeClass,
+    ) -> Result<Option<String>, CloudError> {
+        self.cloud.drift(machine, class).await
+    }
+}

@@ -1,0 +1,36 @@
+//! `joiner demo`: a cluster in the process, the control loop, a story, and a picture of it all.
+
+mod audience;
+mod control;
+mod lines;
+mod live;
+mod story;
+mod virtual_time;
+
+use joiner_lab::{Lab, Setup, history::Keep};
+
+use crate::{
+    cli::DemoArgs,
+    errors::{Exit, Failure},
+    lab,
+};
+
+/// Runs the demonstration.
+pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
+    match args.speed {
+        // Nobody could look at a page while hours pass at once.
+        None if args.headless && args.port.is_none() => virtual_time::run(args),
+        speed => live::run(args, speed.unwrap_or(live::SPEED)),
+    }
+}
+
+/// A laboratory in which the story can begin: the kinds that it needs are known.
+fn laboratory(setup: Setup) -> Lab {
+    let lab = Lab::new(Setup { keep: Keep::Nothing, ..setup });
+    let admin = lab.caller("admin");
+    for definition in joiner_api::crd::crds() {
+        let definition = serde_json::to_value(definition).expect("definitions are data");
+        lab::create(lab.server(), &admin, definition).expect("our own definitions are valid");
+    }
+    lab
+}

@@ -1,0 +1,62 @@
+//! The demonstration in virtual time: minutes pass at once, and two runs of a seed agree to the
+//! letter.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use joiner_lab::Setup;
+use joiner_view::stage::Stage;
+
+use super::{
+    audience::{Audience, watch},
+    control::control_loop,
+    laboratory, lines,
+    story::{Play, play, story},
+};
+use crate::{
+    cli::DemoArgs,
+    errors::{Exit, Failure},
+};
+
+/// Tells the story in lines and ends with it.
+pub(super) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| Failure::bad_input(format!("cannot start: {error}")))?;
+    runtime.block_on(tell(args.seed))
+}
+
+async fn tell(seed: u64) -> Result<Exit, Failure> {
+    let mut lab = laboratory(Setup::new(seed));
+    let clock = lab.server().clock().clone();
+    let audience = Rc::new(RefCell::new(Audience::new(clock.now(), Stage::default())));
+    let feed = lab.server().feed_with_past();
+    let stage = Play::on(&lab, &audience);
+    let story = story(seed);
+    let control = control_loop(lab.server().clone(), lab.machines().clone(), lab.chance("cloud"));
+    let program = async {
+        tokio::select! {
+            biased;
+            never = watch(feed, clock.clone(), Rc::clone(&audience)) => match never {},
+            never = control => match never {},
+            () = play(&story, stage) => Ok(()),
+            outcome = print_news(&clock, &audience) => outcome,
+        }
+    };
+    lab.beside(program).await?;
+    // What could still have been told together with something that will now not come.
+    clock.sleep(Duration::from_mins(1)).await;
+    lines::print(&audience.borrow_mut().news(clock.now()))?;
+    Ok(Exit::Success)
+}
+
+async fn print_news(
+    clock: &joiner_clock::Clock,
+    audience: &RefCell<Audience>,
+) -> Result<(), Failure> {
+    loop {
+        clock.sleep(Duration::from_secs(1)).await;
+        lines::print(&audience.borrow_mut().news(clock.now()))?;
+    }
+}

@@ -1,0 +1,15 @@
+//! The laboratory's cloud: a data centre with a few hosts, and a provider that makes machines there.
+//!
+//! A [`LabCloud`] makes its calls through a client's [`Connection`](crate::Connection): whatever can
+//! go wrong on the way to the API server can go wrong on the way to the cloud, a kill among it, and
+//! the history has every call. Where the machines come from is a [`DataCentre`]; what happens on
+//! them is their kubelets' business.
+
+mod class;
+mod data_centre;
+mod offered;
+mod provider;
+
+pub use class::{LAB_NODE_CLASS, lab_node_class_crd};
+pub use data_centre::{DataCentre, Guest, Host, HostView};
+pub use provider::LabCloud;

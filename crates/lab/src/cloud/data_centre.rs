@@ -1,0 +1,255 @@
+//! Hosts with room for machines, and who owns the machines on them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_cloud::{machine::Machine, order::ClaimId};
+use joiner_core::{
+    quantity::Quantity,
+    resources::{CPU, MEMORY, Resources},
+};
+
+use crate::cluster::{
+    machines::{MachineSpec, Machines},
+    times::later,
+};
+
+/// A host that machines are made on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// The zone it is in.
+    pub zone: String,
+    /// What its machines can have together.
+    pub capacity: Resources,
+}
+
+impl Host {
+    /// A host with so many CPUs and so many GiB.
+    pub fn new(name: &str, zone: &str, cpus: i64, gib: i64) -> Self {
+        let capacity = [(CPU, Quantity::whole(cpus)), (MEMORY, Quantity::bytes(gib << 30))];
+        Self {
+            name: name.to_owned(),
+            zone: zone.to_owned(),
+            capacity: Resources::from_iter(capacity),
+        }
+    }
+}
+
+/// A host and what is on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostView {
+    /// The host.
+    pub host: Host,
+    /// What its machines have together.
+    pub used: Resources,
+    /// The names of its machines.
+    pub machines: Vec<String>,
+}
+
+/// A machine with its mark, as its host knows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guest {
+    /// The cluster that it belongs to.
+    pub cluster: String,
+    /// The machine; whom it was made for is a part of its mark.
+    pub machine: Machine,
+    /// How long it takes to be gone after it was switched off.
+    pub removal_delay: SignedDuration,
+}
+
+/// Why no machine was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is another machine of this name.
+    NameTaken,
+    /// No host of the zone has room.
+    NoRoom,
+}
+
+/// Where machines are made; clones are the same data centre.
+#[derive(Clone, Debug)]
+pub struct DataCentre {
+    machines: Machines,
+    rooms: Arc<Mutex<Rooms>>,
+}
+
+#[derive(Debug)]
+struct Rooms {
+    hosts: Vec<Host>,
+    /// By the names of their machines.
+    guests: BTreeMap<String, Placed>,
+}
+
+#[derive(Debug)]
+struct Placed {
+    guest: Guest,
+    host: String,
+    gone_at: Option<Timestamp>,
+}
+
+impl DataCentre {
+    /// Two zones with two hosts each.
+    pub(crate) fn new(machines: Machines) -> Self {
+        let host = |name, zone| Host::new(name, zone, 64, 256);
+        let hosts = vec![
+            host("host-a1", "lab-zone-a"),
+            host("host-a2", "lab-zone-a"),
+            host("host-b1", "lab-zone-b"),
+            host("host-b2", "lab-zone-b"),
+        ];
+        Self { machines, rooms: Arc::new(Mutex::new(Rooms { hosts, guests: BTreeMap::new() })) }
+    }
+
+    /// Has these hosts from now on. Machines on hosts that are not among them go on.
+    pub fn furnish(&self, hosts: Vec<Host>) {
+        self.rooms().hosts = hosts;
+    }
+
+    /// The hosts and what is on them.
+    pub fn hosts(&self, now: Timestamp) -> Vec<HostView> {
+        let rooms = self.settled(now);
+        rooms.hosts.iter().map(|host| rooms.view(host)).collect()
+    }
+
+    /// The zones that hosts are in, by name.
+    pub fn zones(&self) -> Vec<String> {
+        let mut zones: Vec<_> = self.rooms().hosts.iter().map(|host| host.zone.clone()).collect();
+        zones.sort();
+        zones.dedup();
+        zones
+    }
+
+    /// Makes a machine with its mark, on the emptiest host of a zone, and switches it on. The same
+    /// machine for the same claim of the same cluster is made once.
+    pub(super) fn make(
+        &self,
+        guest: Guest,
+        spec: MachineSpec,
+        zone: &str,
+        now: Timestamp,
+    ) -> Result<(Machine, String), Refusal> {
+        let mut rooms = self.settled(now);
+        if let Some(known) = rooms.guests.get(&spec.name) {
+            let same = known.guest.cluster == guest.cluster
+                && known.guest.machine.claim == guest.machine.claim;
+            let answer = (known.guest.machine.clone(), known.host.clone());
+            return if same { Ok(answer) } else { Err(Refusal::NameTaken) };
+        }
+        if self.machines.get(&spec.name).is_some() {
+            return Err(Refusal::NameTaken);
+        }
+        let host = rooms.emptiest(zone, &guest.machine.capacity).ok_or(Refusal::NoRoom)?;
+        let name = spec.name.clone();
+        self.machines.boot(spec).map_err(|_| Refusal::NameTaken)?;
+        let machine = guest.machine.clone();
+        rooms.guests.insert(name, Placed { guest, host: host.clone(), gone_at: None });
+        Ok((machine, host))
+    }
+
+    /// Puts a machine somewhere with whatever mark, as somebody else would.
+    pub fn add(&self, guest: Guest, spec: MachineSpec, host: &str) -> bool {
+        let name = spec.name.clone();
+        let booted = self.machines.boot(spec).is_ok();
+        if booted {
+            let placed = Placed { guest, host: host.to_owned(), gone_at: None };
+            self.rooms().guests.insert(name, placed);
+        }
+        booted
+    }
+
+    /// Switches a machine off; it is gone after a while.
+    pub(super) fn remove(&self, name: &str, now: Timestamp) {
+        let mut rooms = self.settled(now);
+        let Some(placed) = rooms.guests.get_mut(name) else { return };
+        if placed.gone_at.is_none() {
+            placed.guest.machine.deleting = true;
+            placed.gone_at = Some(later(now, placed.guest.removal_delay));
+            // One that is gone needs no switching off.
+            drop(self.machines.power_off(name));
+        }
+    }
+
+    /// A machine by its name, whoever's it is.
+    pub fn find(&self, name: &str, now: Timestamp) -> Option<Guest> {
+        self.settled(now).guests.get(name).map(|placed| placed.guest.clone())
+    }
+
+    /// The machine that was made for a claim of a cluster.
+    pub(super) fn of_claim(
+        &self,
+        cluster: &str,
+        claim: &ClaimId,
+        now: Timestamp,
+    ) -> Option<Machine> {
+        let rooms = self.settled(now);
+        let mut own = rooms.guests.values().filter(|placed| placed.guest.cluster == cluster);
+        let found = own.find(|placed| placed.guest.machine.claim.as_ref() == Some(claim));
+        found.map(|placed| placed.guest.machine.clone())
+    }
+
+    /// The next machines of a cluster after a name, by name, and the name to go on after.
+    pub(super) fn page(
+        &self,
+        cluster: &str,
+        after: &str,
+        limit: usize,
+        now: Timestamp,
+    ) -> (Vec<Machine>, Option<String>) {
+        let rooms = self.settled(now);
+        let rest = rooms.guests.iter().filter(|(name, _)| name.as_str() > after);
+        let mut own = rest.filter(|(_, placed)| placed.guest.cluster == cluster);
+        let page: Vec<_> = own.by_ref().take(limit).collect();
+        let last = own.next().and(page.last()).map(|(name, _)| (*name).clone());
+        (page.into_iter().map(|(_, placed)| placed.guest.machine.clone()).collect(), last)
+    }
+
+    /// The rooms without the machines that are gone by now.
+    fn settled(&self, now: Timestamp) -> MutexGuard<'_, Rooms> {
+        let mut rooms = self.rooms();
+        rooms.guests.retain(|name, placed| {
+            if placed.gone_at.is_some_and(|gone_at| gone_at <= now) {
+                // Somebody may have destroyed it before.
+                drop(self.machines.destroy(name));
+            }
+            self.machines.get(name).is_some()
+        });
+        rooms
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rooms {
+    fn view(&self, host: &Host) -> HostView {
+        let mut view =
+            HostView { host: host.clone(), used: Resources::new(), machines: Vec::new() };
+        for (name, placed) in self.guests.iter().filter(|(_, placed)| placed.host == host.name) {
+            view.used.add(&counted(&placed.guest.machine.capacity, host));
+            view.machines.push(name.clone());
+        }
+        view
+    }
+
+    /// The host of a zone with the most CPUs left, among those with room.
+    fn emptiest(&self, zone: &str, wanted: &Resources) -> Option<String> {
+        let in_zone = self.hosts.iter().filter(|host| host.zone == zone);
+        let free = in_zone.map(|host| (host, host.capacity.minus(&self.view(host).used)));
+        let suits = free.filter(|(host, free)| counted(wanted, host).fits(free));
+        // The first of equals.
+        let emptiest =
+            suits.reduce(|best, next| if next.1.get(CPU) > best.1.get(CPU) { next } else { best });
+        emptiest.map(|(host, _)| host.name.clone())
+    }
+}
+
+/// What of a machine's resources a host gives.
+fn counted(resources: &Resources, host: &Host) -> Resources {
+    resources.iter().filter(|(name, _)| host.capacity.contains(name)).collect()
+}

@@ -1,0 +1,296 @@
+//! The provider of the laboratory's machines.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use joiner_cloud::{
+    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
+    choice::{self, Choice},
+    class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
+    machine::Machine,
+    order::{ClaimId, Order},
+};
+use joiner_core::label::{self, Labels, WellKnown};
+
+use super::{
+    class::{LAB_NODE_CLASS, LabClass},
+    data_centre::{DataCentre, Guest, Refusal},
+    offered::Offered,
+};
+use crate::{Connection, cluster::machines::MachineSpec};
+
+/// What the provider's names of machines begin with.
+const PREFIX: &str = "lab://";
+/// How long the cloud may take to answer.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// How many machines are listed at once.
+const PAGE_SIZE: usize = 100;
+
+const REPAIR_POLICIES: &[RepairPolicy] = &[
+    RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(10) },
+    RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(10) },
+];
+
+/// Makes machines in the laboratory's data centre for one cluster.
+#[derive(Debug)]
+pub struct LabCloud {
+    connection: Connection,
+    centre: DataCentre,
+    cluster: String,
+    offered: Mutex<Offered>,
+}
+
+impl LabCloud {
+    /// Makes machines with this cluster's mark through a client's connection.
+    pub fn new(connection: &Connection, centre: &DataCentre, cluster: &str) -> Self {
+        Self {
+            connection: connection.clone(),
+            centre: centre.clone(),
+            cluster: cluster.to_owned(),
+            offered: Mutex::default(),
+        }
+    }
+
+    /// Has the cloud do something, and takes note of what came of it.
+    async fn call<T>(
+        &self,
+        verb: &'static str,
+        take_effect: impl FnOnce(&DataCentre, Timestamp) -> (T, String) + Send,
+    ) -> Result<T, CloudError> {
+        let clock = self.connection.clock();
+        let call = self.connection.call_cloud(verb, || take_effect(&self.centre, clock.now()));
+        match tokio::time::timeout_at(clock.instant_after(DEADLINE), call).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(why)) => Err(CloudError::Unknown(format!("{verb} machines: {why}"))),
+            Err(_) => {
+                let seconds = DEADLINE.as_secs();
+                let message = format!("{verb} machines: no answer within {seconds} s");
+                Err(CloudError::Unknown(message))
+            }
+        }
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<Machine>, CloudError> {
+        let found = self
+            .call("get", |centre, now| {
+                let found = centre.find(name, now);
+                let told = found.as_ref().map_or("is not there", |_| "is there");
+                (found, format!("get machine {name}: {told}"))
+            })
+            .await?;
+        Ok(found.filter(|guest| guest.cluster == self.cluster).map(|guest| guest.machine))
+    }
+
+    async fn of_claim(&self, claim: &ClaimId) -> Result<Option<Machine>, CloudError> {
+        self.call("list", |centre, now| {
+            let found = centre.of_claim(&self.cluster, claim, now);
+            let told = found.as_ref().map_or("none", |machine| &machine.provider_id).to_owned();
+            (found, format!("list machines of NodeClaim {}: {told}", claim.name))
+        })
+        .await
+    }
+
+    fn offered(&self) -> MutexGuard<'_, Offered> {
+        self.offered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Every type, with what is known of where there is no room.
+    fn types(&self) -> InstanceTypes {
+        self.offered().types(self.centre.zones(), self.connection.clock().now())
+    }
+
+    /// Makes a machine of a type in a zone.
+    async fn make(
+        &self,
+        order: &Order,
+        class: &LabClass,
+        choice: &Choice<'_>,
+        zone: &str,
+    ) -> Result<Result<Machine, Refusal>, CloudError> {
+        let name = &order.claim.name;
+        let labels = choice.labels();
+        let spec = machine_spec(order, class, choice);
+        self.call("create", |centre, now| {
+            let machine = Machine {
+                provider_id: spec.provider_id.clone(),
+                claim: Some(order.claim.clone()),
+                image_id: Some(class.image.clone()),
+                labels,
+                annotations: Labels::new(),
+                capacity: spec.capacity.clone(),
+                allocatable: spec.allocatable.clone(),
+                created: Some(now),
+                deleting: false,
+            };
+            let (cluster, removal_delay) = (self.cluster.clone(), class.removal_delay);
+            let made = centre.make(Guest { cluster, machine, removal_delay }, spec, zone, now);
+            let told = match &made {
+                Ok((_, host)) => format!("{} on {host}", choice.instance_type.name),
+                Err(Refusal::NameTaken) => "the name is taken".to_owned(),
+                Err(Refusal::NoRoom) => {
+                    format!("no room for {} in {zone}", choice.instance_type.name)
+                }
+            };
+            (made.map(|(machine, _)| machine), format!("create machine {name}: {told}"))
+        })
+        .await
+    }
+}
+
+/// What boots: a node that registers with everything the order says.
+fn machine_spec(order: &Order, class: &LabClass, choice: &Choice<'_>) -> MachineSpec {
+    let mut labels = order.labels.clone();
+    labels.extend(order.requirements.single_values());
+    labels.extend(choice.labels());
+    MachineSpec {
+        provider_id: format!("{PREFIX}{}", order.claim.name),
+        labels,
+        taints: order.all_taints(),
+        capacity: choice.instance_type.offered_capacity(choice.offering),
+        allocatable: choice.instance_type.allocatable(choice.offering),
+        boot_delay: class.boot_delay,
+        join_delay: class.join_delay,
+        ready_delay: class.ready_delay,
+        ..MachineSpec::new(&order.claim.name)
+    }
+}
+
+#[async_trait]
+impl CloudProvider for LabCloud {
+    fn name(&self) -> &'static str {
+        "lab"
+    }
+
+    fn class_kinds(&self) -> &'static [ClassKind] {
+        &[LAB_NODE_CLASS]
+    }
+
+    fn well_known(&self) -> WellKnown {
+        WellKnown::default()
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        Duration::from_mins(5)
+    }
+
+    async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError> {
+        let problem = LabClass::read(class).err();
+        let condition = ClassCondition {
+            type_: "Valid",
+            holds: Some(problem.is_none()),
+            reason: problem.as_ref().map(|_| "InvalidDelay".to_owned()).unwrap_or_default(),
+            message: problem.unwrap_or_default(),
+        };
+        Ok(ClassStatus { conditions: vec![condition], ..ClassStatus::default() })
+    }
+
+    fn instance_types(&self, _pool: &str, _class: &NodeClass) -> Result<InstanceTypes, CloudError> {
+        Ok(self.types())
+    }
+
+    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+        if let Some((false, _, message)) = order.class.ready() {
+            return Err(CloudError::NodeClassNotReady(message.to_owned()));
+        }
+        let class = LabClass::read(&order.class).map_err(CloudError::NodeClassNotReady)?;
+        if let Some(machine) = self.of_claim(&order.claim).await? {
+            return Ok(machine);
+        }
+        let types = self.types();
+        let mut choices: Vec<_> = choice::every(order, &types, &WellKnown::default()).collect();
+        choices.sort_by(|a, b| a.offering.price.total_cmp(&b.offering.price));
+        for choice in choices {
+            let labels = choice.labels();
+            let zone = labels.get(label::ZONE).map_or("", String::as_str);
+            match self.make(order, &class, &choice, zone).await? {
+                Ok(machine) => return Ok(machine),
+                Err(Refusal::NoRoom) => {
+                    let now = self.connection.clock().now();
+                    self.offered().is_full(&choice.instance_type.name, zone, now);
+                }
+                Err(Refusal::NameTaken) => {
+                    return Err(CloudError::Create {
+                        reason: "NameTaken",
+                        message: format!(
+                            "machine {:?} exists and was not made for NodeClaim {}: remove it",
+                            order.claim.name, order.claim.name
+                        ),
+                    });
+                }
+            }
+        }
+        Err(CloudError::InsufficientCapacity(format!(
+            "no host has room for a machine that serves NodeClaim {}: {} and {}",
+            order.claim.name, order.requirements, order.requests
+        )))
+    }
+
+    async fn delete(
+        &self,
+        claim: &ClaimId,
+        provider_id: Option<&str>,
+    ) -> Result<Deletion, CloudError> {
+        let found = match provider_id {
+            Some(id) => {
+                let Some(name) = id.strip_prefix(PREFIX) else { return Ok(Deletion::Gone) };
+                // Another machine of this name is not meant.
+                let is_meant = |machine: &Machine| {
+                    machine.claim.as_ref().is_none_or(|own| own.uid == claim.uid)
+                };
+                self.find(name).await?.filter(is_meant)
+            }
+            None => self.of_claim(claim).await?,
+        };
+        let Some(machine) = found else { return Ok(Deletion::Gone) };
+        let name = machine.provider_id.trim_start_matches(PREFIX);
+        self.call("delete", |centre, now| {
+            centre.remove(name, now);
+            (Deletion::Requested, format!("delete machine {name}"))
+        })
+        .await
+    }
+
+    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+        match provider_id.strip_prefix(PREFIX) {
+            Some(name) => self.find(name).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
+        let mut machines = Vec::new();
+        let mut after = String::new();
+        loop {
+            let (page, last) = self
+                .call("list", |centre, now| {
+                    let page = centre.page(&self.cluster, &after, PAGE_SIZE, now);
+                    let told = format!("list machines: {}", page.0.len());
+                    (page, told)
+                })
+                .await?;
+            machines.extend(page);
+            match last {
+                Some(last) => after = last,
+                None => return Ok(machines),
+            }
+        }
+    }
+
+    async fn drift(
+        &self,
+        machine: &Machine,
+        class: &NodeClass,
+    ) -> Result<Option<String>, CloudError> {
+        let wanted = LabClass::read(class).map_err(CloudError::NodeClassNotReady)?.image;
+        let differs = machine.image_id.as_ref().is_some_and(|image| *image != wanted);
+        Ok(differs.then(|| "ImageDrift".to_owned()))
+    }
+
+    fn repair_policies(&self) -> &'static [RepairPolicy] {
+        REPAIR_POLICIES
+    }
+}

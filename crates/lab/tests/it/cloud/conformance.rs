@@ -1,0 +1,105 @@
+//! The laboratory's cloud does what every provider has to.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use jiff::SignedDuration;
+use joiner_cloud::{
+    class::NodeClass,
+    conformance::{self, Bench, Mishap, Process},
+    machine::Machine,
+    order::Order,
+};
+use joiner_lab::{
+    Client, Lab, Setup,
+    cloud::{Guest, Host, LabCloud},
+    cluster::machines::MachineSpec,
+};
+use serde_json::json;
+
+/// The cluster whose machines are ours.
+const CLUSTER: &str = "tested";
+const CLIENT: &str = "joiner";
+
+struct Tested {
+    lab: Lab,
+    client: Client,
+}
+
+impl Tested {
+    fn new() -> Self {
+        let lab = Lab::new(Setup { bare: true, ..Setup::new(1) });
+        // So much room that pages are what is met first.
+        let hosts = (0..20).map(|number| Host::new(&format!("host-{number}"), "zone-a", 64, 256));
+        lab.data_centre().furnish(hosts.collect());
+        let client = lab.client(CLIENT);
+        Self { lab, client }
+    }
+
+    /// A machine that somebody else put there.
+    fn add(&self, name: &str, cluster: &str) -> String {
+        let spec = MachineSpec::new(name);
+        let provider_id = spec.provider_id.clone();
+        let machine = Machine { provider_id: provider_id.clone(), ..Machine::default() };
+        let guest =
+            Guest { cluster: cluster.to_owned(), machine, removal_delay: SignedDuration::ZERO };
+        assert!(self.lab.data_centre().add(guest, spec, "host-1"));
+        provider_id
+    }
+}
+
+#[async_trait(?Send)]
+impl Bench for Tested {
+    fn start(&self) -> Process {
+        let connection = self.client.connect();
+        let provider = Arc::new(LabCloud::new(&connection, self.lab.data_centre(), CLUSTER));
+        Process { provider, killed: Box::pin(async move { connection.killed().await }) }
+    }
+
+    fn class(&self) -> Arc<NodeClass> {
+        super::class(json!({}))
+    }
+
+    fn arm(&self, mishap: Mishap, after: u32) {
+        self.lab.faults().arm(CLIENT, mishap, after);
+    }
+
+    fn disarm(&self) -> bool {
+        self.lab.faults().disarm()
+    }
+
+    async fn machines(&self) -> BTreeMap<String, String> {
+        let (centre, now) = (self.lab.data_centre(), self.client.clock().now());
+        let described = |name: &str| format!("{:?}", centre.find(name, now));
+        // The hosts look first: what is gone by now is gone.
+        centre.hosts(now);
+        let all = self.lab.machines().list();
+        all.iter()
+            .map(|view| {
+                let text = format!("{view:?} {}", described(&view.spec.name));
+                (format!("lab://{}", view.spec.name), text)
+            })
+            .collect()
+    }
+
+    async fn add_foreign(&self, order: &Order) -> Vec<String> {
+        self.lab.machines().boot(MachineSpec::new("of-nobody")).unwrap();
+        let taken = self.add(&order.claim.name, "another");
+        vec![taken, self.add("of-others", "another"), "lab://of-nobody".to_owned()]
+    }
+
+    async fn without_room(&self, order: Order) -> Order {
+        self.lab.data_centre().furnish(vec![Host::new("small", "zone-a", 1, 4)]);
+        order
+    }
+
+    fn more_than_a_page(&self) -> u32 {
+        250
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_laboratorys_cloud_does_what_every_provider_has_to() {
+    let report = conformance::check(async || Tested::new()).await;
+    assert!(report.is_clean(), "{report}");
+}

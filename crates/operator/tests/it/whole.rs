@@ -1,0 +1,290 @@
+//! The whole engine on a whole laboratory: pods come, machines are made, nodes join; pods go,
+//! machines go. Killed at every call, and on bad days drawn from a seed, it ends the same.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use jiff::SignedDuration;
+use joiner_api::crd::crds;
+use joiner_apiserver::Resource;
+use joiner_cloud::{CloudProvider, Providers};
+use joiner_lab::{
+    Connection, Lab, Setup,
+    checks::{self, Violation},
+    cloud::{Host, LAB_NODE_CLASS, LabCloud, lab_node_class_crd},
+    faults::{Rates, Rule},
+    process,
+};
+use joiner_operator::{
+    engine::{self, Engine},
+    metrics::Registry,
+    probes::Readiness,
+    random::Random,
+    settings::{Settings, Values},
+    stop::Stop,
+};
+use serde_json::{Value, json};
+
+use crate::stage::BUILD;
+
+const JOINER: &str = "joiner";
+
+/// A laboratory with room for machines, a class and a pool, and nobody who makes machines yet.
+fn furnished(seed: u64) -> Lab {
+    let lab = Lab::new(Setup::new(seed));
+    lab.data_centre().furnish(vec![
+        Host::new("host-a", "zone-a", 64, 256),
+        Host::new("host-b", "zone-b", 64, 256),
+    ]);
+    let crd = |definition| create(&lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
+    for definition in crds() {
+        crd(serde_json::to_value(definition).unwrap());
+    }
+    crd(lab_node_class_crd());
+    create(&lab, LAB_NODE_CLASS.group, LAB_NODE_CLASS.plural, json!({
+        "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
+        "kind": LAB_NODE_CLASS.kind,
+        "metadata": {"name": "default"},
+        "spec": {},
+    }));
+    create(&lab, "karpenter.sh", "nodepools", json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "default"},
+        "spec": {"template": {"spec": {
+            "nodeClassRef": {
+                "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "default",
+            },
+            "requirements": [],
+        }}},
+    }));
+    lab
+}
+
+fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
+    lab.caller("admin").create(&Resource::new(group, plural), object).unwrap();
+}
+
+fn deployment(name: &str, replicas: u64) -> Value {
+    json!({
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{
+                    "name": "app",
+                    "image": "registry.example/app:1",
+                    "resources": {"requests": {"cpu": "900m", "memory": "1Gi"}},
+                }]},
+            },
+        },
+    })
+}
+
+fn scale(lab: &Lab, name: &str, replicas: u64) {
+    let (resource, key) =
+        (Resource::new("apps", "deployments"), joiner_apiserver::Key::new("default", name));
+    let patch = json!({"spec": {"replicas": replicas}});
+    lab.caller("user").merge(&resource, &key, None, patch).unwrap();
+}
+
+/// One life of the process: from its start until it is killed.
+async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
+    let clock = connection.clock().clone();
+    let client = || kube::Client::new(connection.clone(), "default");
+    let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(lab_cloud)];
+    let setup = engine::Setup {
+        client: client(),
+        lease_client: client(),
+        clock,
+        providers: Providers::new(on, Vec::new()),
+        settings: Settings::read(&Values::default()).unwrap().settings,
+        registry: Registry::new(&BUILD).unwrap(),
+        cluster: None,
+        identity: format!("joiner-{seed}-{}", connection.calls()),
+        namespace: "kube-system".to_owned(),
+        random: Random::seeded(seed),
+        readiness: Arc::new(Readiness::new([engine::CACHES])),
+    };
+    let ended = Engine::new(setup).unwrap().run(Stop::never()).await;
+    // Whoever runs the process starts it again.
+    assert!(ended.is_err(), "nobody told it to stop");
+}
+
+/// Lets minutes pass with the engine at work, whatever happens to it.
+async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
+    let (client, centre) = (lab.client(JOINER), lab.data_centre().clone());
+    let clock = lab.server().clock().clone();
+    let engine = async {
+        loop {
+            let starts = process::run(&client, |connection| {
+                let cloud = LabCloud::new(&connection, &centre, "test");
+                live(connection, cloud, seed)
+            });
+            starts.await;
+        }
+    };
+    let over = clock.sleep(std::time::Duration::from_secs(60 * minutes as u64));
+    lab.beside(async {
+        tokio::select! {
+            biased;
+            () = over => {}
+            () = engine => {}
+        }
+    })
+    .await;
+}
+
+/// What a story must come to, however it was interrupted.
+#[derive(Debug, PartialEq, Eq)]
+struct End {
+    /// Names of pods that do not run.
+    not_running: BTreeSet<String>,
+    /// How many pods run.
+    running: usize,
+    nodes: usize,
+    claims: usize,
+    machines: usize,
+    broken: Vec<String>,
+}
+
+impl End {
+    fn of(lab: &Lab) -> Self {
+        let list = |group: &str, plural: &str| {
+            let found = lab.caller("admin").list(&Resource::new(group, plural), None);
+            found.iter().map(|object| object.value()).collect::<Vec<Value>>()
+        };
+        let pods = list("", "pods");
+        let (running, others): (Vec<&Value>, Vec<&Value>) =
+            pods.iter().partition(|pod| pod["status"]["phase"] == "Running");
+        let name = |pod: &&Value| pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let guests = lab.data_centre().hosts(lab.server().clock().now());
+        Self {
+            not_running: others.iter().map(name).collect(),
+            running: running.len(),
+            nodes: list("", "nodes").len(),
+            claims: list("karpenter.sh", "nodeclaims").len(),
+            machines: guests.iter().map(|host| host.machines.len()).sum(),
+            broken: checks::all(lab.history()).iter().map(Violation::to_string).collect(),
+        }
+    }
+}
+
+fn end(running: usize, machines: usize) -> End {
+    End {
+        not_running: BTreeSet::new(),
+        running,
+        nodes: machines,
+        claims: machines,
+        machines,
+        broken: Vec::new(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_wait_get_machines_and_run() {
+    let mut lab = furnished(1);
+    create(&lab, "apps", "deployments", deployment("web", 10));
+    pass(&mut lab, 10, 1).await;
+    let found = End::of(&lab);
+    assert_eq!(found, end(10, found.machines), "{}", lab.history().timeline(&Default::default()));
+    assert!((1..=3).contains(&found.machines), "{found:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_is_deleted_takes_its_machines_with_it() {
+    let mut lab = furnished(1);
+    create(&lab, "apps", "deployments", deployment("web", 10));
+    pass(&mut lab, 10, 1).await;
+    scale(&lab, "web", 0);
+    let (pools, key) =
+        (Resource::new("karpenter.sh", "nodepools"), joiner_apiserver::Key::new("", "default"));
+    lab.caller("user").delete(&pools, &key, Default::default()).unwrap();
+    pass(&mut lab, 10, 2).await;
+    assert_eq!(End::of(&lab), end(0, 0));
+}
+
+/// A burst, with one kill added when calls are to be counted.
+async fn scale_out(kill: Rule) -> Lab {
+    let mut lab = furnished(1);
+    create(&lab, "apps", "deployments", deployment("web", 6));
+    lab.faults().add(kill);
+    pass(&mut lab, 12, 1).await;
+    lab
+}
+
+/// The machines of a cluster that is no longer needed, with one kill added.
+async fn scale_in(kill: Rule) -> Lab {
+    let mut lab = furnished(1);
+    create(&lab, "apps", "deployments", deployment("web", 6));
+    pass(&mut lab, 10, 1).await;
+    scale(&lab, "web", 0);
+    let (pools, key) =
+        (Resource::new("karpenter.sh", "nodepools"), joiner_apiserver::Key::new("", "default"));
+    lab.caller("user").delete(&pools, &key, Default::default()).unwrap();
+    lab.faults().add(kill);
+    pass(&mut lab, 15, 2).await;
+    lab
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_every_call_a_scale_out_ends_the_same() {
+    let kills = process::sweep(JOINER, scale_out, End::of).await.unwrap_or_else(|interrupted| panic!("{interrupted}"));
+    println!("scale-out: {kills} of {kills} kills end the same");
+    assert!(kills > 50, "{kills}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn killed_at_every_call_a_scale_in_ends_the_same() {
+    let kills = process::sweep(JOINER, scale_in, End::of).await.unwrap_or_else(|interrupted| panic!("{interrupted}"));
+    println!("scale-in: {kills} of {kills} kills end the same");
+    assert!(kills > 50, "{kills}");
+}
+
+/// A burst and its end on a bad day; answers what came of it when the day was over.
+async fn bad_day(seed: u64) -> (Lab, usize) {
+    let mut lab = furnished(seed);
+    let mut chance = lab.chance("story");
+    let replicas = 2 + chance.below(10);
+    create(&lab, "apps", "deployments", deployment("web", replicas));
+    lab.faults().add_chance(lab.chance("network"), Rates::bad_day());
+    pass(&mut lab, 10, seed).await;
+    let replicas = chance.below(12);
+    scale(&lab, "web", replicas);
+    pass(&mut lab, 10, seed + 1).await;
+    lab.faults().calm();
+    pass(&mut lab, 40, seed + 2).await;
+    (lab, replicas as usize)
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_bad_days_everything_comes_to_rest() {
+    let seeds = std::env::var("JOINER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+    for seed in 1..=seeds {
+        let (lab, replicas) = bad_day(seed).await;
+        let found = End::of(&lab);
+        assert_eq!(found, end(replicas, found.machines), "seed {seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_tells_the_same_story() {
+    let told = async |seed| bad_day(seed).await.0.history().to_json_lines();
+    assert_eq!(told(3).await, told(3).await);
+}
+
+/// How long things take is not measured here, but an hour must pass in virtual time.
+#[tokio::test(start_paused = true)]
+async fn an_hour_of_quiet_changes_nothing() {
+    let mut lab = furnished(1);
+    create(&lab, "apps", "deployments", deployment("web", 6));
+    pass(&mut lab, 10, 1).await;
+    let before = End::of(&lab);
+    let start = lab.server().clock().now();
+    pass(&mut lab, 60, 2).await;
+    assert_eq!(End::of(&lab), before);
+    assert!(lab.server().clock().now().duration_since(start) >= SignedDuration::from_hours(1));
+}

@@ -1,0 +1,253 @@
+//! Scenes in, screens out.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use expect_test::{Expect, expect};
+use ratatui::{Terminal, backend::TestBackend, style::Color};
+
+use super::{Palette, Panel, Screen};
+use crate::{
+    scene::Scene,
+    stage::{Chapter, Stage, Wish},
+    testing::{busy, moment},
+};
+
+fn stage() -> Stage {
+    Stage {
+        title: "joiner demo".to_owned(),
+        speed: 10.0,
+        chapter: Some(Chapter {
+            number: 2,
+            of: 6,
+            title: "A burst".to_owned(),
+            text: "Many pods at once.".to_owned(),
+        }),
+        page: "http://127.0.0.1:4646".to_owned(),
+        kubectl: "export KUBECONFIG=/tmp/joiner-x/kubeconfig".to_owned(),
+        ..Stage::default()
+    }
+}
+
+fn scene() -> Scene {
+    busy().scene(moment(100.0))
+}
+
+fn drawn(
+    screen: &Screen,
+    scene: &Scene,
+    stage: &Stage,
+    columns: u16,
+    rows: u16,
+) -> Terminal<TestBackend> {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| screen.draw(frame, scene, stage)).unwrap();
+    terminal
+}
+
+#[track_caller]
+fn check(columns: u16, rows: u16, expected: &Expect) {
+    let screen = Screen::new(Palette::new(false));
+    let terminal = drawn(&screen, &scene(), &stage(), columns, rows);
+    let buffer = terminal.backend().buffer();
+    let lines = buffer.content.chunks(usize::from(columns)).map(|row| {
+        let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
+        format!("{}\n", line.trim_end())
+    });
+    expected.assert_eq(&lines.collect::<String>());
+}
+
+fn press(screen: &mut Screen, scene: &Scene, code: KeyCode) -> Option<Wish> {
+    screen.press(KeyEvent::new(code, KeyModifiers::NONE), scene)
+}
+
+#[test]
+fn the_smallest_terminal_shows_what_matters() {
+    check(
+        80,
+        24,
+        &expect![[r#"
+             joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 lost  0.600/h
+             2/6 A burst Many pods at once.
+            ┌ Nodes: 3  cpu, memory, pods ─────────────────────────────────────────────────┐
+            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h  │
+            │▌batch-one   ready    c-8x ███░░░  51% █░░░░░  13% ■■·                        │
+            │▌batch-two   lost     c-8x ██░░░░  26% ░░░░░░   6% □·                         │
+            │▌batch-three booting  c-8x █████░  76% █░░░░░  20% for 3 pods                 │
+            │general  no nodes (limit 64)                                                  │
+            │                                                                              │
+            │                                                                              │
+            │                                                                              │
+            └──────────────────────────────────────────────────────────────────────────────┘
+            ┌ Waiting: 2 pods ─────────────────────────────────────────────────────────────┐
+            │  1× shop/web         no instance type has enough resources: the pod needs cp…│
+            │  1× shop/web         a machine is on its way                                 │
+            └──────────────────────────────────────────────────────────────────────────────┘
+            ┌ What happened, and why ──────────────────────────────────────────────────────┐
+            │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resou…│
+            │01:11 + batch-three     c-8x, spot, 0.200/h  for 3 pods: cpu 6, memory 3Gi; c…│
+            │01:00 ! batch-two       does not answer any more  kubelet is silent           │
+            │00:40 ✓ batch ×2        are ready  the last 37 s after it was asked for       │
+            │00:04 + batch ×2        c-8x, spot, 0.400/h  for 6 pods: cpu 12, memory 6Gi; …│
+            └──────────────────────────────────────────────────────────────────────────────┘
+             q quit  p pause  +/- speed  tab ↑↓ select                http://127.0.0.1:4646
+        "#]],
+    );
+}
+
+#[test]
+fn a_large_terminal_shows_everything() {
+    check(
+        160,
+        40,
+        &expect![[r#"
+             joiner demo  01:40  ×10                                                                   2 waiting  2 running  1 not ready  1 node  1 coming  1 lost  0.600/h
+             2/6 A burst Many pods at once.
+            ┌ Nodes: 3  cpu, memory, pods ────────────────────────────────────────────────────────────┐┌ CPU over time  █ requested  ░ capacity ───────────────────────────┐
+            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h             ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                               ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                                ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-three booting  c-8x ██████░░  76% ██░░░░░░  20% for 3 pods                        ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │general  no nodes (limit 64)                                                             ││                              ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆░│
+            │                                                                                         ││                              ████████████████████████████████████▆│
+            │                                                                                         ││                              █████████████████████████████████████│
+            │                                                                                         │└───────────────────────────────────────────────────────────────────┘
+            │                                                                                         │┌ Waiting: 2 pods ──────────────────────────────────────────────────┐
+            │                                                                                         ││  1× shop/web         no instance type has enough resources: the p…│
+            │                                                                                         ││  1× shop/web         a machine is on its way                      │
+            │                                                                                         │└───────────────────────────────────────────────────────────────────┘
+            │                                                                                         │┌ What happened, and why ───────────────────────────────────────────┐
+            │                                                                                         ││01:13 ✗ shop/web        no place for 1 pod                         │
+            │                                                                                         ││        no instance type has enough resources: the pod needs cpu 24│
+            │                                                                                         ││01:11 + batch-three     c-8x, spot, 0.200/h                        │
+            │                                                                                         ││        for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit│
+            │                                                                                         ││01:00 ! batch-two       does not answer any more  kubelet is silent│
+            │                                                                                         ││00:40 ✓ batch ×2        are ready                                  │
+            │                                                                                         ││        the last 37 s after it was asked for                       │
+            │                                                                                         ││00:04 + batch ×2        c-8x, spot, 0.400/h                        │
+            │                                                                                         ││        for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that   │
+            │                                                                                         ││        fit                                                        │
+            │                                                                                         ││00:02 ↓ shop/web        5 pods want a place  cpu 10, memory 5Gi    │
+            │                                                                                         ││00:01 ▶ A burst  Many pods at once.                                │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            └─────────────────────────────────────────────────────────────────────────────────────────┘│                                                                   │
+            ┌ Latest ─────────────────────────────────────────────────────────────────────────────────┐│                                                                   │
+            │01:13 shop/web no place for 1 pod: no instance type has enough resources: the pod needs  ││                                                                   │
+            │cpu 24                                                                                   ││                                                                   │
+            │                                                                                         ││                                                                   │
+            │                                                                                         ││                                                                   │
+            └─────────────────────────────────────────────────────────────────────────────────────────┘└───────────────────────────────────────────────────────────────────┘
+             q quit  p pause  +/- speed  tab ↑↓ select                                                    http://127.0.0.1:4646  export KUBECONFIG=/tmp/joiner-x/kubeconfig
+        "#]],
+    );
+}
+
+#[test]
+fn a_tall_one_has_the_chart_and_details() {
+    check(
+        90,
+        44,
+        &expect![[r#"
+             joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 coming  1 lost  0.600/h
+             2/6 A burst Many pods at once.
+            ┌ CPU over time  █ requested  ░ capacity ────────────────────────────────────────────────┐
+            │                                       ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │                                       ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │                                       ▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄░│
+            │                                       █████████████████████████████████████████████████│
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ Nodes: 3  cpu, memory, pods ───────────────────────────────────────────────────────────┐
+            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h            │
+            │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                              │
+            │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                               │
+            │▌batch-three booting  c-8x ██████░░  76% ██░░░░░░  20% for 3 pods                       │
+            │general  no nodes (limit 64)                                                            │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            │                                                                                        │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ Waiting: 2 pods ───────────────────────────────────────────────────────────────────────┐
+            │  1× shop/web         no instance type has enough resources: the pod needs cpu 24       │
+            │  1× shop/web         a machine is on its way                                           │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ What happened, and why ────────────────────────────────────────────────────────────────┐
+            │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resources: the …│
+            │01:11 + batch-three     c-8x, spot, 0.200/h  for 3 pods: cpu 6, memory 3Gi; cheapest of…│
+            │01:00 ! batch-two       does not answer any more  kubelet is silent                     │
+            │00:40 ✓ batch ×2        are ready  the last 37 s after it was asked for                 │
+            │00:04 + batch ×2        c-8x, spot, 0.400/h  for 6 pods: cpu 12, memory 6Gi; cheapest o…│
+            │00:02 ↓ shop/web        5 pods want a place  cpu 10, memory 5Gi                         │
+            │00:01 ▶ A burst  Many pods at once.                                                     │
+            │                                                                                        │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+            ┌ Latest ────────────────────────────────────────────────────────────────────────────────┐
+            │01:13 shop/web no place for 1 pod: no instance type has enough resources: the pod needs │
+            │cpu 24                                                                                  │
+            │                                                                                        │
+            └────────────────────────────────────────────────────────────────────────────────────────┘
+             q quit  p pause  +/- speed  tab ↑↓ select                          http://127.0.0.1:4646
+        "#]],
+    );
+}
+
+#[test]
+fn no_size_is_too_small_to_be_drawn_on() {
+    let screen = Screen::new(Palette::new(true));
+    for (columns, rows) in [(1, 1), (10, 3), (20, 5), (40, 10), (79, 23), (149, 33), (400, 100)] {
+        drawn(&screen, &scene(), &stage(), columns, rows);
+        drawn(&screen, &Scene::default(), &Stage::default(), columns, rows);
+    }
+}
+
+#[test]
+fn without_colours_there_are_none() {
+    let colours = |coloured| {
+        let screen = Screen::new(Palette::new(coloured));
+        let terminal = drawn(&screen, &scene(), &stage(), 120, 40);
+        let cells = terminal.backend().buffer().content.clone();
+        cells.iter().filter(|cell| cell.fg != Color::Reset || cell.bg != Color::Reset).count()
+    };
+    assert_eq!(colours(false), 0);
+    assert!(colours(true) > 100);
+}
+
+#[test]
+fn keys_wish_or_select() {
+    let scene = scene();
+    let mut screen = Screen::new(Palette::new(true));
+    assert_eq!(press(&mut screen, &scene, KeyCode::Char('q')), Some(Wish::Quit));
+    assert_eq!(press(&mut screen, &scene, KeyCode::Char('p')), Some(Wish::HoldOrGoOn));
+    assert_eq!(press(&mut screen, &scene, KeyCode::Char('+')), Some(Wish::Faster));
+    assert_eq!(press(&mut screen, &scene, KeyCode::Char('-')), Some(Wish::Slower));
+    let control_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(screen.press(control_c, &scene), Some(Wish::Quit));
+    assert_eq!(press(&mut screen, &scene, KeyCode::Char('x')), None);
+
+    assert_eq!(screen.focus(), Panel::Nodes);
+    for panel in [Panel::Waiting, Panel::Happenings, Panel::Nodes] {
+        press(&mut screen, &scene, KeyCode::Tab);
+        assert_eq!(screen.focus(), panel);
+    }
+    press(&mut screen, &scene, KeyCode::BackTab);
+    assert_eq!(screen.focus(), Panel::Happenings);
+}
+
+#[test]
+fn a_selected_machine_stays_selected_while_others_come_and_go() {
+    let mut scene = scene();
+    let mut screen = Screen::new(Palette::new(false));
+    press(&mut screen, &scene, KeyCode::Down);
+    press(&mut screen, &scene, KeyCode::Down);
+    let selected = scene.nodes[1].name.clone();
+    scene.nodes.remove(0);
+    let terminal = drawn(&screen, &scene, &stage(), 160, 40);
+    let text = terminal.backend().to_string();
+    assert!(text.contains(&format!("{selected}: c-8x, spot, a, 0.200/h, ")), "{text}");
+}

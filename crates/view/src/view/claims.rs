@@ -1,0 +1,220 @@
+//! Claims: machines from the moment they are asked for.
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_core::{
+    label::{CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE},
+    resources::{CPU, MEMORY, PODS},
+};
+use joiner_operator::index::resources;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::{Change, View, nodes::Seat};
+use crate::{
+    happenings::{Figures, Note},
+    scene::Kind,
+};
+
+/// How long a cloud may take to say what it makes of a claim before that is told.
+const LATE_SECONDS: f64 = 5.0;
+
+/// What kind of machine it is; empty words where that is not known yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Shape {
+    pub(super) pool: String,
+    pub(super) instance_type: String,
+    pub(super) zone: String,
+    pub(super) capacity_type: String,
+}
+
+/// What matters of a claim.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Claim {
+    pub(super) provider_id: String,
+    pub(super) node: String,
+    pub(super) shape: Shape,
+    /// What it was asked for.
+    pub(super) asked: Asked,
+    /// What pods can use of it, as far as the cloud has said.
+    pub(super) cpu: f64,
+    pub(super) memory: f64,
+    /// When each step was first seen to be done.
+    pub(super) since: f64,
+    pub(super) launched: Option<f64>,
+    pub(super) registered: Option<f64>,
+    pub(super) initialized: Option<f64>,
+    pub(super) deleting: Option<f64>,
+    /// Why it is on its way out, as a condition or an event says.
+    pub(super) why_leaving: String,
+    /// Whether it was told that the cloud lets it wait.
+    told_late: bool,
+}
+
+/// What a claim was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Asked {
+    pub(super) cpu: f64,
+    pub(super) memory: f64,
+    pub(super) pods: usize,
+    /// How many types of machines would do.
+    pub(super) types: usize,
+}
+
+impl View {
+    pub(super) fn see_claim(&mut self, at: f64, object: &NodeClaim, change: Change) {
+        let name = object.metadata.name.clone().unwrap_or_default();
+        if change == Change::Gone {
+            if let Some(claim) = self.claims.remove(&name) {
+                let figures = Figures { price: self.price(&claim.shape), ..Figures::default() };
+                self.tell_of_claim(at, &name, &claim, Kind::Gone, "", figures);
+            }
+            return;
+        }
+        let before = self.claims.get(&name);
+        let first = Claim { since: at, ..Claim::default() };
+        let claim = read(object, at, before.cloned().unwrap_or(first));
+        if claim.launched == Some(at) {
+            let price = self.price(&claim.shape);
+            let figures = Figures { price, ..claim.asked.figures() };
+            let why = match claim.asked.types {
+                0 | 1 => String::new(),
+                types => format!("cheapest of {types} types that fit"),
+            };
+            self.tell_of_claim(at, &name, &claim, Kind::Launched, &why, figures);
+        }
+        if claim.initialized == Some(at) {
+            let figures = Figures { seconds: at - claim.since, ..Figures::default() };
+            self.tell_of_claim(at, &name, &claim, Kind::Ready, "", figures);
+        }
+        if claim.deleting == Some(at) {
+            let why = claim.why_leaving.clone();
+            self.tell_of_claim(at, &name, &claim, Kind::Leaving, &why, Figures::default());
+        }
+        self.claims.insert(name, claim);
+    }
+
+    /// Tells of claims that the cloud lets wait. The others are told of when it has decided what
+    /// they become, which is usually at once.
+    pub(super) fn tell_of_late_launches(&mut self, at: f64) {
+        let is_late = |claim: &Claim| {
+            let waits = claim.launched.is_none() && claim.deleting.is_none();
+            waits && !claim.told_late && at - claim.since > LATE_SECONDS
+        };
+        let late = self.claims.iter().filter(|(_, claim)| is_late(claim));
+        let late: Vec<(String, Claim)> =
+            late.map(|(name, claim)| (name.clone(), claim.clone())).collect();
+        for (name, claim) in late {
+            self.tell_of_claim(at, &name, &claim, Kind::Asked, "", claim.asked.figures());
+            self.claims.insert(name, Claim { told_late: true, ..claim });
+        }
+    }
+
+    fn tell_of_claim(
+        &mut self,
+        at: f64,
+        name: &str,
+        claim: &Claim,
+        kind: Kind,
+        why: &str,
+        figures: Figures,
+    ) {
+        let Shape { pool, instance_type, capacity_type, .. } = &claim.shape;
+        let detail = format!("{instance_type}, {capacity_type}");
+        // Of launches only those of one shape are told together, of ends those of one reason.
+        let key = match kind {
+            Kind::Launched => format!("{pool}/{detail}"),
+            Kind::Leaving => format!("{pool}/{why}"),
+            _ => pool.clone(),
+        };
+        let group = pool.clone();
+        let note = Note { key, group, figures, ..Note::new(kind, name, &detail, why) };
+        self.happenings.note(at, note);
+    }
+
+    pub(super) fn price(&self, shape: &Shape) -> f64 {
+        self.known_price(shape).unwrap_or_default()
+    }
+
+    pub(super) fn known_price(&self, shape: &Shape) -> Option<f64> {
+        self.prices.get(&shape.instance_type, &shape.capacity_type, &shape.zone)
+    }
+
+    /// The claim of a node.
+    pub(super) fn claim_of(&self, node: &str, seat: &Seat) -> Option<(&String, &Claim)> {
+        self.claims.iter().find(|(_, claim)| claim.is_of(node, seat))
+    }
+}
+
+impl Claim {
+    pub(super) fn is_of(&self, node: &str, seat: &Seat) -> bool {
+        if self.node.is_empty() {
+            !self.provider_id.is_empty() && self.provider_id == seat.provider_id
+        } else {
+            self.node == node
+        }
+    }
+}
+
+impl Shape {
+    /// As the labels of a claim or a node say.
+    pub(super) fn of(metadata: &ObjectMeta) -> Self {
+        let label = |key: &str| {
+            let labels = metadata.labels.as_ref();
+            labels.and_then(|labels| labels.get(key)).cloned().unwrap_or_default()
+        };
+        Self {
+            pool: label(NODE_POOL),
+            instance_type: label(INSTANCE_TYPE),
+            zone: label(ZONE),
+            capacity_type: label(CAPACITY_TYPE),
+        }
+    }
+}
+
+impl Asked {
+    fn figures(self) -> Figures {
+        let Self { cpu, memory, pods, .. } = self;
+        Figures { pods, cpu, memory, ..Figures::default() }
+    }
+}
+
+fn read(object: &NodeClaim, at: f64, before: Claim) -> Claim {
+    let requests = object.spec.resources.as_ref().map(|own| &own.requests);
+    let requests = resources(requests);
+    let of_type = object.spec.requirements.iter().find(|own| own.key == INSTANCE_TYPE);
+    let status = object.status.clone().unwrap_or_default();
+    let allocatable = resources(Some(&status.allocatable));
+    let condition = |kind: &str| status.conditions.iter().find(|own| own.type_ == kind);
+    let step = |kind, before: Option<f64>| {
+        let done = condition(kind).is_some_and(|own| own.status == "True");
+        done.then(|| before.unwrap_or(at))
+    };
+    let disrupted = condition("DisruptionReason").filter(|own| own.status == "True");
+    Claim {
+        shape: Shape::of(&object.metadata),
+        asked: Asked {
+            cpu: requests.get(CPU).as_f64(),
+            memory: requests.get(MEMORY).as_f64(),
+            pods: requests.get(PODS).floor() as usize,
+            types: of_type.map_or(0, |own| own.values.len()),
+        },
+        cpu: allocatable.get(CPU).as_f64(),
+        memory: allocatable.get(MEMORY).as_f64(),
+        since: before.since,
+        launched: step("Launched", before.launched),
+        registered: step("Registered", before.registered),
+        initialized: step("Initialized", before.initialized),
+        deleting: object
+            .metadata
+            .deletion_timestamp
+            .as_ref()
+            .map(|_| before.deleting.unwrap_or(at)),
+        why_leaving: match disrupted {
+            Some(own) if own.message.is_empty() => own.reason.clone(),
+            Some(own) => own.message.clone(),
+            None => before.why_leaving,
+        },
+        told_late: before.told_late,
+        provider_id: status.provider_id.unwrap_or_default(),
+        node: status.node_name.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,79 @@
+//! Events: what controllers say about their decisions.
+
+use k8s_openapi::api::core::v1::Event;
+
+use super::{Change, View};
+use crate::{
+    happenings::{Figures, Note},
+    scene::Kind,
+};
+
+/// Whose refusals are about the nodes that there are. Why no machine is made for a pod is what
+/// somebody else says.
+const SCHEDULER: &str = "default-scheduler";
+
+impl View {
+    pub(super) fn see_event(&mut self, at: f64, event: &Event, change: Change) {
+        if change == Change::Gone {
+            return;
+        }
+        let about = &event.involved_object;
+        let text = |field: &Option<String>| field.clone().unwrap_or_default();
+        let (namespace, name) = (text(&about.namespace), text(&about.name));
+        let message = text(&event.message);
+        let kind = about.kind.as_deref().unwrap_or_default();
+        match (kind, event.reason.as_deref().unwrap_or_default()) {
+            ("Pod", "Nominated") => {
+                if let Some(guest) = self.guests.get_mut(&(namespace, name)) {
+                    headed_for(&message).clone_into(&mut guest.headed_for);
+                    guest.refused.clear();
+                }
+            }
+            ("Pod", "FailedScheduling") if !is_of_scheduler(event) => {
+                self.refuse(at, &(namespace, name), reason_of_refusal(&message));
+            }
+            ("NodeClaim", "DisruptionTerminating") => {
+                if let Some(claim) = self.claims.get_mut(&name)
+                    && claim.why_leaving.is_empty()
+                {
+                    after_colon(&message).clone_into(&mut claim.why_leaving);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn refuse(&mut self, at: f64, pod: &(String, String), why: &str) {
+        let Some(guest) = self.guests.get_mut(pod) else { return };
+        if guest.refused == why {
+            return;
+        }
+        why.clone_into(&mut guest.refused);
+        guest.headed_for.clear();
+        let note = Note::new(Kind::Refused, &guest.workload, "", why);
+        let figures = Figures { pods: 1, ..Figures::default() };
+        let key = format!("{}: {why}", guest.workload);
+        self.happenings.note(at, Note { key, figures, ..note });
+    }
+}
+
+fn is_of_scheduler(event: &Event) -> bool {
+    let source = event.source.as_ref().and_then(|source| source.component.as_deref());
+    [source, event.reporting_component.as_deref()].contains(&Some(SCHEDULER))
+}
+
+/// The machine in `Pod should schedule on: nodeclaim/a, node/b`.
+fn headed_for(message: &str) -> &str {
+    let first = after_colon(message).split(',').next().unwrap_or_default();
+    first.split_once('/').map_or(first, |(_, name)| name).trim()
+}
+
+/// The reason in `Failed to schedule pod, no pool …`.
+fn reason_of_refusal(message: &str) -> &str {
+    message.strip_prefix("Failed to schedule pod, ").unwrap_or(message)
+}
+
+/// What follows the first colon; everything where there is none.
+fn after_colon(message: &str) -> &str {
+    message.split_once(':').map_or(message, |(_, rest)| rest).trim()
+}

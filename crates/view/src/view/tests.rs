@@ -1,0 +1,264 @@
+//! Objects in, pictures and lines out.
+
+use expect_test::{Expect, expect};
+use serde_json::json;
+
+use crate::{
+    amounts::clock,
+    scene::{Node, PodState, Scene},
+    testing::{Stand, busy, claim, daemon, event, leaving, moment, node, pod, pod_on, pool},
+};
+
+const ALL: [&str; 3] = ["Launched", "Registered", "Initialized"];
+
+/// Compares machines, each in one line.
+#[track_caller]
+fn check_machines(scene: &Scene, expected: &Expect) {
+    let line = |node: &Node| {
+        let pods: String = node
+            .pods
+            .iter()
+            .map(|pod| match (pod.daemon, pod.state) {
+                (true, _) => 'd',
+                (false, PodState::Starting) => 's',
+                (false, PodState::Unready) => 'u',
+                (false, PodState::Running) => 'r',
+                (false, PodState::Ending) => 'e',
+            })
+            .collect();
+        format!(
+            "{} {} of {:?} {} {} {} {:?} cpu {}/{} pods {pods:?} planned {} why {:?}\n",
+            node.name,
+            node.phase.word(),
+            node.pool,
+            node.instance_type,
+            node.capacity_type,
+            node.zone,
+            node.price,
+            node.cpu.requested,
+            node.cpu.total,
+            node.planned_pods,
+            node.why,
+        )
+    };
+    expected.assert_eq(&scene.nodes.iter().map(line).collect::<String>());
+}
+
+/// Compares what happened.
+#[track_caller]
+fn check_lines(scene: &Scene, expected: &Expect) {
+    let lines = scene.happenings.iter().map(|own| {
+        format!("{} {:?} {}| {} | {}\n", clock(own.at), own.kind, own.subject, own.what, own.why)
+    });
+    expected.assert_eq(&lines.collect::<String>());
+}
+
+#[test]
+fn a_machine_goes_through_its_phases() {
+    let mut stand = Stand::new();
+    let mut phases = Vec::new();
+    let mut note = |stand: &Stand, at| {
+        let scene = stand.view.scene(moment(at));
+        phases.extend(scene.nodes.iter().map(|node| (node.phase.word(), node.since)));
+        if scene.nodes.is_empty() {
+            phases.push(("none", at));
+        }
+    };
+    stand.see(1.0, claim("batch-one", &[]));
+    note(&stand, 1.0);
+    stand.see(2.0, claim("batch-one", &ALL[..1]));
+    note(&stand, 2.0);
+    stand.see(30.0, node("batch-one", false));
+    stand.see(31.0, claim("batch-one", &ALL[..2]));
+    note(&stand, 31.0);
+    stand.see(35.0, node("batch-one", true));
+    stand.see(36.0, claim("batch-one", &ALL));
+    stand.see(37.0, pod_on("web-1", "batch-one", true));
+    note(&stand, 37.0);
+    stand.see(50.0, node("batch-one", false));
+    note(&stand, 50.0);
+    stand.see(55.0, node("batch-one", true));
+    note(&stand, 55.0);
+    stand.see(60.0, leaving(claim("batch-one", &ALL), "Drifted"));
+    note(&stand, 60.0);
+    stand.gone(70.0, pod_on("web-1", "batch-one", true));
+    note(&stand, 70.0);
+    stand.gone(71.0, node("batch-one", true));
+    stand.gone(72.0, claim("batch-one", &ALL));
+    note(&stand, 72.0);
+    assert_eq!(
+        phases,
+        [
+            ("asked", 1.0),
+            ("booting", 2.0),
+            ("joining", 31.0),
+            ("ready", 36.0),
+            ("lost", 50.0),
+            ("ready", 36.0),
+            ("draining", 60.0),
+            ("leaving", 60.0),
+            ("none", 72.0),
+        ]
+    );
+    check_lines(
+        &stand.view.scene(moment(80.0)),
+        &expect![[r#"
+        00:02 Launched batch-one| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+        00:36 Ready batch-one| ready | 35 s after it was asked for
+        00:50 Lost batch-one| does not answer any more | kubelet is silent
+        01:00 Leaving batch-one| is drained and removed | Drifted
+        01:12 Gone batch-one| is gone | 0.200/h saved
+    "#]],
+    );
+}
+
+#[test]
+fn a_picture_has_machines_pools_pods_and_reasons() {
+    let scene = busy().scene(moment(100.0));
+    check_machines(
+        &scene,
+        &expect![[r#"
+            batch-one ready of "batch" c-8x spot a Some(0.2) cpu 4.1/8 pods "rrd" planned 0 why ""
+            batch-two lost of "batch" c-8x spot a Some(0.2) cpu 2.1/8 pods "ud" planned 0 why "kubelet is silent"
+            batch-three booting of "batch" c-8x spot a Some(0.2) cpu 6/7.9 pods "" planned 3 why ""
+        "#]],
+    );
+    check_lines(
+        &scene,
+        &expect![[r#"
+        00:01 Story | A burst | Many pods at once.
+        00:02 Arrived shop/web| 5 pods want a place | cpu 10, memory 5Gi
+        00:04 Launched batch ×2| c-8x, spot, 0.400/h | for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that fit
+        00:40 Ready batch ×2| are ready | the last 37 s after it was asked for
+        01:00 Lost batch-two| does not answer any more | kubelet is silent
+        01:11 Launched batch-three| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+        01:13 Refused shop/web| no place for 1 pod | no instance type has enough resources: the pod needs cpu 24
+    "#]],
+    );
+    let waiting: Vec<String> = scene
+        .waiting
+        .iter()
+        .map(|pod| format!("{} of {} → {:?}: {}", pod.name, pod.workload, pod.headed_for, pod.why))
+        .collect();
+    expect![[r#"
+        web-4 of shop/web → "batch-three": 
+        web-5 of shop/web → "": no instance type has enough resources: the pod needs cpu 24"#]]
+    .assert_eq(&waiting.join("\n"));
+    let pools: Vec<(&str, usize, usize, Option<f64>)> = scene
+        .pools
+        .iter()
+        .map(|pool| (pool.name.as_str(), pool.nodes, pool.pods, pool.cpu_limit))
+        .collect();
+    assert_eq!(pools, [("batch", 3, 3, Some(64.0)), ("general", 0, 0, Some(64.0))]);
+    let totals = scene.totals;
+    assert_eq!((totals.running, totals.unready, totals.waiting), (2, 1, 2));
+    assert_eq!((totals.ready, totals.coming, totals.lost), (1, 1, 1));
+    assert_eq!(scene.timeline.len(), 2);
+}
+
+#[test]
+fn a_node_without_a_claim_is_a_machine_too() {
+    let mut stand = Stand::new();
+    stand.see(0.0, node("old-1", true));
+    stand.see(1.0, pod_on("web-1", "old-1", true));
+    check_machines(
+        &stand.view.scene(moment(2.0)),
+        &expect![[r#"
+        old-1 ready of ""    None cpu 2/8 pods "r" planned 0 why ""
+    "#]],
+    );
+}
+
+#[test]
+fn what_the_scheduler_says_of_todays_nodes_is_no_reason() {
+    let mut stand = Stand::new();
+    stand.see(0.0, pod("web-1"));
+    let message = "0/3 nodes are available: 3 Insufficient cpu.";
+    stand.see(1.0, event("web-1", "default-scheduler", "FailedScheduling", message));
+    let why = |stand: &Stand| stand.view.scene(moment(9.0)).waiting[0].why.clone();
+    assert_eq!(why(&stand), "");
+    stand.see(2.0, event("web-1", "karpenter", "FailedScheduling", "no pool tolerates it"));
+    assert_eq!(why(&stand), "no pool tolerates it");
+    stand.see(
+        3.0,
+        event("web-1", "karpenter", "Nominated", "Pod should schedule on: nodeclaim/a, node/b"),
+    );
+    assert_eq!(why(&stand), "");
+    assert_eq!(stand.view.scene(moment(9.0)).waiting[0].headed_for, "a");
+}
+
+#[test]
+fn pods_that_are_over_or_daemons_do_not_count() {
+    let mut stand = Stand::new();
+    stand.see(0.0, node("old-1", true));
+    stand.see(0.0, daemon("agent-1", "old-1"));
+    let mut done = pod_on("web-1", "old-1", true);
+    stand.see(1.0, done.clone());
+    assert_eq!(stand.view.totals().running, 1);
+    done["status"]["phase"] = "Succeeded".into();
+    stand.see(2.0, done);
+    let scene = stand.view.scene(moment(3.0));
+    assert_eq!(scene.totals.running, 0);
+    assert_eq!(scene.nodes[0].pods.len(), 1);
+    assert!((scene.nodes[0].cpu.requested - 0.1).abs() < 1e-9);
+}
+
+#[test]
+fn it_is_told_once_that_nobody_waits_any_more() {
+    let mut stand = Stand::new();
+    stand.see(0.0, node("old-1", true));
+    stand.see(1.0, pod("web-1"));
+    stand.view.pass(moment(2.0));
+    stand.see(11.0, pod_on("web-1", "old-1", true));
+    for second in 12..20 {
+        stand.view.pass(moment(f64::from(second)));
+    }
+    check_lines(
+        &stand.view.scene(moment(20.0)),
+        &expect![[r#"
+        00:01 Arrived shop/web| 1 pod wants a place | cpu 2, memory 1Gi
+        00:12 Settled | the pod runs | the last one waited 10 s
+    "#]],
+    );
+}
+
+#[test]
+fn a_cloud_that_is_slow_to_answer_is_told_of_once() {
+    let mut stand = Stand::new();
+    stand.see(0.0, claim("batch-one", &[]));
+    stand.see(1.0, claim("batch-two", &[]));
+    stand.see(2.0, claim("batch-two", &ALL[..1]));
+    for second in 0..20 {
+        stand.view.pass(moment(f64::from(second)));
+    }
+    check_lines(
+        &stand.view.scene(moment(20.0)),
+        &expect![[r#"
+        00:02 Launched batch-two| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+        00:06 Asked batch-one| a machine is asked for | for 3 pods (cpu 6, memory 3Gi)
+    "#]],
+    );
+}
+
+#[test]
+fn lines_are_told_when_nothing_can_be_added_to_them() {
+    let mut stand = Stand::new();
+    stand.see(10.0, pod("web-1"));
+    assert_eq!(stand.view.told(moment(11.0), 0).len(), 0);
+    stand.see(11.0, pod("web-2"));
+    let told = stand.view.told(moment(15.0), 0);
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].what, "2 pods want a place");
+    assert_eq!(stand.view.told(moment(15.0), told[0].number + 1).len(), 0);
+}
+
+#[test]
+fn an_object_that_cannot_be_read_is_named() {
+    let broken = json!({"metadata": {"name": 7}});
+    let error = crate::Seen::read("", "pods", broken).unwrap_err();
+    assert_eq!(error.to_string(), "an object of pods cannot be read");
+    assert!(crate::Seen::read("", "secrets", json!({})).unwrap().is_none());
+    let mut stand = Stand::new();
+    stand.see(0.0, pool("general"));
+    assert_eq!(stand.view.scene(moment(1.0)).pools.len(), 1);
+}
