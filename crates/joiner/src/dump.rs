@@ -24,8 +24,12 @@ pub(crate) fn write(folder: &Path, input: &Input) -> Result<(), Failure> {
         Failure::bad_input(format!("--dump: {} cannot be written: {error}", path.display()))
     };
     fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
-    let lists: Vec<List> =
-        input.objects.lists().into_iter().filter(|list| input.read.contains(&list.resource)).collect();
+    let lists: Vec<List> = input
+        .objects
+        .lists()
+        .into_iter()
+        .filter(|list| input.read.contains(&list.resource))
+        .collect();
     let files: Vec<PathBuf> =
         lists.iter().map(|list| folder.join(format!("{}.json", list.resource))).collect();
     let found = others(folder, &files).map_err(|error| failed(folder, &error))?;

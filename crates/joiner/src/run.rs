@@ -138,7 +138,10 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
             }
         }
     }
-    Ok(Providers::new(on, vec![Off { name: "vsphere", class: catalog::VSPHERE, variable: "GOVC_URL" }]))
+    Ok(Providers::new(
+        on,
+        vec![Off { name: "vsphere", class: catalog::VSPHERE, variable: "GOVC_URL" }],
+    ))
 }
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {

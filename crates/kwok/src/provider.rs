@@ -359,8 +359,7 @@ fn amounts(resources: &Resources) -> BTreeMap<String, Quantity> {
 fn is_ours(node: &Node) -> bool {
     let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
     let labels = node.metadata.labels.as_ref();
-    id.starts_with(PREFIX)
-        && labels.is_some_and(|labels| labels.contains_key(&NODE_CLASS.label()))
+    id.starts_with(PREFIX) && labels.is_some_and(|labels| labels.contains_key(&NODE_CLASS.label()))
 }
 
 /// Whom a node was made for: as its mark says, or, for nodes that Karpenter has made, as its owner.

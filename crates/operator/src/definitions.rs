@@ -112,9 +112,8 @@ fn judge(ours: &CustomResourceDefinition, found: Option<&CustomResourceDefinitio
     let Some(found) = found else {
         return Verdict::NotReady(NotReady::CrdMissing { name: name(ours).to_owned() });
     };
-    let old = |lacks: String| {
-        Verdict::NotReady(NotReady::CrdOld { name: name(ours).to_owned(), lacks })
-    };
+    let old =
+        |lacks: String| Verdict::NotReady(NotReady::CrdOld { name: name(ours).to_owned(), lacks });
     let mut fields = Vec::new();
     for version in &ours.spec.versions {
         let same = |other: &&CustomResourceDefinitionVersion| other.name == version.name;
@@ -166,9 +165,8 @@ mod tests {
     use super::*;
 
     fn pools() -> CustomResourceDefinition {
-        let is_pools = |definition: &CustomResourceDefinition| {
-            name(definition) == "nodepools.karpenter.sh"
-        };
+        let is_pools =
+            |definition: &CustomResourceDefinition| name(definition) == "nodepools.karpenter.sh";
         crds().into_iter().find(is_pools).unwrap()
     }
 

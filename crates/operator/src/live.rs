@@ -43,12 +43,16 @@ pub enum LiveError {
     )]
     Unreachable(String),
     /// The API server does not know who asks.
-    #[error("the API server does not accept who you are ({0}): log in again, or check the user of \
-             the kubeconfig's context")]
+    #[error(
+        "the API server does not accept who you are ({0}): log in again, or check the user of \
+             the kubeconfig's context"
+    )]
     Unauthorized(String),
     /// A kind may not be listed.
-    #[error("{resource} may not be listed ({said}): ask for the verb list on {resource} in all \
-             namespaces")]
+    #[error(
+        "{resource} may not be listed ({said}): ask for the verb list on {resource} in all \
+             namespaces"
+    )]
     Forbidden {
         /// What roles call the kind.
         resource: String,
@@ -56,8 +60,10 @@ pub enum LiveError {
         said: String,
     },
     /// A kind is not served.
-    #[error("the cluster does not have {resource}, or not in the version that is read ({path}): \
-             {remedy}")]
+    #[error(
+        "the cluster does not have {resource}, or not in the version that is read ({path}): \
+             {remedy}"
+    )]
     NotServed {
         /// What roles call the kind.
         resource: String,
@@ -77,8 +83,10 @@ pub enum LiveError {
         said: String,
     },
     /// An answer is no list.
-    #[error("what the API server answered for {resource} is no list: {problem}. Check that the \
-             kubeconfig's server is a Kubernetes API server")]
+    #[error(
+        "what the API server answered for {resource} is no list: {problem}. Check that the \
+             kubeconfig's server is a Kubernetes API server"
+    )]
     NotAList {
         /// What roles call the kind.
         resource: String,
@@ -121,8 +129,7 @@ struct Reading<'c> {
 
 impl<'c> Reading<'c> {
     fn new(client: &'c Client) -> Self {
-        let live =
-            Live { objects: Objects::default(), read: BTreeSet::new(), notes: Vec::new() };
+        let live = Live { objects: Objects::default(), read: BTreeSet::new(), notes: Vec::new() };
         Self { client, live, problems: Vec::new() }
     }
 

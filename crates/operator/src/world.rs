@@ -31,13 +31,13 @@ use k8s_openapi::api::{
     storage::v1::{CSINode, StorageClass, VolumeAttachment},
 };
 
+use self::feed::Feeder;
 pub use self::{
     cache::Cache,
     feed::{FeedState, Feeds, Wanted, feed_all},
     kept::{Identity, Kept},
     table::{Key, Table},
 };
-use self::feed::Feeder;
 use crate::objects::{self, Objects, each_kind};
 
 /// How an object became what it is now.

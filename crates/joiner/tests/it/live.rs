@@ -5,7 +5,7 @@ mod real;
 use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
 
 use expect_test::expect;
-use joiner_apiserver::{Protection, Resource, Serving, kubeconfig};
+use joiner_apiserver::{Call, DeleteOptions, Key, Protection, Resource, Serving, kubeconfig};
 use joiner_clock::Clock;
 use joiner_lab::{
     Lab, Setup,
@@ -69,11 +69,13 @@ impl Cluster {
         program(args).await
     }
 
-    /// Everything that the API server was asked since, and by what verb.
-    fn calls_since(&self, start: usize) -> BTreeSet<(&'static str, String)> {
+    /// Everything that the API server was asked since: verbs, groups and plurals.
+    fn calls_since(&self, start: usize) -> BTreeSet<(&'static str, String, String)> {
         let entries = self.lab.history().entries();
         let calls = entries[start..].iter().map(|entry| match entry {
-            Entry::Call(call) => (call.verb, call.resource.plural.to_string()),
+            Entry::Call(Call { verb, resource, .. }) => {
+                (*verb, resource.group.to_string(), resource.plural.to_string())
+            }
             other => panic!("something has changed: {other:?}"),
         });
         calls.collect()
@@ -153,6 +155,13 @@ fn pod(name: &str) -> Value {
     })
 }
 
+/// The role that people are given who may plan.
+fn rules_for_readers() -> Vec<Value> {
+    let manifest = include_str!("../../../../examples/rbac/reader.yaml");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(manifest).unwrap();
+    objects[0]["rules"].as_array().unwrap().clone()
+}
+
 /// A plan without what depends on how fast the computer is.
 fn plan(output: &Run) -> Value {
     assert_eq!(output.code, Some(0), "{output}");
@@ -185,9 +194,23 @@ async fn nothing_but_lists_reaches_the_api_server() {
     let explained = cluster.run(&["explain", "pod", "ml/train-0"]).await;
     assert_eq!(explained.code, Some(0), "{explained}");
     let calls = cluster.calls_since(start);
-    let verbs: BTreeSet<&str> = calls.iter().map(|(verb, _)| *verb).collect();
-    assert_eq!(verbs, BTreeSet::from(["list"]));
-    assert!(calls.iter().all(|(_, plural)| plural != "secrets"), "{calls:?}");
+    assert!(calls.len() > 20, "{calls:?}");
+    let rules = rules_for_readers();
+    for (verb, group, plural) in calls {
+        assert_eq!((verb, plural == "secrets"), ("list", false), "{plural}");
+        let has = |rule: &Value, field: &str, word: &str| {
+            rule[field].as_array().unwrap().iter().any(|one| one == word)
+        };
+        let allows = |rule: &Value| {
+            has(rule, "apiGroups", &group)
+                && has(rule, "resources", &plural)
+                && has(rule, "verbs", verb)
+        };
+        assert!(
+            rules.iter().any(allows),
+            "the role for readers lacks {verb} {plural} of {group:?}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -206,9 +229,12 @@ async fn only_pods_that_a_scheduler_has_given_up_are_placed() {
 #[tokio::test]
 async fn lists_are_read_in_pages() {
     let cluster = Cluster::first_look().await;
-    create(&cluster.lab, json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
-    }));
+    create(
+        &cluster.lab,
+        json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
+        }),
+    );
     for number in 0..1001 {
         create(&cluster.lab, pod(&format!("many-{number:04}")));
     }
@@ -224,23 +250,32 @@ async fn lists_are_read_in_pages() {
 #[tokio::test]
 async fn a_dump_holds_what_a_plan_depends_on_and_nothing_that_is_nobodys_business() {
     let cluster = Cluster::empty().await;
-    create(&cluster.lab, json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
-    }));
+    create(
+        &cluster.lab,
+        json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
+        }),
+    );
     create(&cluster.lab, pod("web"));
     let template = pod("unused")["spec"].take();
-    create(&cluster.lab, json!({
-        "apiVersion": "apps/v1", "kind": "DaemonSet",
-        "metadata": {"name": "agent", "namespace": "shop"},
-        "spec": {
-            "selector": {"matchLabels": {"app": "agent"}},
-            "template": {"metadata": {"labels": {"app": "agent"}}, "spec": template},
-        },
-    }));
-    create(&cluster.lab, json!({
-        "apiVersion": "v1", "kind": "Secret",
-        "metadata": {"name": "key", "namespace": "shop"}, "stringData": {"key": SECRET},
-    }));
+    create(
+        &cluster.lab,
+        json!({
+            "apiVersion": "apps/v1", "kind": "DaemonSet",
+            "metadata": {"name": "agent", "namespace": "shop"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "agent"}},
+                "template": {"metadata": {"labels": {"app": "agent"}}, "spec": template},
+            },
+        }),
+    );
+    create(
+        &cluster.lab,
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "key", "namespace": "shop"}, "stringData": {"key": SECRET},
+        }),
+    );
     let dump = cluster.path("dump");
     let planned = cluster.run(&["plan", "--dump", &dump]).await;
     assert_eq!(planned.code, Some(0), "{planned}");
@@ -293,8 +328,8 @@ async fn definitions_that_are_missing_are_named_with_the_remedy() {
     let definitions = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
     let optional = ["nodeoverlays.karpenter.sh", "capacitybuffers.autoscaling.x-k8s.io"];
     let delete = |name: &str| {
-        let key = joiner_apiserver::Key::new("", name);
-        let options = joiner_apiserver::DeleteOptions::default();
+        let key = Key::new("", name);
+        let options = DeleteOptions::default();
         cluster.lab.caller("admin").delete(&definitions, &key, options).unwrap();
     };
     optional.map(delete);

@@ -110,6 +110,7 @@ fn with_causes(class: &NodeClass, message: &str) -> String {
         let is_cause = condition["type"] != "Ready" && condition["status"] == "False";
         is_cause.then_some(text)
     });
-    let parts: Vec<&str> = Some(message).filter(|text| !text.is_empty()).into_iter().chain(causes).collect();
+    let parts: Vec<&str> =
+        Some(message).filter(|text| !text.is_empty()).into_iter().chain(causes).collect();
     parts.join(": ")
 }

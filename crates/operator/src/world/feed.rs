@@ -108,9 +108,18 @@ impl Wanted {
     /// Whether objects of a kind are needed.
     pub(crate) fn needs(&self, kind: &str) -> bool {
         match kind {
-            "NodePool" | "NodeClaim" | "Node" | "Pod" | "Namespace" | "PersistentVolume"
-            | "PersistentVolumeClaim" | "DaemonSet" | "PodDisruptionBudget" | "CSINode"
-            | "StorageClass" | "VolumeAttachment" => true,
+            "NodePool"
+            | "NodeClaim"
+            | "Node"
+            | "Pod"
+            | "Namespace"
+            | "PersistentVolume"
+            | "PersistentVolumeClaim"
+            | "DaemonSet"
+            | "PodDisruptionBudget"
+            | "CSINode"
+            | "StorageClass"
+            | "VolumeAttachment" => true,
             "Service" | "ReplicationController" => self.default_spread,
             "ReplicaSet" | "StatefulSet" => self.default_spread || self.buffers,
             "Deployment" | "PodTemplate" | "CapacityBuffer" => self.buffers,

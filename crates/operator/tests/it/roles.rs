@@ -70,7 +70,8 @@ impl Roles {
         let asked = Asked::of(request)?;
         let mut state = self.state();
         let taken = state.denied.contains(&(asked.verb.to_owned(), asked.plural.clone()));
-        let granted = state.granted.as_ref().is_none_or(|rules| rules.iter().any(|r| asked.in_rule(r)));
+        let granted =
+            state.granted.as_ref().is_none_or(|rules| rules.iter().any(|r| asked.in_rule(r)));
         if granted && !taken {
             return None;
         }

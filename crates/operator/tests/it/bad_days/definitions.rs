@@ -61,8 +61,7 @@ async fn definitions_that_lack_fields_are_worked_with_and_the_fields_named() {
     let mut running = Running::prepared();
     running.stage.delete(GROUP, PLURAL, POOLS);
     let mut older = ours(POOLS);
-    let spec =
-        &mut older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    let spec = &mut older["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     spec["properties"].as_object_mut().unwrap().remove("weight");
     // Rules about a field that is not there would be refused.
     spec.as_object_mut().unwrap().remove("x-kubernetes-validations");

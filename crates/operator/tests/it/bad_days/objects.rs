@@ -22,7 +22,8 @@ async fn a_class_that_is_missing_is_named_and_waited_for() {
     running.create_pod("web");
     running.start();
     running.pass(60).await;
-    expect!["False NodeClassNotFound: NodeClass not found on cluster"].assert_eq(&condition(&running, "NodeClassReady"));
+    expect!["False NodeClassNotFound: NodeClass not found on cluster"]
+        .assert_eq(&condition(&running, "NodeClassReady"));
     assert_eq!(running.claims(), [""; 0]);
     running.stage.create_class("default");
     running.pass(180).await;
@@ -36,14 +37,16 @@ async fn a_class_that_is_not_ready_says_why_and_is_waited_for() {
         let class = &mut running.stage.cloud.state().class;
         class.holds = Some(holds);
         "NoSuchNetwork".clone_into(&mut class.reason);
-        "spec.network \"blue\" is not there: create it or name another".clone_into(&mut class.message);
+        "spec.network \"blue\" is not there: create it or name another"
+            .clone_into(&mut class.message);
     };
     set(false);
     running.stage.create_pool("general");
     running.create_pod("web");
     running.start();
     running.pass(60).await;
-    expect!["False UnhealthyDependents: Valid=False"].assert_eq(&condition(&running, "NodeClassReady"));
+    expect!["False UnhealthyDependents: Valid=False"]
+        .assert_eq(&condition(&running, "NodeClassReady"));
     assert_eq!(running.claims(), [""; 0]);
     running.stage.cloud.state().class.holds = Some(true);
     // Clouds are asked every five minutes.

@@ -27,7 +27,14 @@ async fn denied(verb: &str, plural: &str, expected: &Expect) {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_may_not_be_listed_is_named() {
-    denied("list", "pods", &expect!["caches: the service account may not list pods: add the verb list on pods to its role"]).await;
+    denied(
+        "list",
+        "pods",
+        &expect![
+            "caches: the service account may not list pods: add the verb list on pods to its role"
+        ],
+    )
+    .await;
     denied("list", "nodepools", &expect!["caches: the service account may not list nodepools.karpenter.sh: add the verb list on nodepools.karpenter.sh to its role"]).await;
     denied("watch", "nodes", &expect!["caches: the service account may not watch nodes: add the verb watch on nodes to its role"]).await;
 }

@@ -25,7 +25,8 @@ use tracing::{
     subscriber::DefaultGuard,
 };
 use tracing_subscriber::{
-    Layer, filter::LevelFilter,
+    Layer,
+    filter::LevelFilter,
     layer::{self, SubscriberExt},
 };
 
@@ -52,8 +53,8 @@ impl Running {
     /// A whole cluster whose engine is not started yet.
     pub(super) fn prepared() -> Self {
         let log = Log::default();
-        let subscriber = tracing_subscriber::registry()
-            .with(log.clone().with_filter(LevelFilter::INFO));
+        let subscriber =
+            tracing_subscriber::registry().with(log.clone().with_filter(LevelFilter::INFO));
         Self {
             stage: Stage::whole(),
             readiness: Arc::new(Readiness::new(engine::PARTS)),
