@@ -2,7 +2,7 @@
 
 mod real;
 
-use std::{collections::BTreeSet, fs, path::PathBuf, sync::Arc};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use expect_test::expect;
 use joiner_apiserver::{Call, DeleteOptions, Key, Protection, Resource, Serving, kubeconfig};
@@ -50,9 +50,7 @@ impl Cluster {
         let example =
             PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-look"));
         let objects = files::read_as_written(&[example], std::io::empty()).unwrap();
-        let (namespaces, others): (Vec<_>, Vec<_>) =
-            objects.into_iter().partition(|(_, object)| object["kind"] == "Namespace");
-        for (_, object) in namespaces.into_iter().chain(others) {
+        for (_, object) in objects {
             create(&cluster.lab, object);
         }
         cluster
@@ -121,8 +119,12 @@ fn create(lab: &Lab, mut object: Value) {
     let text = |field: &str| object[field].as_str().unwrap().to_owned();
     let (resource, namespaced) =
         lab.server().resource_of(&text("apiVersion"), &text("kind")).expect("it is served");
-    if namespaced && object["metadata"]["namespace"].is_null() {
-        object["metadata"]["namespace"] = "default".into();
+    if namespaced {
+        if object["metadata"]["namespace"].is_null() {
+            object["metadata"]["namespace"] = "default".into();
+        }
+        let name = object["metadata"]["namespace"].clone();
+        create(lab, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
     }
     let mut status = object["status"].take();
     if object["kind"] == "Pod" && object["spec"]["nodeName"].is_null() {
@@ -136,7 +138,7 @@ fn create(lab: &Lab, mut object: Value) {
         created => created.unwrap(),
     };
     if status.is_object() {
-        let mut with_status = Arc::unwrap_or_clone(created).value();
+        let mut with_status = created.value();
         with_status["status"] = status;
         caller.update_status(&resource, with_status).unwrap();
     }
@@ -229,12 +231,6 @@ async fn only_pods_that_a_scheduler_has_given_up_are_placed() {
 #[tokio::test]
 async fn lists_are_read_in_pages() {
     let cluster = Cluster::first_look().await;
-    create(
-        &cluster.lab,
-        json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
-        }),
-    );
     for number in 0..1001 {
         create(&cluster.lab, pod(&format!("many-{number:04}")));
     }
@@ -250,12 +246,6 @@ async fn lists_are_read_in_pages() {
 #[tokio::test]
 async fn a_dump_holds_what_a_plan_depends_on_and_nothing_that_is_nobodys_business() {
     let cluster = Cluster::empty().await;
-    create(
-        &cluster.lab,
-        json!({
-            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"},
-        }),
-    );
     create(&cluster.lab, pod("web"));
     let template = pod("unused")["spec"].take();
     create(
@@ -286,7 +276,29 @@ async fn a_dump_holds_what_a_plan_depends_on_and_nothing_that_is_nobodys_busines
         names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
     }
     names.sort();
-    expect![[r#""#]].assert_eq(&names.join("\n"));
+    expect![[r#"
+        capacitybuffers.autoscaling.x-k8s.io.json
+        csinodes.storage.k8s.io.json
+        daemonsets.apps.json
+        deployments.apps.json
+        jobs.batch.json
+        namespaces.json
+        nodeclaims.karpenter.sh.json
+        nodeoverlays.karpenter.sh.json
+        nodepools.karpenter.sh.json
+        nodes.json
+        persistentvolumeclaims.json
+        persistentvolumes.json
+        poddisruptionbudgets.policy.json
+        pods.json
+        podtemplates.json
+        priorityclasses.scheduling.k8s.io.json
+        replicasets.apps.json
+        replicationcontrollers.json
+        services.json
+        statefulsets.apps.json
+        storageclasses.storage.k8s.io.json
+        volumeattachments.storage.k8s.io.json"#]].assert_eq(&names.join("\n"));
     let pods = fs::read_to_string(format!("{dump}/pods.json")).unwrap();
     assert!(pods.contains(r#""cpu":"500m""#), "{pods}");
 }
@@ -312,14 +324,14 @@ async fn a_pod_is_looked_for_in_the_namespace_that_is_named_or_the_contexts() {
         let output = cluster.run(args).await;
         output.to_string().lines().next().unwrap_or_default().to_owned()
     };
-    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "train-0", "-n", "ml"]).await);
-    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "train-0"]).await);
-    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "ml/train-0", "-n", "shop"]).await);
+    expect!["ml/train-0 cannot be placed."].assert_eq(&first(&["explain", "pod", "train-0", "-n", "ml"]).await);
+    expect!["stderr: joiner: no pod default/train-0 waits for a place: did you mean ml/train-0?"].assert_eq(&first(&["explain", "pod", "train-0"]).await);
+    expect!["stderr: joiner: the pod ml/train-0 is in namespace ml and -n says shop: leave one of them out"].assert_eq(&first(&["explain", "pod", "ml/train-0", "-n", "shop"]).await);
     let config = fs::read_to_string(cluster.path("config")).unwrap();
     let with_namespace = config.replace("    user: ", "    namespace: ml\n    user: ");
     assert_ne!(with_namespace, config);
     fs::write(cluster.path("config"), with_namespace).unwrap();
-    expect![[r#""#]].assert_eq(&first(&["explain", "pod", "train-0"]).await);
+    expect!["ml/train-0 cannot be placed."].assert_eq(&first(&["explain", "pod", "train-0"]).await);
 }
 
 #[tokio::test]
@@ -332,13 +344,17 @@ async fn definitions_that_are_missing_are_named_with_the_remedy() {
         let options = DeleteOptions::default();
         cluster.lab.caller("admin").delete(&definitions, &key, options).unwrap();
     };
-    optional.map(delete);
+    optional.into_iter().for_each(delete);
     let planned = cluster.run(&["plan"]).await;
     assert_eq!(planned.code, Some(0), "what is not needed may be missing: {planned}");
     delete("nodepools.karpenter.sh");
     let args = ["plan", "--feature-gates=NodeOverlay=true"];
     let refused = cluster.run(&args).await.to_string().replace(&cluster.serving.url(), "URL");
-    expect![[r#""#]].assert_eq(&refused);
+    expect![[r#"
+        stderr: joiner: cluster URL/: the cluster does not have nodepools.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1/nodepools): joiner crds | kubectl apply -f -, or plan from files with -f
+        stderr: joiner: cluster URL/: the cluster does not have nodeoverlays.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1alpha1/nodeoverlays): joiner crds | kubectl apply -f -, or plan from files with -f
+        exit code: 2
+    "#]].assert_eq(&refused);
 }
 
 #[tokio::test]
@@ -349,7 +365,10 @@ async fn an_api_server_that_is_not_there_is_bad_input() {
     serving.stop().await;
     let config = folder.path().join("config").display().to_string();
     let refused = program(vec!["plan".into(), "--kubeconfig".into(), config]).await;
-    expect![[r#""#]].assert_eq(&refused.to_string().replace(&url, "URL"));
+    expect![[r#"
+        stderr: joiner: cluster URL/: the API server does not answer: ServiceError: client error (Connect): tcp connect error: Connection refused (os error 111). Check that it is up, that it can be reached from here, and that the kubeconfig names the right one
+        exit code: 2
+    "#]].assert_eq(&refused.to_string().replace(&url, "URL"));
 }
 
 #[tokio::test]
@@ -366,14 +385,23 @@ async fn an_object_that_cannot_be_used_is_named() {
     });
     create(&cluster.lab, pool);
     let refused = cluster.run(&["plan"]).await.to_string().replace(&cluster.serving.url(), "URL");
-    expect![[r#""#]].assert_eq(&refused);
+    expect![[r#"
+        stderr: joiner: cluster URL/: the cluster does not have vspherenodeclasses.karpenter.vsphere.com, or not in the version that is read (/apis/karpenter.vsphere.com/v1alpha1/vspherenodeclasses): install its CustomResourceDefinition, or plan from files with -f
+        exit code: 2
+    "#]].assert_eq(&refused);
 }
 
 #[tokio::test]
 async fn contexts_that_do_not_exist_and_files_beside_a_cluster_are_refused() {
     let cluster = Cluster::empty().await;
     let nowhere = cluster.run(&["plan", "--context", "nowhere"]).await;
-    expect![[r#""#]].assert_eq(&nowhere.to_string());
+    expect![[r#"
+        stderr: joiner: no cluster is known: failed to load current context: nowhere. Give --kubeconfig, set KUBECONFIG, or run in a pod with a service account
+        exit code: 2
+    "#]].assert_eq(&nowhere.to_string());
     let both = cluster.run(&["plan", "-f", "examples/first-look"]).await;
-    expect![[r#""#]].assert_eq(&both.to_string());
+    expect![[r#"
+        stderr: joiner: -f reads files, --kubeconfig and --context lead to a cluster: give one of them
+        exit code: 2
+    "#]].assert_eq(&both.to_string());
 }

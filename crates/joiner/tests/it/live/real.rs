@@ -51,8 +51,8 @@ async fn a_real_api_server_is_asked_for_lists_only() {
     let plane = ControlPlane::start(&parts, &options).await.unwrap();
     let config = plane.kubeconfig_of(READER).unwrap().display().to_string();
     let run = async |args: &[&str]| {
-        let args = args.iter().chain(&["--kubeconfig", &config]);
-        program(args.map(ToString::to_string).collect()).await
+        let args = [args, &["--kubeconfig", &config]].concat();
+        program(args.into_iter().map(str::to_owned).collect()).await
     };
     let pod = json!({
         "metadata": {"name": "web"},
