@@ -35,28 +35,39 @@ fn furnished(seed: u64) -> Lab {
         Host::new("host-a", "zone-a", 64, 256),
         Host::new("host-b", "zone-b", 64, 256),
     ]);
-    let crd = |definition| create(&lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
+    let crd =
+        |definition| create(&lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
     for definition in crds() {
         crd(serde_json::to_value(definition).unwrap());
     }
     crd(lab_node_class_crd());
-    create(&lab, LAB_NODE_CLASS.group, LAB_NODE_CLASS.plural, json!({
-        "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
-        "kind": LAB_NODE_CLASS.kind,
-        "metadata": {"name": "default"},
-        "spec": {},
-    }));
-    create(&lab, "karpenter.sh", "nodepools", json!({
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "default"},
-        "spec": {"template": {"spec": {
-            "nodeClassRef": {
-                "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "default",
-            },
-            "requirements": [],
-        }}},
-    }));
+    create(
+        &lab,
+        LAB_NODE_CLASS.group,
+        LAB_NODE_CLASS.plural,
+        json!({
+            "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
+            "kind": LAB_NODE_CLASS.kind,
+            "metadata": {"name": "default"},
+            "spec": {},
+        }),
+    );
+    create(
+        &lab,
+        "karpenter.sh",
+        "nodepools",
+        json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "default"},
+            "spec": {"template": {"spec": {
+                "nodeClassRef": {
+                    "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "default",
+                },
+                "requirements": [],
+            }}},
+        }),
+    );
     lab
 }
 
@@ -232,14 +243,18 @@ async fn scale_in(kill: Rule) -> Lab {
 
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_call_a_scale_out_ends_the_same() {
-    let kills = process::sweep(JOINER, scale_out, End::of).await.unwrap_or_else(|interrupted| panic!("{interrupted}"));
+    let kills = process::sweep(JOINER, scale_out, End::of)
+        .await
+        .unwrap_or_else(|interrupted| panic!("{interrupted}"));
     println!("scale-out: {kills} of {kills} kills end the same");
     assert!(kills > 50, "{kills}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_call_a_scale_in_ends_the_same() {
-    let kills = process::sweep(JOINER, scale_in, End::of).await.unwrap_or_else(|interrupted| panic!("{interrupted}"));
+    let kills = process::sweep(JOINER, scale_in, End::of)
+        .await
+        .unwrap_or_else(|interrupted| panic!("{interrupted}"));
     println!("scale-in: {kills} of {kills} kills end the same");
     assert!(kills > 50, "{kills}");
 }
