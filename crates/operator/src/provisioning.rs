@@ -8,6 +8,7 @@ mod batch;
 mod claim;
 pub mod pass;
 mod provisioner;
+mod telling;
 
 pub use self::{
     batch::Triggers,

@@ -1,30 +1,66 @@
-//! The control loop of the demonstration.
-//!
-//! Stands in for the operator's engine: the planner decides which machines are made, and the rest
-//! is done in the simplest way that leaves the same objects behind. What the picture shows comes
-//! from those objects, so nothing else depends on this.
+//! The control loop of the demonstration: the engine that `joiner run` runs, on the laboratory.
 
-mod cluster;
-mod provision;
-mod remove;
-mod start;
+mod steward;
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 
-use joiner_apiserver::Server;
-use joiner_lab::{chance::Chance, cluster::machines::Machines};
+use joiner_clock::Clock;
+use joiner_cloud::Providers;
+use joiner_kwok::Kwok;
+use joiner_lab::{Connection, Lab};
+use joiner_operator::{
+    engine::{self, Engine},
+    metrics::Registry,
+    probes::Readiness,
+    random::Random,
+    settings::{Settings, Values},
+    stop::Stop,
+};
 
-use self::cluster::Cluster;
+use self::steward::Steward;
+use crate::{
+    build::BUILD,
+    errors::{Failure, chain},
+};
 
-/// How often the loop looks. Pods that come within one turn are planned together.
-const TURN: Duration = Duration::from_secs(1);
+/// What cares for the laboratory's cluster, for ever.
+pub(super) fn control_loop(
+    lab: &Lab,
+    seed: u64,
+) -> impl Future<Output = Result<Infallible, Failure>> + use<> {
+    let steward = Steward::new(lab.server());
+    let clock = lab.server().clock().clone();
+    care(steward, lab.client("joiner").connect(), clock, seed)
+}
 
-/// Gives a cluster the machines it needs, for ever.
-pub(super) async fn control_loop(server: Server, machines: Machines, chance: Chance) -> Infallible {
-    let clock = server.clock().clone();
-    let mut cluster = Cluster::new(&server, machines, chance);
-    loop {
-        cluster.turn(clock.now());
-        clock.sleep(TURN).await;
+async fn care(
+    steward: Steward,
+    connection: Connection,
+    clock: Clock,
+    seed: u64,
+) -> Result<Infallible, Failure> {
+    let client = kube::Client::new(connection, "default");
+    let kwok = Kwok::new(client.clone(), clock.clone());
+    let setup = engine::Setup {
+        lease_client: client.clone(),
+        client,
+        clock,
+        providers: Providers::new(vec![Arc::new(kwok)], Vec::new()),
+        settings: Settings::read(&Values::default()).map_err(Failure::BadInput)?.settings,
+        registry: Registry::new(&BUILD).map_err(|error| Failure::Ended(chain(&error)))?,
+        cluster: None,
+        identity: "joiner-demo".to_owned(),
+        namespace: "kube-system".to_owned(),
+        random: Random::seeded(seed),
+        readiness: Arc::new(Readiness::new([engine::CACHES])),
+    };
+    let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
+    tokio::select! {
+        biased;
+        ended = engine.run(Stop::never()) => {
+            let why = ended.map_or_else(|ended| ended.to_string(), |()| "it stopped".to_owned());
+            Err(Failure::Ended(why))
+        }
+        never = steward.run() => match never {},
     }
 }

@@ -91,7 +91,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
         // After the story the cluster belongs to whoever watches.
         std::future::pending().await
     };
-    let control = control_loop(lab.server().clone(), lab.machines().clone(), lab.chance("cloud"));
+    let control = control_loop(&lab, args.seed);
     let shown = async {
         if args.headless { picture.in_lines().await } else { picture.in_terminal().await }
     };
@@ -101,7 +101,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
             stopped = lab::stopped() => stopped,
             () = hung_up() => Ok(()),
             never = watch(feed, clock.clone(), Rc::clone(&audience)) => match never {},
-            never = control => match never {},
+            ended = control => ended.map(|never| match never {}),
             never = told => never,
             shown = shown => shown,
             served = page::serve(listener, router) => {

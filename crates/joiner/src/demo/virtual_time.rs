@@ -34,12 +34,12 @@ async fn tell(seed: u64) -> Result<Exit, Failure> {
     let feed = lab.server().feed_with_past();
     let stage = Play::on(&lab, &audience);
     let story = story(seed);
-    let control = control_loop(lab.server().clone(), lab.machines().clone(), lab.chance("cloud"));
+    let control = control_loop(&lab, seed);
     let program = async {
         tokio::select! {
             biased;
             never = watch(feed, clock.clone(), Rc::clone(&audience)) => match never {},
-            never = control => match never {},
+            ended = control => ended.map(|never| match never {}),
             () = play(&story, stage) => Ok(()),
             outcome = print_news(&clock, &audience) => outcome,
         }

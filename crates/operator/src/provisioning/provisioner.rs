@@ -12,6 +12,7 @@ use super::{
     batch::{AGAIN, Triggers},
     claim,
     pass::{Input, Pass},
+    telling::{tell_created, tell_plan},
 };
 use crate::{
     conditions::{Conditioned, READY},
@@ -92,7 +93,14 @@ impl Provisioner {
             return Err(Trouble::Object(format!("no plan is made from stale facts: {missing}")));
         }
         let input = self.context.cache.read(|world| Input::gather(world, &self.context.providers));
+        let begun = self.context.clock.running();
         let pass = input.plan(&self.context.settings.planner, self.context.now());
+        let took = self.context.clock.running().saturating_sub(begun);
+        self.context
+            .metrics
+            .scheduler_scheduling_duration("provisioner")
+            .observe(took.as_secs_f64());
+        tell_plan(&self.context, &pass);
         let waiting = !pass.snapshot.pods.is_empty();
         self.create_all(&pass).await?;
         Ok(waiting)
@@ -106,12 +114,7 @@ impl Provisioner {
         let mut trouble = None;
         for outcome in created {
             match outcome {
-                Ok(Some(created)) => tracing::info!(
-                    controller = "provisioner",
-                    nodeclaim = created.claim.metadata.name,
-                    pods = created.pods.len(),
-                    "created nodeclaim"
-                ),
+                Ok(Some(created)) => tell_created(&self.context, &created),
                 Ok(None) => {}
                 // One that fails does not stop the others.
                 Err(failed) => {

@@ -19,7 +19,7 @@ use joiner_operator::{
     metrics::Registry,
     probes::Readiness,
     random::Random,
-    settings::{Settings, Values},
+    settings::{Settings, Values, declared},
     stop::Stop,
 };
 use serde_json::{Value, json};
@@ -35,28 +35,39 @@ fn furnished(seed: u64) -> Lab {
         Host::new("host-a", "zone-a", 64, 256),
         Host::new("host-b", "zone-b", 64, 256),
     ]);
-    let crd = |definition| create(&lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
+    let crd =
+        |definition| create(&lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
     for definition in crds() {
         crd(serde_json::to_value(definition).unwrap());
     }
     crd(lab_node_class_crd());
-    create(&lab, LAB_NODE_CLASS.group, LAB_NODE_CLASS.plural, json!({
-        "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
-        "kind": LAB_NODE_CLASS.kind,
-        "metadata": {"name": "default"},
-        "spec": {},
-    }));
-    create(&lab, "karpenter.sh", "nodepools", json!({
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "default"},
-        "spec": {"template": {"spec": {
-            "nodeClassRef": {
-                "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "default",
-            },
-            "requirements": [],
-        }}},
-    }));
+    create(
+        &lab,
+        LAB_NODE_CLASS.group,
+        LAB_NODE_CLASS.plural,
+        json!({
+            "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
+            "kind": LAB_NODE_CLASS.kind,
+            "metadata": {"name": "default"},
+            "spec": {},
+        }),
+    );
+    create(
+        &lab,
+        "karpenter.sh",
+        "nodepools",
+        json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "default"},
+            "spec": {"template": {"spec": {
+                "nodeClassRef": {
+                    "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "default",
+                },
+                "requirements": [],
+            }}},
+        }),
+    );
     lab
 }
 
@@ -101,7 +112,7 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
         lease_client: client(),
         clock,
         providers: Providers::new(on, Vec::new()),
-        settings: Settings::read(&Values::default()).unwrap().settings,
+        settings: settings(),
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,
         identity: format!("joiner-{seed}-{}", connection.calls()),
@@ -112,6 +123,14 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
     let ended = Engine::new(setup).unwrap().run(Stop::never()).await;
     // Whoever runs the process starts it again.
     assert!(ended.is_err(), "nobody told it to stop");
+}
+
+/// Defaults, but without leases: those have tests of their own, and their renewals would be most of
+/// the calls at which the process is killed.
+fn settings() -> Settings {
+    let mut values = Values::default();
+    values.give(&declared::DISABLE_LEADER_ELECTION, "true");
+    Settings::read(&values).unwrap().settings
 }
 
 /// Lets minutes pass with the engine at work, whatever happens to it.
@@ -210,38 +229,42 @@ async fn a_pool_that_is_deleted_takes_its_machines_with_it() {
 /// A burst, with one kill added when calls are to be counted.
 async fn scale_out(kill: Rule) -> Lab {
     let mut lab = furnished(1);
-    create(&lab, "apps", "deployments", deployment("web", 6));
+    create(&lab, "apps", "deployments", deployment("web", 3));
     lab.faults().add(kill);
-    pass(&mut lab, 12, 1).await;
+    pass(&mut lab, 3, 1).await;
     lab
 }
 
 /// The machines of a cluster that is no longer needed, with one kill added.
 async fn scale_in(kill: Rule) -> Lab {
     let mut lab = furnished(1);
-    create(&lab, "apps", "deployments", deployment("web", 6));
-    pass(&mut lab, 10, 1).await;
+    create(&lab, "apps", "deployments", deployment("web", 3));
+    pass(&mut lab, 3, 1).await;
     scale(&lab, "web", 0);
     let (pools, key) =
         (Resource::new("karpenter.sh", "nodepools"), joiner_apiserver::Key::new("", "default"));
     lab.caller("user").delete(&pools, &key, Default::default()).unwrap();
     lab.faults().add(kill);
-    pass(&mut lab, 15, 2).await;
+    pass(&mut lab, 4, 2).await;
     lab
 }
 
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_call_a_scale_out_ends_the_same() {
-    let kills = process::sweep(JOINER, scale_out, End::of).await.unwrap_or_else(|interrupted| panic!("{interrupted}"));
+    let kills = process::sweep(JOINER, scale_out, End::of)
+        .await
+        .unwrap_or_else(|interrupted| panic!("{interrupted}"));
     println!("scale-out: {kills} of {kills} kills end the same");
-    assert!(kills > 50, "{kills}");
+    assert!(kills > 30, "{kills}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn killed_at_every_call_a_scale_in_ends_the_same() {
-    let kills = process::sweep(JOINER, scale_in, End::of).await.unwrap_or_else(|interrupted| panic!("{interrupted}"));
+    let kills = process::sweep(JOINER, scale_in, End::of)
+        .await
+        .unwrap_or_else(|interrupted| panic!("{interrupted}"));
     println!("scale-in: {kills} of {kills} kills end the same");
-    assert!(kills > 50, "{kills}");
+    assert!(kills > 30, "{kills}");
 }
 
 /// A burst and its end on a bad day; answers what came of it when the day was over.
@@ -251,12 +274,12 @@ async fn bad_day(seed: u64) -> (Lab, usize) {
     let replicas = 2 + chance.below(10);
     create(&lab, "apps", "deployments", deployment("web", replicas));
     lab.faults().add_chance(lab.chance("network"), Rates::bad_day());
-    pass(&mut lab, 10, seed).await;
+    pass(&mut lab, 5, seed).await;
     let replicas = chance.below(12);
     scale(&lab, "web", replicas);
-    pass(&mut lab, 10, seed + 1).await;
+    pass(&mut lab, 5, seed + 1).await;
     lab.faults().calm();
-    pass(&mut lab, 40, seed + 2).await;
+    pass(&mut lab, 20, seed + 2).await;
     (lab, replicas as usize)
 }
 

@@ -69,10 +69,12 @@ impl View {
             }
             return;
         }
-        let before = self.claims.get(&name);
         let first = Claim { since: at, ..Claim::default() };
-        let claim = read(object, at, before.cloned().unwrap_or(first));
-        if claim.launched == Some(at) {
+        let before = self.claims.get(&name).cloned().unwrap_or(first);
+        // Several changes may come at the same moment; each step is told once.
+        let is_news = |now: Option<f64>, before: Option<f64>| now.is_some() && before.is_none();
+        let claim = read(object, at, before.clone());
+        if is_news(claim.launched, before.launched) {
             let price = self.price(&claim.shape);
             let figures = Figures { price, ..claim.asked.figures() };
             let why = match claim.asked.types {
@@ -81,11 +83,11 @@ impl View {
             };
             self.tell_of_claim(at, &name, &claim, Kind::Launched, &why, figures);
         }
-        if claim.initialized == Some(at) {
+        if is_news(claim.initialized, before.initialized) {
             let figures = Figures { seconds: at - claim.since, ..Figures::default() };
             self.tell_of_claim(at, &name, &claim, Kind::Ready, "", figures);
         }
-        if claim.deleting == Some(at) {
+        if is_news(claim.deleting, before.deleting) {
             let why = claim.why_leaving.clone();
             self.tell_of_claim(at, &name, &claim, Kind::Leaving, &why, Figures::default());
         }

@@ -1,0 +1,75 @@
+//! What is told of a plan: to those who look at pods, and to dashboards.
+
+use joiner_core::{
+    label,
+    plan::{ExistingPlacement, Unplaced},
+    reason::ReasonId,
+};
+
+use super::{pass::Pass, provisioner::Created};
+use crate::{
+    context::Context,
+    events::{Event, Subject},
+    world::Key,
+};
+
+/// The name by which metrics call this planner.
+const CONTROLLER: &str = "provisioner";
+
+/// Tells why pods have no place, and which ones go to machines that exist or are on their way.
+pub(super) fn tell_plan(context: &Context, pass: &Pass) {
+    let plan = &pass.planned.plan;
+    for unplaced in plan.unschedulable.iter().filter(|unplaced| !waits_for_reservation(unplaced)) {
+        if let Some(pod) = subject(context, &unplaced.pod) {
+            context.events.tell(Event::failed_scheduling(&pod, &unplaced.message));
+        }
+    }
+    for ExistingPlacement { node, node_claim, pods } in &plan.existing {
+        let name = |name: &'_ String| (!name.is_empty()).then(|| name.clone());
+        nominate(context, pods, name(node_claim).as_deref(), name(node).as_deref());
+    }
+    let metrics = &context.metrics;
+    metrics.scheduler_unschedulable_pods(CONTROLLER).set(plan.unschedulable.len() as f64);
+    metrics.scheduler_ignored_pods().set(plan.deferred.len() as f64);
+    for note in &pass.notes {
+        tracing::debug!(controller = CONTROLLER, "{note}");
+    }
+}
+
+/// Tells of a claim that was made for pods.
+pub(super) fn tell_created(context: &Context, created: &Created) {
+    let metadata = &created.claim.metadata;
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let of = |map: Option<&label::Labels>, key: &str| {
+        map.and_then(|map| map.get(key)).cloned().unwrap_or_default()
+    };
+    let pool = of(metadata.labels.as_ref(), label::NODE_POOL);
+    let relaxed = of(metadata.annotations.as_ref(), label::MIN_VALUES_RELAXED);
+    context.metrics.nodeclaims_created("provisioned", &pool, &relaxed).inc();
+    nominate(context, &created.pods, Some(name), None);
+    tracing::info!(
+        controller = CONTROLLER,
+        NodeClaim.name = name,
+        NodePool.name = pool,
+        pods = created.pods.len(),
+        "created nodeclaim"
+    );
+}
+
+fn nominate(context: &Context, pods: &[String], claim: Option<&str>, node: Option<&str>) {
+    for pod in pods.iter().filter_map(|pod| subject(context, pod)) {
+        context.events.tell(Event::nominated(&pod, claim, node));
+    }
+}
+
+/// The pod `namespace/name`; none if it is gone meanwhile, or was never more than room to keep.
+fn subject(context: &Context, pod: &str) -> Option<Subject> {
+    let (namespace, name) = pod.split_once('/')?;
+    let key = Key::new(Some(namespace), name);
+    context.cache.read(|world| world.pods.get(&key).map(|pod| Subject::of(&**pod)))
+}
+
+/// Pods that wait for reserved capacity wait silently.
+fn waits_for_reservation(unplaced: &Unplaced) -> bool {
+    unplaced.reasons.iter().any(|reason| reason.id == ReasonId::WaitingReservation)
+}
