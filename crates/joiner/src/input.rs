@@ -112,7 +112,7 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
     let (live, namespace) = runtime.block_on(async {
         let config = connection::config(&args.cluster).await?;
         let namespace = config.default_namespace.clone();
-        let url = config.cluster_url.to_string();
+        let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         output::progress(&format!("reading the cluster at {url}"));
         let client = connection::client(config, None)?;
         let live = live::read(&client, &wanted).await.map_err(|problems| {

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::{check, run};
+use crate::{check, run, run_with};
 
 #[track_caller]
 fn refused(objects: &str, expected: &Expect) {
@@ -27,14 +27,11 @@ spec:
 
 #[test]
 fn no_cluster_at_all() {
-    check(
-        &["plan"],
-        "",
-        &expect![[r#"
-            stderr: joiner: no cluster is known: failed to infer config: in-cluster: (failed to read an incluster environment variable: environment variable not found), kubeconfig: (failed to read kubeconfig from '"/root/.kube/config"': No such file or directory (os error 2)). Give --kubeconfig, set KUBECONFIG, or run in a pod with a service account
-            exit code: 2
-        "#]],
-    );
+    let nowhere = [("KUBECONFIG", "/nowhere/config")];
+    expect![[r#"
+        stderr: joiner: no cluster is known: failed to infer config: in-cluster: (failed to read an incluster environment variable: environment variable not found), kubeconfig: (failed to read kubeconfig from '"/nowhere/config"': No such file or directory (os error 2)). Give --kubeconfig, set KUBECONFIG, or run in a pod with a service account
+        exit code: 2
+    "#]].assert_eq(&run_with(&["plan"], "", &nowhere).to_string());
 }
 
 #[test]

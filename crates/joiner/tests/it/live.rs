@@ -47,12 +47,7 @@ impl Cluster {
     /// The cluster of the first example, where a scheduler has looked at all pods but one.
     async fn first_look() -> Self {
         let cluster = Self::empty().await;
-        let example =
-            PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/first-look"));
-        let objects = files::read_as_written(&[example], std::io::empty()).unwrap();
-        for (_, object) in objects {
-            create(&cluster.lab, object);
-        }
+        example("first-look").into_iter().for_each(|object| create(&cluster.lab, object));
         cluster
     }
 
@@ -142,6 +137,13 @@ fn create(lab: &Lab, mut object: Value) {
         with_status["status"] = status;
         caller.update_status(&resource, with_status).unwrap();
     }
+}
+
+/// The objects of one of the examples, as they are written.
+fn example(name: &str) -> Vec<Value> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples")).join(name);
+    let objects = files::read_as_written(&[folder], std::io::empty()).unwrap();
+    objects.into_iter().map(|(_, object)| object).collect()
 }
 
 fn pod(name: &str) -> Value {
@@ -351,8 +353,8 @@ async fn definitions_that_are_missing_are_named_with_the_remedy() {
     let args = ["plan", "--feature-gates=NodeOverlay=true"];
     let refused = cluster.run(&args).await.to_string().replace(&cluster.serving.url(), "URL");
     expect![[r#"
-        stderr: joiner: cluster URL/: the cluster does not have nodepools.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1/nodepools): joiner crds | kubectl apply -f -, or plan from files with -f
-        stderr: joiner: cluster URL/: the cluster does not have nodeoverlays.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1alpha1/nodeoverlays): joiner crds | kubectl apply -f -, or plan from files with -f
+        stderr: joiner: cluster URL: the cluster does not have nodepools.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1/nodepools): joiner crds | kubectl apply -f -, or plan from files with -f
+        stderr: joiner: cluster URL: the cluster does not have nodeoverlays.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1alpha1/nodeoverlays): joiner crds | kubectl apply -f -, or plan from files with -f
         exit code: 2
     "#]].assert_eq(&refused);
 }
@@ -366,29 +368,48 @@ async fn an_api_server_that_is_not_there_is_bad_input() {
     let config = folder.path().join("config").display().to_string();
     let refused = program(vec!["plan".into(), "--kubeconfig".into(), config]).await;
     expect![[r#"
-        stderr: joiner: cluster URL/: the API server does not answer: ServiceError: client error (Connect): tcp connect error: Connection refused (os error 111). Check that it is up, that it can be reached from here, and that the kubeconfig names the right one
+        stderr: joiner: cluster URL: the API server does not answer: ServiceError: client error (Connect): tcp connect error: Connection refused (os error 111). Check that it is up, that it can be reached from here, and that the kubeconfig names the right one
         exit code: 2
     "#]].assert_eq(&refused.to_string().replace(&url, "URL"));
 }
 
 #[tokio::test]
-async fn an_object_that_cannot_be_used_is_named() {
+async fn machines_of_vsphere_are_those_of_the_classes_in_the_cluster() {
     let cluster = Cluster::empty().await;
-    let pods = Resource::new("", "nodes");
-    let node = json!({"metadata": {"name": "odd"}});
-    cluster.lab.caller("admin").create(&pods, node).unwrap();
-    let pool = json!({
-        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "vms"},
-        "spec": {"template": {"spec": {"requirements": [], "nodeClassRef": {
-            "group": "karpenter.vsphere.com", "kind": "VsphereNodeClass", "name": "large",
-        }}}},
-    });
-    create(&cluster.lab, pool);
-    let refused = cluster.run(&["plan"]).await.to_string().replace(&cluster.serving.url(), "URL");
-    expect![[r#"
-        stderr: joiner: cluster URL/: the cluster does not have vspherenodeclasses.karpenter.vsphere.com, or not in the version that is read (/apis/karpenter.vsphere.com/v1alpha1/vspherenodeclasses): install its CustomResourceDefinition, or plan from files with -f
-        exit code: 2
-    "#]].assert_eq(&refused);
+    let refused = async || {
+        let output = cluster.run(&["plan"]).await;
+        output.to_string().replace(&cluster.serving.url(), "URL")
+    };
+    let (classes, others): (Vec<Value>, Vec<Value>) =
+        example("vsphere").into_iter().partition(|object| object["kind"] == "VsphereNodeClass");
+    others.into_iter().for_each(|object| create(&cluster.lab, object));
+    expect![[r#""#]].assert_eq(&refused().await);
+    create(&cluster.lab, open_definition("karpenter.vsphere.com", "VsphereNodeClass"));
+    expect![[r#""#]].assert_eq(&refused().await);
+    classes.into_iter().for_each(|object| create(&cluster.lab, object));
+    let dump = cluster.path("dump");
+    let live = plan(&cluster.run(&["plan", "-o", "json", "--dump", &dump]).await);
+    assert!(live["summary"]["claims"].as_u64().unwrap() > 0, "{live}");
+    let args = ["plan", "-o", "json", "--pending", "unschedulable", "-f", &dump];
+    assert_eq!(plan(&program(args.map(str::to_owned).to_vec()).await), live);
+}
+
+/// A definition that lets everything through.
+fn open_definition(group: &str, kind: &str) -> Value {
+    let (singular, plural) = (kind.to_lowercase(), format!("{}es", kind.to_lowercase()));
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Cluster",
+            "names": {"kind": kind, "plural": plural, "singular": singular},
+            "versions": [{
+                "name": "v1alpha1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": anything},
+            }],
+        },
+    })
 }
 
 #[tokio::test]
