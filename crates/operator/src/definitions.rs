@@ -65,7 +65,9 @@ impl Definitions {
                 Err(trouble) => vec![NotReady::Unreachable { problem: trouble.to_string() }],
             };
             if told.as_ref() != Some(&missing) {
-                missing.iter().for_each(|missing| tracing::warn!("{missing}"));
+                for missing in &missing {
+                    tracing::warn!("{missing}");
+                }
             }
             tell(missing.clone());
             if missing.is_empty() {
@@ -191,10 +193,10 @@ mod tests {
 
     #[test]
     fn a_definition_that_cannot_be_worked_with_is_named_with_the_remedy() {
-        expect_test::expect![[r#"the CustomResourceDefinition nodepools.karpenter.sh is missing: joiner crds | kubectl apply -f -"#]]
+        expect_test::expect![[r"the CustomResourceDefinition nodepools.karpenter.sh is missing: joiner crds | kubectl apply -f -"]]
             .assert_eq(&verdict(None));
         let beta = changed(|version| version["name"] = "v1beta1".into());
-        expect_test::expect![[r#"the CustomResourceDefinition nodepools.karpenter.sh is too old, it lacks version v1: joiner crds | kubectl apply -f -"#]]
+        expect_test::expect![[r"the CustomResourceDefinition nodepools.karpenter.sh is too old, it lacks version v1: joiner crds | kubectl apply -f -"]]
             .assert_eq(&verdict(Some(&beta)));
         let no_status = changed(|version| version["subresources"] = Value::Null);
         assert!(verdict(Some(&no_status)).contains("it lacks the status subresource of v1:"));

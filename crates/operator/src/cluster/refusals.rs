@@ -93,7 +93,7 @@ mod tests {
         let claims = "nodeclaims.karpenter.sh \"a\" is forbidden: User \"joiner\" cannot patch \
                       resource \"nodeclaims/status\" in API group \"karpenter.sh\" at the cluster \
                       scope";
-        expect_test::expect![[r#"the service account may not patch nodeclaims.karpenter.sh/status: add the verb patch on nodeclaims.karpenter.sh/status to its role"#]]
+        expect_test::expect![[r"the service account may not patch nodeclaims.karpenter.sh/status: add the verb patch on nodeclaims.karpenter.sh/status to its role"]]
             .assert_eq(&of(claims).unwrap());
         let eviction = "pods \"web\" is forbidden: User \"joiner\" cannot create resource \
                         \"pods/eviction\" in API group \"\" in the namespace \"shop\"";

@@ -23,10 +23,10 @@ async fn definitions_that_are_missing_are_named_and_waited_for() {
     running.create_pod("web");
     running.start();
     running.pass(60).await;
-    expect![[r#"
+    expect![[r"
         caches: the CustomResourceDefinition nodepools.karpenter.sh is missing: joiner crds | kubectl apply -f -
         definitions: the CustomResourceDefinition nodepools.karpenter.sh is missing: joiner crds | kubectl apply -f -
-    "#]].assert_eq(&running.readiness.why_not());
+    "]].assert_eq(&running.readiness.why_not());
     assert!(!running.said("joiner crds | kubectl apply -f -").is_empty());
     running.stage.create(GROUP, PLURAL, ours(POOLS));
     running.stage.create_pool("general");

@@ -45,7 +45,7 @@ async fn a_class_that_is_not_ready_says_why_and_is_waited_for() {
     running.create_pod("web");
     running.start();
     running.pass(60).await;
-    expect!["False UnhealthyDependents: Valid=False"]
+    expect![[r#"False UnhealthyDependents: Valid=False: spec.network "blue" is not there: create it or name another"#]]
         .assert_eq(&condition(&running, "NodeClassReady"));
     assert_eq!(running.claims(), [""; 0]);
     running.stage.cloud.state().class.holds = Some(true);

@@ -43,9 +43,9 @@ async fn a_kind_that_may_not_be_listed_is_named() {
 async fn a_kind_that_may_not_be_written_is_named() {
     denied("create", "nodeclaims", &expect!["permissions: the service account may not create nodeclaims.karpenter.sh: add the verb create on nodeclaims.karpenter.sh to its role"]).await;
     denied("patch", "nodeclaims", &expect!["permissions: the service account may not patch nodeclaims.karpenter.sh: add the verb patch on nodeclaims.karpenter.sh to its role"]).await;
-    denied("patch", "nodepools", &expect![[r#"
+    denied("patch", "nodepools", &expect![[r"
         permissions: the service account may not patch nodepools.karpenter.sh: add the verb patch on nodepools.karpenter.sh to its role
-        permissions: the service account may not patch nodepools.karpenter.sh/status: add the verb patch on nodepools.karpenter.sh/status to its role"#]]).await;
+        permissions: the service account may not patch nodepools.karpenter.sh/status: add the verb patch on nodepools.karpenter.sh/status to its role"]]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -106,7 +106,7 @@ async fn a_verb_that_is_missing_in_the_manifest_would_be_noticed() {
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
     running.pass(60).await;
     assert_eq!(running.roles.refused(), ["create pods/eviction"]);
-    expect![[r#"
+    expect![[r"
         permissions: the service account may not create pods/eviction: add the verb create on pods/eviction to its role
-    "#]].assert_eq(&running.readiness.why_not());
+    "]].assert_eq(&running.readiness.why_not());
 }
