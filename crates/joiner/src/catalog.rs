@@ -3,19 +3,31 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use joiner_api::{node_class_reference::NodeClassReference, node_pool::NodePool};
+use joiner_cloud::class::ClassKind;
 use joiner_core::{
     instance_type::{Catalog, InstanceType},
     pool::Readiness,
     snapshot::Snapshot,
 };
 use joiner_kwok::catalog_file::{self, CatalogFile};
-use joiner_operator::objects::Objects;
+use joiner_operator::objects::{self, Objects};
 use joiner_vsphere::NodeClass;
 
 use crate::{
     cli::InputArgs,
     errors::{Failure, chain},
     settings::Settings,
+};
+
+/// Classes that machines are known of.
+pub(crate) const CLASSES: [ClassKind; 2] = [joiner_kwok::NODE_CLASS, VSPHERE];
+
+/// vSphere's class.
+pub(crate) const VSPHERE: ClassKind = ClassKind {
+    group: joiner_vsphere::NODE_CLASS_GROUP,
+    version: "v1alpha1",
+    kind: joiner_vsphere::NODE_CLASS_KIND,
+    plural: "vspherenodeclasses",
 };
 
 /// The machines of all pools, and what there is to say about them.
@@ -64,7 +76,11 @@ impl Machines {
             });
         }
         for (class, pools) in vsphere {
-            match found.vsphere_types(objects, &class, &pools, &settings.vsphere) {
+            let Some(object) = vsphere_class(objects, &class) else {
+                problems.push(without_class(&class, &pools, args.is_live()));
+                continue;
+            };
+            match found.vsphere_types(object, &pools, &settings.vsphere) {
                 Ok(types) => parts.push(joiner_vsphere::catalog(types, pools)),
                 Err(problem) => problems.push(problem),
             }
@@ -79,17 +95,10 @@ impl Machines {
     /// The types of a class. One that cannot be used has none, and its `pools` are not ready.
     fn vsphere_types(
         &mut self,
-        objects: &Objects,
-        class: &str,
+        object: &objects::NodeClass,
         pools: &[String],
         settings: &joiner_vsphere::Settings,
     ) -> Result<Vec<InstanceType>, String> {
-        let object = objects.node_classes.iter().find(|object| {
-            object.group == joiner_vsphere::NODE_CLASS_GROUP
-                && object.kind == joiner_vsphere::NODE_CLASS_KIND
-                && object.name == class
-        });
-        let Some(object) = object else { return Err(without_class(class, pools)) };
         let place = object.place.as_ref();
         let class = NodeClass::read(&object.object).map_err(|error| match place {
             Some(place) => format!("{place}: {error}"),
@@ -140,15 +149,25 @@ fn without_types(pool: &NodePool, class: &NodeClassReference) -> String {
     )
 }
 
+fn vsphere_class<'o>(objects: &'o Objects, name: &str) -> Option<&'o objects::NodeClass> {
+    objects.node_classes.iter().find(|object| {
+        object.group == VSPHERE.group && object.kind == VSPHERE.kind && object.name == name
+    })
+}
+
 /// What to say of pools whose class is not among the objects.
-fn without_class(class: &str, pools: &[String]) -> String {
+fn without_class(class: &str, pools: &[String], live: bool) -> String {
     let pools: Vec<String> = pools.iter().map(|pool| format!("{pool:?}")).collect();
+    let what_to_do = if live {
+        "in the cluster: create it, or correct the name"
+    } else {
+        "in the files: add what `kubectl get vspherenodeclasses -o yaml` prints"
+    };
     format!(
-        "NodePool {}: spec.template.spec.nodeClassRef is {} {class:?}, which is not in the files: \
-         add what `kubectl get vspherenodeclasses -o yaml` prints, or list the machines in a file \
-         and give it with --instance-types",
+        "NodePool {}: spec.template.spec.nodeClassRef is {} {class:?}, which is not {what_to_do}, \
+         or list the machines in a file and give it with --instance-types",
         pools.join(", "),
-        joiner_vsphere::NODE_CLASS_KIND
+        VSPHERE.kind
     )
 }
 

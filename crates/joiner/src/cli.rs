@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::{
     bench::BenchArgs,
+    connection::ClusterArgs,
     output::Format,
     run::Controller,
     settings::{Given, RawSettings},
@@ -136,12 +137,8 @@ fn speed(text: &str) -> Result<f64, String> {
 /// `joiner run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The kubeconfig file; without it $KUBECONFIG, the usual file, or the pod's own account
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// Which context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    pub(crate) context: Option<String>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     #[command(flatten)]
     pub(crate) settings: Given<Controller>,
 }
@@ -157,6 +154,9 @@ pub(crate) struct PlanArgs {
     /// Exit with 3 instead of 0 when machines would be made
     #[arg(long = "detailed-exitcode")]
     pub(crate) detailed_exit_code: bool,
+    /// Write what was read of the cluster to this folder, a file for each kind, for plan -f
+    #[arg(long, value_name = "FOLDER", conflicts_with = "files")]
+    pub(crate) dump: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) settings: RawSettings,
 }
@@ -164,9 +164,12 @@ pub(crate) struct PlanArgs {
 /// `joiner explain pod`.
 #[derive(Debug, Args)]
 pub(crate) struct ExplainPodArgs {
-    /// The pod; without a namespace it is in `default`
+    /// The pod
     #[arg(value_name = "[NAMESPACE/]NAME")]
     pub(crate) pod: String,
+    /// The pod's namespace; without it the context's, or default
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) namespace: Option<String>,
     #[command(flatten)]
     pub(crate) input: InputArgs,
     /// How to print the answer
@@ -179,9 +182,12 @@ pub(crate) struct ExplainPodArgs {
 /// Where a cluster is read from.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// What `kubectl get … -o yaml` printed: files, folders, or - for stdin
+    /// What `kubectl get … -o yaml` printed: files, folders, or - for stdin; without it the cluster
+    /// itself is read
     #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
     /// The machines that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses and
     /// those that VsphereNodeClasses list
     #[arg(long, value_name = "FILE")]

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::{
     cli::ExplainPodArgs,
     errors::{Exit, Failure},
-    input,
+    input::Input,
     output::{self, Format},
     plan,
     settings::Settings,
@@ -70,13 +70,12 @@ struct PoolVerdict<'p> {
 
 /// Runs `joiner explain pod`.
 pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
-    let settings = Settings::read(&args.settings)?;
-    let objects = input::objects(&args.input)?;
-    let snapshot = input::snapshot(&objects, &args.input, &settings)?;
-    let key =
-        if args.pod.contains('/') { args.pod.clone() } else { format!("default/{}", args.pod) };
+    let settings = Settings::read(&args.settings, args.input.is_live())?;
+    let input = Input::read(&args.input, &settings)?;
+    let snapshot = input.snapshot(&args.input, &settings)?;
+    let key = key(args, &input.namespace)?;
     let Some(explanation) = explain::pod(&snapshot, &settings.plan, &key) else {
-        return Err(Failure::bad_input(not_waiting(&objects, &snapshot, &key)));
+        return Err(Failure::bad_input(not_waiting(&input.objects, &snapshot, &key)));
     };
     let checked = plan::plan_and_check(&snapshot, &settings.plan);
     let answer = Answer::new(&key, &explanation, &checked.planned.plan);
@@ -90,6 +89,18 @@ pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
     }
     plan::refuse(&checked.findings);
     Ok(Exit::Refused)
+}
+
+/// `namespace/name` of the pod that is meant.
+fn key(args: &ExplainPodArgs, usual_namespace: &str) -> Result<String, Failure> {
+    let pod = &args.pod;
+    match (pod.split_once('/'), args.namespace.as_deref()) {
+        (Some((one, _)), Some(other)) if one != other => Err(Failure::bad_input(format!(
+            "the pod {pod} is in namespace {one} and -n says {other}: leave one of them out"
+        ))),
+        (Some(_), _) => Ok(pod.clone()),
+        (None, namespace) => Ok(format!("{}/{pod}", namespace.unwrap_or(usual_namespace))),
+    }
 }
 
 impl<'p> Answer<'p> {

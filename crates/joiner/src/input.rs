@@ -1,30 +1,81 @@
-//! From files to a snapshot.
+//! From files, or from a cluster itself, to a snapshot.
 
-use std::io;
+use std::{collections::BTreeSet, io};
 
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, snapshot::Snapshot};
-use joiner_operator::{files, index, objects::Objects};
+use joiner_operator::{
+    files, index,
+    live::{self, Live},
+    objects::{DEFAULT_NAMESPACE, Objects},
+    world::Wanted,
+};
 use joiner_plan::overlay::{self, Verdict};
 
 use crate::{
-    catalog::Machines,
+    catalog::{self, Machines},
     cli::InputArgs,
+    connection,
     errors::{Failure, chain},
     output,
     settings::Settings,
 };
 
-/// Reads a cluster's objects. What is not used is told on stderr.
-pub(crate) fn objects(args: &InputArgs) -> Result<Objects, Failure> {
-    if args.files.is_empty() {
-        return Err(Failure::bad_input(
-            "no cluster to read: live clusters come with the controller, which this build does not \
-             have. Give a cluster's objects with -f, for instance:\n  \
-             kubectl get nodepools,nodeclaims,nodes,pods,daemonsets,pvc,pv,sc -A -o yaml > c.yaml\n  \
-             joiner plan -f c.yaml",
-        ));
+impl InputArgs {
+    /// Whether a cluster itself is read, and not files.
+    pub(crate) fn is_live(&self) -> bool {
+        self.files.is_empty()
     }
+}
+
+/// A cluster's objects, wherever they come from.
+#[derive(Debug)]
+pub(crate) struct Input {
+    pub(crate) objects: Objects,
+    /// The namespace that is meant where none is named.
+    pub(crate) namespace: String,
+    /// What roles call the kinds that were asked for, where a cluster itself was read.
+    pub(crate) read: BTreeSet<String>,
+}
+
+impl Input {
+    /// Reads a cluster's objects. What is not used is told on stderr.
+    pub(crate) fn read(args: &InputArgs, settings: &Settings) -> Result<Self, Failure> {
+        if args.is_live() {
+            return of_cluster(args, settings);
+        }
+        if args.cluster.kubeconfig.is_some() || args.cluster.context.is_some() {
+            return Err(Failure::bad_input(
+                "-f reads files, --kubeconfig and --context lead to a cluster: give one of them",
+            ));
+        }
+        let objects = of_files(args)?;
+        Ok(Self { objects, namespace: DEFAULT_NAMESPACE.to_owned(), read: BTreeSet::new() })
+    }
+
+    /// The snapshot of the objects. What is odd about them is told on stderr.
+    pub(crate) fn snapshot(
+        &self,
+        args: &InputArgs,
+        settings: &Settings,
+    ) -> Result<Snapshot, Failure> {
+        let objects = &self.objects;
+        let machines = Machines::find(objects, args, settings)?;
+        let catalog = if settings.node_overlay {
+            overlaid(objects, &machines.catalog)
+        } else {
+            machines.catalog.clone()
+        };
+        let mut indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
+        for note in machines.notes.iter().chain(&indexed.notes) {
+            output::talk(&format!("joiner: {note}"));
+        }
+        machines.close_pools(&mut indexed.snapshot);
+        Ok(indexed.snapshot)
+    }
+}
+
+fn of_files(args: &InputArgs) -> Result<Objects, Failure> {
     let objects = files::read(&args.files, io::stdin().lock())
         .map_err(|error| Failure::bad_input(chain(&error)))?;
     if objects.is_empty() {
@@ -44,24 +95,37 @@ pub(crate) fn objects(args: &InputArgs) -> Result<Objects, Failure> {
     Ok(objects)
 }
 
-/// The snapshot of a cluster's objects. What is odd about them is told on stderr.
-pub(crate) fn snapshot(
-    objects: &Objects,
-    args: &InputArgs,
-    settings: &Settings,
-) -> Result<Snapshot, Failure> {
-    let machines = Machines::find(objects, args, settings)?;
-    let catalog = if settings.node_overlay {
-        overlaid(objects, &machines.catalog)
-    } else {
-        machines.catalog.clone()
+fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
+    // Machines that are listed in a file are those of every class.
+    let classes =
+        if args.instance_types.is_some() { Vec::new() } else { catalog::CLASSES.to_vec() };
+    let wanted = Wanted {
+        classes,
+        default_spread: !settings.index.scheduler_config.is_empty(),
+        overlays: settings.node_overlay,
+        buffers: settings.index.capacity_buffer,
     };
-    let mut indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
-    for note in machines.notes.iter().chain(&indexed.notes) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
+    let (live, namespace) = runtime.block_on(async {
+        let config = connection::config(&args.cluster).await?;
+        let namespace = config.default_namespace.clone();
+        let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        output::progress(&format!("reading the cluster at {url}"));
+        let client = connection::client(config, None)?;
+        let live = live::read(&client, &wanted).await.map_err(|problems| {
+            let at = |problem| format!("cluster {url}: {}", chain(&problem));
+            Failure::BadInput(problems.into_iter().map(at).collect())
+        })?;
+        Ok::<_, Failure>((live, namespace))
+    })?;
+    let Live { objects, read, notes } = live;
+    for note in notes {
         output::talk(&format!("joiner: {note}"));
     }
-    machines.close_pools(&mut indexed.snapshot);
-    Ok(indexed.snapshot)
+    Ok(Input { objects, namespace, read })
 }
 
 /// The catalog with the corrections of `NodeOverlay`s.

@@ -14,8 +14,9 @@ use serde::Serialize;
 
 use crate::{
     cli::PlanArgs,
+    dump,
     errors::{Exit, Failure},
-    input,
+    input::Input,
     output::{self, Format},
     settings::Settings,
     table, text,
@@ -80,9 +81,12 @@ struct Document<'p> {
 
 /// Runs `joiner plan`.
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let settings = Settings::read(&args.settings)?;
-    let objects = input::objects(&args.input)?;
-    let snapshot = input::snapshot(&objects, &args.input, &settings)?;
+    let settings = Settings::read(&args.settings, args.input.is_live())?;
+    let input = Input::read(&args.input, &settings)?;
+    if let Some(folder) = &args.dump {
+        dump::write(folder, &input)?;
+    }
+    let snapshot = input.snapshot(&args.input, &settings)?;
     let Checked { planned, summary, findings } = plan_and_check(&snapshot, &settings.plan);
     for note in &planned.report.pools {
         output::talk(&format!("joiner: {}", pool_note(note)));

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use joiner_clock::Clock;
-use joiner_cloud::{CloudProvider, Off, Providers, class::ClassKind};
+use joiner_cloud::{CloudProvider, Off, Providers};
 use joiner_kwok::{Kwok, catalog_file};
 use joiner_operator::{
     engine::{self, Engine},
@@ -18,15 +18,13 @@ use joiner_operator::{
     stop::{Stop, Stopper},
     throttle::Throttle,
 };
-use kube::{
-    Client, Config,
-    client::ClientBuilder,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::Client;
 
 use crate::{
     build::BUILD,
+    catalog,
     cli::RunArgs,
+    connection,
     errors::{Exit, Failure, chain},
     settings::{self, CLOUDS, Declares, Given},
 };
@@ -89,13 +87,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
-    let config = config(args).await?;
+    let config = connection::config(&args.cluster).await?;
     let namespace = config.default_namespace.clone();
     let operator = &settings.operator;
     let throttle = Throttle::new(operator.kube_client_qps, operator.kube_client_burst);
-    let client = client(config.clone(), Some(&throttle))?;
+    let client = connection::client(config.clone(), Some(&throttle))?;
     let registry = Registry::new(&BUILD).map_err(|error| Failure::Ended(chain(&error)))?;
-    let readiness = Arc::new(Readiness::new([engine::CACHES]));
+    let readiness = Arc::new(Readiness::new(engine::PARTS));
     let listen = |port, setting| {
         probes::listen(None, port, setting).map_err(|error| Failure::bad_input(chain(&error)))
     };
@@ -108,7 +106,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let _metrics = serve(probes::serve_metrics(metrics, registry.clone()))?;
     let random = Random::of_this_process();
     let setup = engine::Setup {
-        lease_client: self::client(config, None)?,
+        lease_client: connection::client(config, None)?,
         providers: clouds(&settings, &client)?,
         client,
         clock: Clock::wall(),
@@ -126,38 +124,6 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     ended.map_err(|ended| Failure::Ended(ended.to_string()))
 }
 
-/// The cluster that the flags, the variables or the pod's own account lead to.
-async fn config(args: &RunArgs) -> Result<Config, Failure> {
-    let options = KubeConfigOptions { context: args.context.clone(), ..Default::default() };
-    let found = match &args.kubeconfig {
-        Some(path) => match Kubeconfig::read_from(path) {
-            Ok(file) => Config::from_custom_kubeconfig(file, &options).await,
-            Err(error) => Err(error),
-        },
-        None if args.context.is_some() => Config::from_kubeconfig(&options).await,
-        None => return Config::infer().await.map_err(|error| no_cluster(&error)),
-    };
-    found.map_err(|error| no_cluster(&error))
-}
-
-fn no_cluster(error: &(dyn std::error::Error + 'static)) -> Failure {
-    Failure::bad_input(format!(
-        "no cluster to care for: {}. Give --kubeconfig, set KUBECONFIG, or run in a pod with a \
-         service account",
-        chain(error)
-    ))
-}
-
-fn client(mut config: Config, throttle: Option<&Throttle>) -> Result<Client, Failure> {
-    // Every call has a deadline of its own; a watch may be quiet for longer than any.
-    config.read_timeout = None;
-    let builder = ClientBuilder::try_from(config).map_err(|error| no_cluster(&error))?;
-    Ok(match throttle {
-        Some(throttle) => builder.with_layer(throttle).build(),
-        None => builder.build(),
-    })
-}
-
 /// The providers that are on, and those that are not.
 fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure> {
     let mut on: Vec<Arc<dyn CloudProvider>> = Vec::new();
@@ -173,15 +139,11 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
             }
         }
     }
-    Ok(Providers::new(on, vec![Off { name: "vsphere", class: VSPHERE, variable: "GOVC_URL" }]))
+    Ok(Providers::new(
+        on,
+        vec![Off { name: "vsphere", class: catalog::VSPHERE, variable: "GOVC_URL" }],
+    ))
 }
-
-const VSPHERE: ClassKind = ClassKind {
-    group: joiner_vsphere::NODE_CLASS_GROUP,
-    version: "v1alpha1",
-    kind: joiner_vsphere::NODE_CLASS_KIND,
-    plural: "vspherenodeclasses",
-};
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
     let clock = Clock::wall();

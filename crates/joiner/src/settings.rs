@@ -30,6 +30,11 @@ pub(crate) const VSPHERE_VM_MEMORY_OVERHEAD_PERCENT: Setting = Setting::new(
 /// Settings that belong to one cloud.
 pub(crate) const CLOUDS: &[&Setting] = &[&VSPHERE_VM_MEMORY_OVERHEAD_PERCENT];
 
+/// Every pod without a node is to be placed.
+const UNBOUND: &str = "unbound";
+/// Only pods that a scheduler found no node for are to be placed.
+pub(crate) const UNSCHEDULABLE: &str = "unschedulable";
+
 /// What planning goes by.
 #[derive(Debug)]
 pub(crate) struct Planner;
@@ -45,9 +50,10 @@ impl Declares for Planner {
 pub(crate) struct RawSettings {
     #[command(flatten)]
     planner: Given<Planner>,
-    /// Which pods to place: every unbound one, or only those found unschedulable
-    #[arg(long, value_name = "RULE", default_value = "unbound")]
-    pending: String,
+    /// Which pods to place: every one that is unbound (the default with -f), or only those found
+    /// unschedulable (the default for a cluster)
+    #[arg(long, value_name = "RULE")]
+    pending: Option<String>,
     /// Let pods take other machines when reserved ones are used up, instead of waiting
     #[arg(long)]
     reserved_fallback: bool,
@@ -81,22 +87,24 @@ impl Settings {
         }
     }
 
-    /// Reads settings; what can be used but is worth knowing goes to stderr.
-    pub(crate) fn read(raw: &RawSettings) -> Result<Self, Failure> {
-        let Accepted { settings, warnings } = Self::accept(raw).map_err(Failure::BadInput)?;
+    /// Reads settings; what can be used but is worth knowing goes to stderr. Pods of files are not
+    /// expected to have met a scheduler, those of a `live` cluster are.
+    pub(crate) fn read(raw: &RawSettings, live: bool) -> Result<Self, Failure> {
+        let Accepted { settings, warnings } = Self::accept(raw, live).map_err(Failure::BadInput)?;
         for warning in warnings {
             eprintln!("joiner: {warning}");
         }
         Ok(settings)
     }
 
-    fn accept(raw: &RawSettings) -> Result<Accepted<Self>, Vec<String>> {
+    fn accept(raw: &RawSettings, live: bool) -> Result<Accepted<Self>, Vec<String>> {
         let mut reader = Reader::new(raw.planner.values());
         let planner = PlannerSettings::read(&mut reader);
+        let default = if live { UNSCHEDULABLE } else { UNBOUND };
         let pending = reader.word(
             "pending",
-            &raw.pending,
-            [("unbound", Pending::Unbound), ("unschedulable", Pending::Unschedulable)],
+            raw.pending.as_deref().unwrap_or(default),
+            [(UNBOUND, Pending::Unbound), (UNSCHEDULABLE, Pending::Unschedulable)],
         );
         let vsphere = vsphere(&mut reader, &planner);
         reader.accept(Self {
@@ -133,7 +141,7 @@ mod tests {
     fn settings(flags: &[&str]) -> Result<Settings, Vec<String>> {
         let cli = Cli::parse_from([&["joiner", "plan", "-f", "x"], flags].concat());
         let Command::Plan(args) = cli.command else { panic!("this is a plan") };
-        Settings::accept(&args.settings).map(|accepted| accepted.settings)
+        Settings::accept(&args.settings, args.input.is_live()).map(|accepted| accepted.settings)
     }
 
     #[test]
@@ -144,6 +152,18 @@ mod tests {
         let gates = [settings.node_overlay, settings.index.capacity_buffer];
         assert_eq!((gates, settings.index.static_capacity), ([false; 2], false));
         assert_eq!(settings.vsphere, joiner_vsphere::Settings::default());
+    }
+
+    #[test]
+    fn pods_of_a_cluster_have_met_a_scheduler() {
+        let pending = |args: &[&str]| {
+            let cli = Cli::parse_from([&["joiner", "plan"], args].concat());
+            let Command::Plan(args) = cli.command else { panic!("this is a plan") };
+            Settings::accept(&args.settings, args.input.is_live()).unwrap().settings.index.pending
+        };
+        assert_eq!(pending(&[]), Pending::Unschedulable);
+        assert_eq!(pending(&["--pending=unbound"]), Pending::Unbound);
+        assert_eq!(pending(&["-f", "x"]), Pending::Unbound);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use joiner_core::{
 };
 
 use crate::kwok_form::KwokType;
-pub use crate::provider::Kwok;
+pub use crate::provider::{Kwok, NODE_CLASS};
 
 /// API group of KWOK's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.kwok.sh";

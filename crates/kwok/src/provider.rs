@@ -51,12 +51,13 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// How many nodes are listed at once.
 const PAGE_SIZE: u32 = 500;
 
-const CLASS_KINDS: &[ClassKind] = &[ClassKind {
+/// KWOK's class.
+pub const NODE_CLASS: ClassKind = ClassKind {
     group: NODE_CLASS_GROUP,
     version: "v1alpha1",
     kind: NODE_CLASS_KIND,
     plural: "kwoknodeclasses",
-}];
+};
 
 const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(10) },
@@ -139,7 +140,7 @@ impl CloudProvider for Kwok {
     }
 
     fn class_kinds(&self) -> &'static [ClassKind] {
-        CLASS_KINDS
+        &[NODE_CLASS]
     }
 
     fn well_known(&self) -> WellKnown {
@@ -358,8 +359,7 @@ fn amounts(resources: &Resources) -> BTreeMap<String, Quantity> {
 fn is_ours(node: &Node) -> bool {
     let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
     let labels = node.metadata.labels.as_ref();
-    id.starts_with(PREFIX)
-        && labels.is_some_and(|labels| labels.contains_key(&CLASS_KINDS[0].label()))
+    id.starts_with(PREFIX) && labels.is_some_and(|labels| labels.contains_key(&NODE_CLASS.label()))
 }
 
 /// Whom a node was made for: as its mark says, or, for nodes that Karpenter has made, as its owner.

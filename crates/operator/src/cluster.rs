@@ -3,6 +3,8 @@
 //! Every write has a deadline, and what the API server answers is known at once: nobody decides on
 //! an object as it was before one's own write.
 
+mod refusals;
+
 use std::{fmt::Debug, time::Duration};
 
 use joiner_clock::Clock;
@@ -21,6 +23,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
+pub use self::refusals::Refusals;
 use crate::{
     trouble::Trouble,
     world::{Cache, Kept, Key},
@@ -66,6 +69,7 @@ pub struct Cluster {
     client: Client,
     clock: Clock,
     cache: Cache,
+    refusals: Refusals,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -77,7 +81,12 @@ impl std::fmt::Debug for Cluster {
 impl Cluster {
     /// A cluster whose answers `cache` learns of.
     pub fn new(client: Client, clock: Clock, cache: Cache) -> Self {
-        Self { client, clock, cache }
+        Self { client, clock, cache, refusals: Refusals::default() }
+    }
+
+    /// What the API server does not let us do.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// The client, for calls that nobody has to learn of.
@@ -238,10 +247,24 @@ impl Cluster {
         self.call(what, self.pods(pod).delete(pod.name(), &params)).await.map(|_| ())
     }
 
-    /// Makes a call, but not for longer than the deadline.
+    /// Makes a call, but not for longer than the deadline. What is not allowed is remembered.
     pub async fn call<R>(
         &self,
-        what: impl FnOnce() -> String,
+        what: impl Fn() -> String,
+        call: impl Future<Output = kube::Result<R>>,
+    ) -> Result<R, Trouble> {
+        let outcome = self.call_if_allowed(&what, call).await;
+        match &outcome {
+            Ok(_) => self.refusals.worked(what),
+            Err(trouble) => self.refusals.failed(trouble),
+        }
+        outcome
+    }
+
+    /// The same for a call that can be done without.
+    pub async fn call_if_allowed<R>(
+        &self,
+        what: impl Fn() -> String,
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<R, Trouble> {
         match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {

@@ -6,6 +6,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
@@ -21,12 +22,13 @@ use crate::{
     consistency::Consistency,
     context::Context,
     controller::{Controller, Started, start},
+    definitions::Definitions,
     events::{Recorder, Writer},
     eviction::{EvictionQueue, Evictions},
     expiration::Expiration,
     garbage::{GarbageCollection, UnconfirmedClaims},
     hydration::{ClaimHydration, NodeHydration},
-    lease::{Candidate, Leadership, LeaseName, Lost, Terms},
+    lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
     metrics::{self, Metrics, RegistrationError, Registry},
     pod_events::{LastPodEvents, PodEvents},
@@ -46,6 +48,14 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(10);
 /// The part of readiness that is about knowing the cluster.
 pub const CACHES: &str = "caches";
+/// The part that is about the definitions of our kinds.
+pub const DEFINITIONS: &str = "definitions";
+/// The part that is about the leases that have to be held. Who waits for another is ready.
+pub const LEASES: &str = "leases";
+/// The part that is about being allowed to act.
+pub const PERMISSIONS: &str = "permissions";
+/// Every part of an engine's readiness.
+pub const PARTS: [&str; 4] = [CACHES, DEFINITIONS, LEASES, PERMISSIONS];
 
 /// What an engine is made of.
 pub struct Setup {
@@ -160,24 +170,24 @@ impl Engine {
         let Self { context, controllers, provisioner, writer, candidate, readiness } = self;
         let mut tasks = Tasks::default();
         tasks.spawn("events", writer.run());
+        tasks.watch_readiness(&context, &readiness);
         let warm_up = !context.settings.disable_controller_warmup;
         if warm_up {
-            tasks.feed(&context, &readiness);
-        } else {
-            readiness.ready(CACHES);
+            tasks.feed(&context);
         }
         let leadership = match candidate {
             None => None,
             Some(candidate) => tokio::select! {
                 biased;
                 () = stop.asked() => return Ok(()),
-                held = Leadership::acquire(candidate, |waiting| tracing::info!("{waiting}")) => {
+                held = Leadership::acquire(candidate, |waiting| tell(waiting, &readiness)) => {
                     Some(held)
                 }
             },
         };
+        readiness.ready(LEASES);
         if !warm_up {
-            tasks.feed(&context, &readiness);
+            tasks.feed(&context);
         }
         let lost = async {
             match &leadership {
@@ -254,24 +264,37 @@ impl Tasks {
     }
 
     /// Starts to learn what there is in the cluster.
-    fn feed(&mut self, context: &Context, readiness: &Arc<Readiness>) {
-        let Context { cluster, cache, clock, feeds, settings, providers, .. } = context;
-        let gates = &settings.planner.gates;
-        let wanted = Wanted {
-            classes: providers.class_kinds().copied().collect(),
-            default_spread: !settings.planner.index.scheduler_config.is_empty(),
-            overlays: gates.node_overlay,
-            buffers: gates.capacity_buffer,
-        };
-        for feed in feed_all(cluster.client(), cache, clock, feeds, &wanted) {
+    fn feed(&mut self, context: &Context) {
+        let Context { cluster, cache, clock, feeds, .. } = context;
+        for feed in feed_all(cluster.client(), cache, clock, feeds, &wanted(context)) {
             self.endless.spawn(async move { match feed.await {} });
         }
-        let (feeds, readiness) = (feeds.clone(), Arc::clone(readiness));
+    }
+
+    /// Keeps what is said of readiness up to date.
+    fn watch_readiness(&mut self, context: &Context, readiness: &Arc<Readiness>) {
+        let (feeds, refusals) = (context.feeds.clone(), context.cluster.refusals().clone());
+        let told = Arc::clone(readiness);
         self.endless.spawn(async move {
             loop {
-                readiness.set(CACHES, not_ready(&feeds.states()));
-                feeds.changed().await;
+                let (mut learnt, mut refused) = (pin!(feeds.changed()), pin!(refusals.changed()));
+                // What changes from here on is not missed.
+                learnt.as_mut().enable();
+                refused.as_mut().enable();
+                told.set(CACHES, not_ready(&feeds.states()));
+                told.set(PERMISSIONS, refusals.missing());
+                tokio::select! {
+                    biased;
+                    () = learnt => {}
+                    () = refused => {}
+                }
             }
+        });
+        let definitions = Definitions::new(&context.cluster, &context.clock, &wanted(context));
+        let told = Arc::clone(readiness);
+        self.endless.spawn(async move {
+            definitions.look_until_good(|missing| told.set(DEFINITIONS, missing)).await;
+            std::future::pending().await
         });
     }
 
@@ -289,6 +312,28 @@ impl Tasks {
     async fn all_ended(&mut self) {
         while self.running.join_next().await.is_some() {}
     }
+}
+
+/// Which kinds are needed.
+fn wanted(context: &Context) -> Wanted {
+    let planner = &context.settings.planner;
+    Wanted {
+        classes: context.providers.class_kinds().copied().collect(),
+        default_spread: !planner.index.scheduler_config.is_empty(),
+        overlays: planner.gates.node_overlay,
+        buffers: planner.gates.capacity_buffer,
+    }
+}
+
+/// Says whom or what the engine waits for.
+fn tell(waiting: &Waiting, readiness: &Readiness) {
+    let missing = waiting.missing();
+    if missing.is_some() {
+        tracing::warn!("{waiting}");
+    } else {
+        tracing::info!("{waiting}");
+    }
+    readiness.set(LEASES, missing.into_iter().collect());
 }
 
 fn name_of(ended: Result<&'static str, tokio::task::JoinError>) -> String {

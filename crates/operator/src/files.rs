@@ -122,6 +122,22 @@ pub fn read_as_written(
     Ok(reader.as_written.unwrap_or_default())
 }
 
+/// Reads objects from texts, each as [`read`] reads a file.
+#[derive(Default)]
+pub(crate) struct TextReader(Reader);
+
+impl TextReader {
+    /// Reads one text; `name` stands for its file in errors.
+    pub(crate) fn read(&mut self, name: &str, text: String) -> Result<(), ReadError> {
+        self.0.read_bytes(name, text.into_bytes())
+    }
+
+    /// Everything that was read.
+    pub(crate) fn finish(self) -> Objects {
+        self.0.objects
+    }
+}
+
 fn unreadable(path: &Path, source: io::Error) -> ReadError {
     ReadError::Io { path: path.display().to_string(), source }
 }

@@ -1,5 +1,6 @@
 //! The objects of a cluster, by kind.
 
+mod resource;
 pub(crate) mod slim;
 
 use std::{
@@ -26,9 +27,10 @@ use k8s_openapi::{
     },
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
-use serde::de::DeserializeOwned;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+pub(crate) use self::resource::Resource;
 use crate::{
     files::Place,
     validate::{Invalid, Validate},
@@ -53,6 +55,15 @@ pub struct NodeClass {
     pub object: Value,
     /// Where it was read; none for objects that come from no file.
     pub place: Option<Place>,
+}
+
+/// All objects of a kind, as the API shows them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct List {
+    /// What roles call the kind: `pods`, `nodepools.karpenter.sh`.
+    pub resource: String,
+    /// The objects.
+    pub items: Vec<Value>,
 }
 
 /// Where an object was read.
@@ -127,19 +138,19 @@ macro_rules! each_kind {
             /// Namespaces.
             namespaces: Namespace = "" "Namespace" cluster;
             /// Daemon sets.
-            daemon_sets: DaemonSet = "apps" "DaemonSet" namespaced;
+            daemon_sets: DaemonSet = "apps" "DaemonSet" namespaced, crate::objects::slim::daemon_set;
             /// Deployments.
-            deployments: Deployment = "apps" "Deployment" namespaced;
+            deployments: Deployment = "apps" "Deployment" namespaced, crate::objects::slim::deployment;
             /// Replica sets.
-            replica_sets: ReplicaSet = "apps" "ReplicaSet" namespaced;
+            replica_sets: ReplicaSet = "apps" "ReplicaSet" namespaced, crate::objects::slim::replica_set;
             /// Stateful sets.
-            stateful_sets: StatefulSet = "apps" "StatefulSet" namespaced;
+            stateful_sets: StatefulSet = "apps" "StatefulSet" namespaced, crate::objects::slim::stateful_set;
             /// Jobs.
-            jobs: Job = "batch" "Job" namespaced;
+            jobs: Job = "batch" "Job" namespaced, crate::objects::slim::job;
             /// Services.
             services: Service = "" "Service" namespaced;
             /// Replication controllers.
-            replication_controllers: ReplicationController = "" "ReplicationController" namespaced;
+            replication_controllers: ReplicationController = "" "ReplicationController" namespaced, crate::objects::slim::replication_controller;
             /// Persistent volume claims.
             persistent_volume_claims: PersistentVolumeClaim = "" "PersistentVolumeClaim" namespaced;
             /// Persistent volumes.
@@ -155,7 +166,7 @@ macro_rules! each_kind {
             /// Priority classes.
             priority_classes: PriorityClass = "scheduling.k8s.io" "PriorityClass" cluster;
             /// Pod templates.
-            pod_templates: PodTemplate = "" "PodTemplate" namespaced;
+            pod_templates: PodTemplate = "" "PodTemplate" namespaced, crate::objects::slim::pod_template;
             /// Node pools.
             node_pools: NodePool = "karpenter.sh" "NodePool" cluster;
             /// Node claims.
@@ -205,7 +216,8 @@ macro_rules! objects {
                         let (group, kind) = (group.to_owned(), kind.to_owned());
                         head.namespace = None;
                         self.claim(head, origin)?;
-                        let object = body.decode()?;
+                        let mut object = body.decode()?;
+                        slim::value_without_copies(&mut object);
                         let name = head.name.clone();
                         let place = None;
                         self.node_classes.push(NodeClass { group, kind, name, object, place });
@@ -214,6 +226,36 @@ macro_rules! objects {
                 }
                 Ok(())
             }
+        }
+
+        impl Objects {
+            /// Everything, kind by kind, as the API shows it.
+            pub fn lists(&self) -> Vec<List> {
+                let mut lists = vec![$(List {
+                    resource: Resource::of::<$type>().name,
+                    items: self.$field.iter().map(|object| to_value(&**object)).collect(),
+                }),+];
+                let mut classes: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+                for class in &self.node_classes {
+                    let of_kind = classes.entry(resource::of_class(&class.group, &class.kind));
+                    of_kind.or_default().push(class.object.clone());
+                }
+                let of_classes = classes.into_iter();
+                lists.extend(of_classes.map(|(resource, items)| List { resource, items }));
+                lists
+            }
+
+            /// Takes over what others have, of kinds that are not here yet.
+            pub(crate) fn absorb(&mut self, mut others: Self) {
+                $(self.$field.append(&mut others.$field);)+
+                self.node_classes.append(&mut others.node_classes);
+                self.seen.extend(others.seen);
+            }
+        }
+
+        /// Every kind that is read, in the API's words.
+        pub(crate) fn resources() -> Vec<Resource> {
+            vec![$(Resource::of::<$type>()),+]
         }
 
         $(impl HasMetadata for $type {
@@ -233,6 +275,10 @@ macro_rules! objects {
 }
 
 each_kind!(objects);
+
+fn to_value(object: &impl Serialize) -> Value {
+    serde_json::to_value(object).expect("objects of the API can be written")
+}
 
 trait HasMetadata {
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
@@ -274,6 +320,7 @@ fn decode<T: DeserializeOwned + Validate + HasMetadata>(
 ) -> Result<T, Invalid> {
     let mut object: T = body.decode()?;
     object.metadata_mut().namespace.clone_from(&head.namespace);
+    slim::without_copies(object.metadata_mut());
     object.validate()?;
     Ok(object)
 }

@@ -5,7 +5,7 @@
 //! at once, from the API server's answer; a watch that tells of an older state is not believed.
 
 mod cache;
-mod feed;
+pub(crate) mod feed;
 mod kept;
 mod table;
 
@@ -31,6 +31,7 @@ use k8s_openapi::api::{
     storage::v1::{CSINode, StorageClass, VolumeAttachment},
 };
 
+use self::feed::Feeder;
 pub use self::{
     cache::Cache,
     feed::{FeedState, Feeds, Wanted, feed_all},
@@ -109,6 +110,13 @@ macro_rules! world {
                 Identity::of(&self.metadata)
             }
         })+
+
+        /// Has every kind fed that is wanted, classes apart.
+        fn feed_kinds(feeder: &mut Feeder, wanted: &Wanted) {
+            $(if wanted.needs($kind) {
+                feeder.add::<$type>();
+            })+
+        }
 
         impl World {
             /// Everything that is known, as the index reads it.

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::folder::Folder;
 use crate::{
     cli::InputArgs,
+    connection::ClusterArgs,
     errors::{Exit, Failure},
-    input, output,
+    input::Input,
+    output,
     settings::Settings,
 };
 
@@ -80,10 +82,13 @@ pub(super) fn run(
     preferences: PreferencePolicy,
 ) -> Result<Exit, Failure> {
     let folder = Folder::open(path);
-    let input =
-        InputArgs { files: vec![folder.snapshot()], instance_types: Some(folder.instance_types()) };
+    let input = InputArgs {
+        files: vec![folder.snapshot()],
+        cluster: ClusterArgs::default(),
+        instance_types: Some(folder.instance_types()),
+    };
     let settings = Settings::for_bench(preferences);
-    let snapshot = input::snapshot(&input::objects(&input)?, &input, &settings)?;
+    let snapshot = Input::read(&input, &settings)?.snapshot(&input, &settings)?;
     let mut seconds = Vec::new();
     let mut first: Option<Plan> = None;
     let mut findings = Vec::new();

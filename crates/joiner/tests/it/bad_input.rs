@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use crate::{check, run};
+use crate::{check, run, run_with};
 
 #[track_caller]
 fn refused(objects: &str, expected: &Expect) {
@@ -27,16 +27,11 @@ spec:
 
 #[test]
 fn no_cluster_at_all() {
-    check(
-        &["plan"],
-        "",
-        &expect![[r"
-        stderr: joiner: no cluster to read: live clusters come with the controller, which this build does not have. Give a cluster's objects with -f, for instance:
-        stderr:   kubectl get nodepools,nodeclaims,nodes,pods,daemonsets,pvc,pv,sc -A -o yaml > c.yaml
-        stderr:   joiner plan -f c.yaml
+    let nowhere = [("KUBECONFIG", "/nowhere/config")];
+    expect![[r#"
+        stderr: joiner: no cluster is known: failed to infer config: in-cluster: (failed to read an incluster environment variable: environment variable not found), kubeconfig: (failed to read kubeconfig from '"/nowhere/config"': No such file or directory (os error 2)). Give --kubeconfig, set KUBECONFIG, or run in a pod with a service account
         exit code: 2
-    "]],
-    );
+    "#]].assert_eq(&run_with(&["plan"], "", &nowhere).to_string());
 }
 
 #[test]

@@ -131,3 +131,31 @@ fn every_reason_has_its_section() {
     let sections = page.matches("\n### `").count();
     assert_eq!(sections, joiner_core::reason::ReasonId::ALL.len(), "a section speaks of no reason");
 }
+
+#[test]
+fn the_page_of_settings_lists_them_all() {
+    use joiner_operator::settings::{Setting, declared};
+
+    let row = |setting: &&Setting| {
+        let default = match setting.default {
+            "" => String::new(),
+            text => format!("`{text}`"),
+        };
+        format!(
+            "| `--{}` | `{}` | {default} | {} |\n",
+            setting.name, setting.variable, setting.help
+        )
+    };
+    let table = |settings: &[&Setting]| {
+        let rows: String = settings.iter().map(row).collect();
+        format!("| Flag | Variable | Default | What for |\n|---|---|---|---|\n{rows}")
+    };
+    let page = format!(
+        "# Settings\n\nThis page is made from the program by a test (`UPDATE_EXPECT=1 cargo test -p joiner \
+         settings`).\nA flag counts before its variable; an empty value counts as none.\n\n\
+         ## Of the controller\n\n{}\n## Of planning, also for `joiner plan` and `joiner explain`\n\n{}",
+        table(declared::CONTROLLER),
+        table(declared::PLANNER)
+    );
+    expect_test::expect_file!["../../../../docs/settings.md"].assert_eq(&page);
+}

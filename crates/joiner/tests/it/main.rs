@@ -7,6 +7,7 @@ mod demo;
 mod explain;
 mod house;
 mod lab;
+mod live;
 mod plan;
 mod vsphere;
 

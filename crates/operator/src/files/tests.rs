@@ -149,15 +149,14 @@ kind: PodTemplate
 metadata: {name: y, labels: &l {no: 'off'}, annotations: *l, creationTimestamp: 2026-01-01T00:00:00Z}
 template:
   spec:
+    terminationGracePeriodSeconds: 0644
     containers:
     - name: main
       resources: {requests: {cpu: 1, memory: 1.5}}
     volumes:
-    - name: v
-      configMap: {name: c, defaultMode: 0644}
     - name: t
-      configMap:
-        name: |
+      persistentVolumeClaim:
+        claimName: |
           text
           --- in a block
 ";
@@ -169,8 +168,9 @@ template:
     let requests = spec.containers[0].resources.as_ref().unwrap().requests.as_ref().unwrap();
     assert_eq!((requests["cpu"].0.as_str(), requests["memory"].0.as_str()), ("1", "1.5"));
     let volumes = spec.volumes.as_ref().unwrap();
-    assert_eq!(volumes[0].config_map.as_ref().unwrap().default_mode, Some(0o644));
-    assert_eq!(volumes[1].config_map.as_ref().unwrap().name, "text\n--- in a block\n");
+    assert_eq!(spec.termination_grace_period_seconds, Some(0o644));
+    let claim = volumes[0].persistent_volume_claim.as_ref().unwrap();
+    assert_eq!(claim.claim_name, "text\n--- in a block\n");
 }
 
 /// The errors of texts, one to a line.

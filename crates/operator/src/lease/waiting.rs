@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use joiner_clock::Clock;
 
 use super::LeaseName;
+use crate::probes::NotReady;
 
 /// Why a process does not act yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,28 @@ pub enum Waiting {
         /// What happened.
         problem: String,
     },
+}
+
+impl Waiting {
+    /// What is missing for this process to be of use. Waiting for somebody else is what it is
+    /// there for.
+    pub fn missing(&self) -> Option<NotReady> {
+        match self {
+            Self::Held { .. } => None,
+            Self::Forbidden { lease, verb } => Some(NotReady::Forbidden {
+                verb: (*verb).to_owned(),
+                resource: format!("leases.coordination.k8s.io in namespace {}", lease.namespace),
+            }),
+            Self::Failing { lease, problem } => Some(NotReady::Other {
+                problem: format!("lease {lease} cannot be had ({problem})"),
+                remedy: format!(
+                    "check that the API server is up and can be reached from here, and that \
+                     namespace {} is there",
+                    lease.namespace
+                ),
+            }),
+        }
+    }
 }
 
 impl fmt::Display for Waiting {

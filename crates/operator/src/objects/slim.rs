@@ -7,12 +7,18 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::{
-    api::core::v1::{
-        Container, ContainerPort, ContainerState, ContainerStateTerminated, ContainerStatus, Node,
-        NodeStatus, Pod, PodCondition, PodSpec, PodStatus, ResourceRequirements, Volume,
+    api::{
+        apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
+        batch::v1::Job,
+        core::v1::{
+            Container, ContainerPort, ContainerState, ContainerStateTerminated, ContainerStatus,
+            Node, NodeStatus, Pod, PodCondition, PodSpec, PodStatus, PodTemplate, PodTemplateSpec,
+            ReplicationController, ResourceRequirements, Volume,
+        },
     },
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
+use serde_json::Value;
 
 /// Annotations that start with one of these are read.
 const READ_ANNOTATIONS: [&str; 2] = ["karpenter.sh/", "controller.kubernetes.io/pod-deletion-cost"];
@@ -21,9 +27,65 @@ const READ_ANNOTATIONS: [&str; 2] = ["karpenter.sh/", "controller.kubernetes.io/
 pub(crate) fn pod(pod: Pod) -> Pod {
     Pod {
         metadata: metadata(pod.metadata),
-        spec: pod.spec.map(spec),
+        spec: pod.spec.map(|pod| spec(pod, container)),
         status: pod.status.and_then(status),
     }
+}
+
+/// What `kubectl apply` keeps of the file: the whole object again, with everything that is left out
+/// here.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Metadata without copies of what else is in the object.
+pub(crate) fn without_copies(metadata: &mut ObjectMeta) {
+    metadata.managed_fields = None;
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.remove(LAST_APPLIED);
+    }
+}
+
+/// The same for an object of a kind that has no type here.
+pub(crate) fn value_without_copies(object: &mut Value) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    metadata.remove("managedFields");
+    if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+        annotations.remove(LAST_APPLIED);
+    }
+}
+
+/// Owners of pods, with templates that say what planning depends on.
+macro_rules! owners {
+    ($($name:ident: $type:ident, |$owner:ident| $template:expr;)+) => {
+        $(
+            #[doc = concat!("The `", stringify!($type), "` with what planning depends on.")]
+            pub(crate) fn $name(mut $owner: $type) -> $type {
+                $template;
+                $owner
+            }
+        )+
+    };
+}
+
+owners! {
+    daemon_set: DaemonSet, |owner| template(&mut owner.spec.template);
+    deployment: Deployment, |owner| template(&mut owner.spec.template);
+    replica_set: ReplicaSet, |owner| owner.spec.template.iter_mut().for_each(template);
+    stateful_set: StatefulSet, |owner| template(&mut owner.spec.template);
+    job: Job, |owner| owner.spec.iter_mut().for_each(|spec| template(&mut spec.template));
+    replication_controller: ReplicationController, |owner| {
+        owner.spec.iter_mut().filter_map(|spec| spec.template.as_mut()).for_each(template);
+    };
+    pod_template: PodTemplate, |owner| owner.template.iter_mut().for_each(template);
+}
+
+/// Limits stay: where a template has no requests, the API server makes them of the limits.
+fn template(template: &mut PodTemplateSpec) {
+    let with_limits = |full: Container| {
+        let resources = full.resources.clone();
+        Container { resources, ..container(full) }
+    };
+    template.metadata = template.metadata.take().map(metadata);
+    template.spec = template.spec.take().map(|pod| spec(pod, with_limits));
 }
 
 fn metadata(metadata: ObjectMeta) -> ObjectMeta {
@@ -46,7 +108,7 @@ fn metadata(metadata: ObjectMeta) -> ObjectMeta {
     }
 }
 
-fn spec(spec: PodSpec) -> PodSpec {
+fn spec(spec: PodSpec, container: impl Fn(Container) -> Container) -> PodSpec {
     let claims = |volumes: Vec<Volume>| {
         let is_claim = |v: &Volume| v.persistent_volume_claim.is_some() || v.ephemeral.is_some();
         let mut claims: Vec<Volume> = volumes.into_iter().filter(is_claim).collect();
@@ -55,9 +117,9 @@ fn spec(spec: PodSpec) -> PodSpec {
     };
     PodSpec {
         affinity: spec.affinity,
-        containers: exactly(spec.containers, container),
+        containers: exactly(spec.containers, &container),
         host_network: spec.host_network,
-        init_containers: spec.init_containers.map(|init| exactly(init, container)),
+        init_containers: spec.init_containers.map(|init| exactly(init, &container)),
         node_name: spec.node_name,
         node_selector: spec.node_selector,
         overhead: spec.overhead,

@@ -83,7 +83,7 @@ impl Verdict {
         }
         match class.ready() {
             None => Self::not_ready("NodeClassReadinessUnknown", "Node Class Readiness Unknown"),
-            Some((false, reason, message)) => Self::not_ready(reason, message),
+            Some((false, reason, message)) => Self::not_ready(reason, &with_causes(class, message)),
             Some((true, ..)) => Self::Ready,
         }
     }
@@ -97,4 +97,20 @@ impl Verdict {
         );
         Self::not_ready("ProviderOff", &message)
     }
+}
+
+/// A class's message with what its other conditions say.
+///
+/// COMPAT: upstream shows the message alone, which only names the conditions that do not hold, such
+/// as `Valid=False`. What to do is in their own messages.
+fn with_causes(class: &NodeClass, message: &str) -> String {
+    let conditions = class.status["conditions"].as_array().map_or(&[][..], Vec::as_slice);
+    let causes = conditions.iter().filter_map(|condition| {
+        let text = condition["message"].as_str().filter(|text| !text.is_empty())?;
+        let is_cause = condition["type"] != "Ready" && condition["status"] == "False";
+        is_cause.then_some(text)
+    });
+    let parts: Vec<&str> =
+        Some(message).filter(|text| !text.is_empty()).into_iter().chain(causes).collect();
+    parts.join(": ")
 }

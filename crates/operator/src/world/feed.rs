@@ -19,15 +19,15 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, futures::Notified};
 
 use super::{Cache, Kept, kept};
-use crate::{probes::NotReady, text::chain};
+use crate::{objects, probes::NotReady, text::chain};
 
 /// How long a broken watch waits before it tries again, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
 /// How many objects a list asks for at once; it bounds the memory that a list takes.
-const PAGE_SIZE: u32 = 500;
+pub(crate) const PAGE_SIZE: u32 = 500;
 
 /// How well one kind is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,8 +79,8 @@ impl Feeds {
     }
 
     /// Waits until something about them has changed.
-    pub async fn changed(&self) {
-        self.0.changed.notified().await;
+    pub fn changed(&self) -> Notified<'_> {
+        self.0.changed.notified()
     }
 
     fn set(&self, plural: &str, change: impl FnOnce(&mut FeedState)) {
@@ -104,6 +104,32 @@ pub struct Wanted {
     pub buffers: bool,
 }
 
+impl Wanted {
+    /// Whether objects of a kind are needed.
+    pub(crate) fn needs(&self, kind: &str) -> bool {
+        match kind {
+            "NodePool"
+            | "NodeClaim"
+            | "Node"
+            | "Pod"
+            | "Namespace"
+            | "PersistentVolume"
+            | "PersistentVolumeClaim"
+            | "DaemonSet"
+            | "PodDisruptionBudget"
+            | "CSINode"
+            | "StorageClass"
+            | "VolumeAttachment" => true,
+            "Service" | "ReplicationController" => self.default_spread,
+            "ReplicaSet" | "StatefulSet" => self.default_spread || self.buffers,
+            "Deployment" | "PodTemplate" | "CapacityBuffer" => self.buffers,
+            "NodeOverlay" => self.overlays,
+            // Jobs and priority classes: whatever matters of them is in their pods.
+            _ => false,
+        }
+    }
+}
+
 /// The feeds of all kinds that are wanted; each runs until it is dropped.
 pub fn feed_all(
     client: &Client,
@@ -112,9 +138,6 @@ pub fn feed_all(
     feeds: &Feeds,
     wanted: &Wanted,
 ) -> Vec<BoxFuture<'static, Infallible>> {
-    use k8s_openapi::api::{
-        apps::v1 as apps, core::v1 as core, policy::v1, storage::v1 as storage,
-    };
     let mut feeder = Feeder {
         client: client.clone(),
         cache: cache.clone(),
@@ -122,41 +145,14 @@ pub fn feed_all(
         feeds: feeds.clone(),
         running: Vec::new(),
     };
-    feeder.add::<joiner_api::node_pool::NodePool>();
-    feeder.add::<joiner_api::node_claim::NodeClaim>();
-    feeder.add::<core::Node>();
-    feeder.add::<core::Pod>();
-    feeder.add::<core::Namespace>();
-    feeder.add::<core::PersistentVolume>();
-    feeder.add::<core::PersistentVolumeClaim>();
-    feeder.add::<apps::DaemonSet>();
-    feeder.add::<v1::PodDisruptionBudget>();
-    feeder.add::<storage::CSINode>();
-    feeder.add::<storage::StorageClass>();
-    feeder.add::<storage::VolumeAttachment>();
-    if wanted.default_spread {
-        feeder.add::<core::Service>();
-        feeder.add::<core::ReplicationController>();
-    }
-    if wanted.default_spread || wanted.buffers {
-        feeder.add::<apps::ReplicaSet>();
-        feeder.add::<apps::StatefulSet>();
-    }
-    if wanted.buffers {
-        feeder.add::<apps::Deployment>();
-        feeder.add::<core::PodTemplate>();
-        feeder.add::<joiner_api::capacity_buffer::CapacityBuffer>();
-    }
-    if wanted.overlays {
-        feeder.add::<joiner_api::node_overlay::NodeOverlay>();
-    }
+    super::feed_kinds(&mut feeder, wanted);
     for class in &wanted.classes {
         feeder.add_class(class);
     }
     feeder.running
 }
 
-struct Feeder {
+pub(super) struct Feeder {
     client: Client,
     cache: Cache,
     clock: Clock,
@@ -165,12 +161,12 @@ struct Feeder {
 }
 
 impl Feeder {
-    fn add<T>(&mut self)
+    pub(super) fn add<T>(&mut self)
     where
         T: Kept + Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
     {
-        let events = watcher(Api::<T>::all(self.client.clone()), config()).boxed();
-        self.run(T::PLURAL(), events, |object| object);
+        let api = Api::<T>::all(self.client.clone());
+        self.run(T::PLURAL(), objects::Resource::of::<T>(), api, |object| object);
     }
 
     fn add_class(&mut self, class: &ClassKind) {
@@ -178,18 +174,18 @@ impl Feeder {
         let resource = ApiResource::from_gvk_with_plural(&gvk, class.plural);
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let class = *class;
-        self.run(class.plural.to_owned(), watcher(api, config()).boxed(), move |object| {
-            node_class(&class, object)
-        });
+        let named = objects::Resource::of_class(&class);
+        self.run(class.plural.to_owned(), named, api, move |object| node_class(&class, object));
     }
 
     fn run<W, T: Kept>(
         &mut self,
         plural: String,
-        events: BoxStream<'static, watcher::Result<Event<W>>>,
+        resource: objects::Resource,
+        api: Api<W>,
         read: impl Fn(W) -> T + Send + 'static,
     ) where
-        W: Send + 'static,
+        W: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
         self.feeds.set(&plural, |_| {});
         let feed = Feed {
@@ -197,7 +193,9 @@ impl Feeder {
             clock: self.clock.clone(),
             feeds: self.feeds.clone(),
             plural,
+            resource: resource.name,
         };
+        let events = move || watcher(api.clone(), config()).boxed();
         self.running.push(Box::pin(feed.run(events, read)));
     }
 }
@@ -206,31 +204,63 @@ fn config() -> watcher::Config {
     watcher::Config::default().page_size(PAGE_SIZE)
 }
 
+/// How long to wait after failures.
+#[derive(Debug)]
+struct Patience {
+    next: Duration,
+    /// When the last failure was, by the running time of the clock.
+    last: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { next: BACKOFF.0, last: Duration::ZERO }
+    }
+}
+
+impl Patience {
+    /// How long to wait after a failure now. One that comes long after the others is the first of
+    /// its own trouble.
+    fn after_failure(&mut self, now: Duration) -> Duration {
+        if now.saturating_sub(self.last) > 2 * BACKOFF.1 {
+            self.next = BACKOFF.0;
+        }
+        let wait = self.next;
+        self.next = (wait * 2).min(BACKOFF.1);
+        self.last = now;
+        wait
+    }
+}
+
 struct Feed {
     cache: Cache,
     clock: Clock,
     feeds: Feeds,
     plural: String,
+    /// What roles call the kind.
+    resource: String,
 }
 
 impl Feed {
     async fn run<W, T: Kept>(
         self,
-        mut events: BoxStream<'static, watcher::Result<Event<W>>>,
+        begin: impl Fn() -> BoxStream<'static, watcher::Result<Event<W>>> + Send,
         read: impl Fn(W) -> T + Send,
     ) -> Infallible {
-        let mut wait = BACKOFF.0;
+        let mut events = begin();
+        let mut backoff = Patience::default();
         let mut first_list = true;
         loop {
             match events.next().await {
-                Some(Ok(event)) => {
-                    wait = BACKOFF.0;
-                    self.take(event, &read, &mut first_list);
-                }
+                Some(Ok(event)) => self.take(event, &read, &mut first_list),
                 Some(Err(error)) => {
                     self.complain(&error);
-                    self.clock.sleep(wait).await;
-                    wait = (wait * 2).min(BACKOFF.1);
+                    self.clock.sleep(backoff.after_failure(self.clock.running())).await;
+                    // A watch that begins at last says nothing until something changes. That it has
+                    // begun is only known after a list, which also tells what was missed.
+                    if matches!(error, watcher::Error::WatchStartFailed(_)) {
+                        events = begin();
+                    }
                 }
                 // A watcher has no end; if it had one, there would be nothing more to learn.
                 None => std::future::pending().await,
@@ -266,7 +296,7 @@ impl Feed {
     }
 
     fn complain(&self, error: &watcher::Error) {
-        let missing = missing(&self.plural, error);
+        let missing = missing(&self.resource, error);
         let known = self.feeds.states().remove(&self.plural).and_then(|state| state.missing);
         if known.as_ref() == Some(&missing) {
             tracing::debug!(resource = self.plural, "{missing}");
@@ -278,18 +308,28 @@ impl Feed {
 }
 
 /// What stands in the way of a watch, and what to do about it.
-fn missing(plural: &str, error: &watcher::Error) -> NotReady {
+fn missing(resource: &str, error: &watcher::Error) -> NotReady {
     let (verb, status) = match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status)) => ("list", status),
         watcher::Error::WatchStartFailed(kube::Error::Api(status))
         | watcher::Error::WatchFailed(kube::Error::Api(status))
         | watcher::Error::WatchError(status) => ("watch", status),
+        watcher::Error::InitialListFailed(kube::Error::SerdeError(problem))
+        | watcher::Error::WatchFailed(kube::Error::SerdeError(problem)) => {
+            return NotReady::Other {
+                problem: format!("one of {resource} cannot be read ({problem})"),
+                remedy: format!(
+                    "look for that value with kubectl get {resource} -A -o yaml and correct it, \
+                     then let joiner crds | kubectl apply -f - keep such values out"
+                ),
+            };
+        }
         other => return NotReady::Unreachable { problem: chain(other) },
     };
     match status.code {
-        403 => NotReady::Forbidden { verb: verb.to_owned(), resource: plural.to_owned() },
-        404 => NotReady::CrdMissing { name: plural.to_owned() },
-        _ => NotReady::Unreachable { problem: format!("{verb} {plural}: {}", status.message) },
+        403 => NotReady::Forbidden { verb: verb.to_owned(), resource: resource.to_owned() },
+        404 => NotReady::CrdMissing { name: resource.to_owned() },
+        _ => NotReady::Unreachable { problem: format!("{verb} {resource}: {}", status.message) },
     }
 }
 

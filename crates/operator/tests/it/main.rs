@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod bad_days;
 mod consistency;
 mod eviction;
 mod expiration;
@@ -9,9 +10,11 @@ mod garbage;
 mod hydration;
 mod leaving;
 mod lifecycle;
+mod live;
 mod play;
 mod pod_events;
 mod registration_health;
+mod roles;
 mod stage;
 mod termination;
 mod whole;

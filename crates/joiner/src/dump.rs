@@ -1,0 +1,90 @@
+//! `joiner plan --dump`: what was read of a cluster, for somebody who cannot reach it.
+//!
+//! There are no Secrets in it, since none are read, and of what is read only what a plan depends
+//! on: no environments of containers, no texts for machines.
+
+use std::{
+    fs,
+    io::{self, BufWriter, Write as _},
+    path::{Path, PathBuf},
+};
+
+use joiner_operator::objects::List;
+use serde_json::Value;
+
+use crate::{errors::Failure, input::Input, output, settings::UNSCHEDULABLE, text};
+
+/// The field of a class that holds a text for machines, in small letters.
+const TEXT_FOR_MACHINES: &str = "additionaluserdata";
+
+/// Writes a file for each kind that was read. What `plan -f` would read besides is left alone, but
+/// then nothing is written: it would not be the same cluster.
+pub(crate) fn write(folder: &Path, input: &Input) -> Result<(), Failure> {
+    let failed = |path: &Path, error: &io::Error| {
+        Failure::bad_input(format!("--dump: {} cannot be written: {error}", path.display()))
+    };
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    let lists: Vec<List> = input
+        .objects
+        .lists()
+        .into_iter()
+        .filter(|list| input.read.contains(&list.resource))
+        .collect();
+    let files: Vec<PathBuf> =
+        lists.iter().map(|list| folder.join(format!("{}.json", list.resource))).collect();
+    let found = others(folder, &files).map_err(|error| failed(folder, &error))?;
+    if let Some(other) = found {
+        return Err(Failure::bad_input(format!(
+            "--dump: {} is there already and is not of this cluster: give another folder",
+            other.display()
+        )));
+    }
+    let mut count = 0;
+    for (path, list) in files.iter().zip(lists) {
+        count += list.items.len();
+        write_list(path, list.items).map_err(|error| failed(path, &error))?;
+    }
+    let folder = folder.display();
+    output::talk(&format!(
+        "joiner: wrote {} to {folder}; plan it again with: joiner plan -f {folder} \
+         --pending {UNSCHEDULABLE}, and the other flags of this one",
+        text::count(count, "object")
+    ));
+    Ok(())
+}
+
+/// The first file that a plan of the folder would read and that is not one of ours.
+fn others(folder: &Path, ours: &[PathBuf]) -> io::Result<Option<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        found.push(entry?.path());
+    }
+    found.retain(|path| !ours.contains(path));
+    found.sort();
+    Ok(found.into_iter().next())
+}
+
+/// An object on each line, so that two dumps can be compared.
+fn write_list(path: &Path, items: Vec<Value>) -> io::Result<()> {
+    let mut file = BufWriter::new(fs::File::create(path)?);
+    file.write_all(b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")?;
+    for (i, mut item) in items.into_iter().enumerate() {
+        forget_texts(&mut item);
+        file.write_all(if i == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(&mut file, &item)?;
+    }
+    file.write_all(b"\n]}\n")?;
+    file.flush()
+}
+
+/// Takes out what users have machines run when they start: it may hold passwords.
+fn forget_texts(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name.to_lowercase() != TEXT_FOR_MACHINES);
+            fields.values_mut().for_each(forget_texts);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_texts),
+        _ => {}
+    }
+}

@@ -1,0 +1,428 @@
+//! `joiner plan` and `explain` on a cluster that is there: the laboratory's, over HTTP.
+
+mod real;
+
+use std::{collections::BTreeSet, fs, path::PathBuf};
+
+use expect_test::expect;
+use joiner_apiserver::{Call, DeleteOptions, Key, Protection, Resource, Serving, kubeconfig};
+use joiner_clock::Clock;
+use joiner_lab::{
+    Lab, Setup,
+    history::{Entry, Keep},
+};
+use joiner_operator::files;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::{Run, run_with};
+
+/// What a container was told and nobody else should learn.
+const SECRET: &str = "correct-horse-battery-staple";
+
+/// A laboratory without time, that programs can ask.
+struct Cluster {
+    lab: Lab,
+    serving: Serving,
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// A cluster with nothing in it but our definitions.
+    async fn empty() -> Self {
+        let clock = Some(Clock::wall());
+        let lab = Lab::new(Setup { seed: 1, clock, keep: Keep::Everything, bare: true });
+        for definition in joiner_api::crd::crds() {
+            create(&lab, serde_json::to_value(definition).unwrap());
+        }
+        let any = "127.0.0.1:0".parse().unwrap();
+        let serving =
+            Serving::bind(lab.server().clone(), any, Protection::default()).await.unwrap();
+        let folder = TempDir::new().unwrap();
+        let config = kubeconfig(&serving);
+        fs::write(folder.path().join("config"), config).unwrap();
+        Self { lab, serving, folder }
+    }
+
+    /// The cluster of the first example, where a scheduler has looked at all pods but one.
+    async fn first_look() -> Self {
+        let cluster = Self::empty().await;
+        example("first-look").into_iter().for_each(|object| create(&cluster.lab, object));
+        cluster
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Runs the program as somebody whose kubeconfig is this cluster's.
+    async fn run(&self, args: &[&str]) -> Run {
+        let mut args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        args.extend(["--kubeconfig".to_owned(), self.path("config")]);
+        program(args).await
+    }
+
+    /// Everything that the API server was asked since: verbs, groups and plurals.
+    fn calls_since(&self, start: usize) -> BTreeSet<(&'static str, String, String)> {
+        let entries = self.lab.history().entries();
+        let calls = entries[start..].iter().map(|entry| match entry {
+            Entry::Call(Call { verb, resource, .. }) => {
+                (*verb, resource.group.to_string(), resource.plural.to_string())
+            }
+            other => panic!("something has changed: {other:?}"),
+        });
+        calls.collect()
+    }
+
+    /// The same objects as files, as somebody else would write them down.
+    fn write_down(&self) -> String {
+        let folder = self.folder.path().join("files");
+        fs::create_dir(&folder).unwrap();
+        let kinds = [
+            ("", "pods"),
+            ("", "nodes"),
+            ("", "namespaces"),
+            ("apps", "daemonsets"),
+            ("karpenter.sh", "nodepools"),
+            ("karpenter.sh", "nodeclaims"),
+            ("karpenter.kwok.sh", "kwoknodeclasses"),
+            ("", "persistentvolumeclaims"),
+            ("", "persistentvolumes"),
+            ("storage.k8s.io", "storageclasses"),
+        ];
+        for (group, plural) in kinds {
+            let list = self.lab.caller("admin").list(&Resource::new(group, plural), None);
+            let items: Vec<Value> = list.iter().map(|object| object.value()).collect();
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+            fs::write(folder.join(format!("{plural}.json")), list.to_string()).unwrap();
+        }
+        folder.display().to_string()
+    }
+}
+
+/// Runs the program without anything that would lead it to a cluster of the person who tests.
+async fn program(args: Vec<String>) -> Run {
+    let run = move || {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        run_with(&args, "", &[])
+    };
+    tokio::task::spawn_blocking(run).await.unwrap()
+}
+
+/// Creates an object with its status; a pod without a node was found to fit nowhere.
+fn create(lab: &Lab, mut object: Value) {
+    let text = |field: &str| object[field].as_str().unwrap().to_owned();
+    let (resource, namespaced) =
+        lab.server().resource_of(&text("apiVersion"), &text("kind")).expect("it is served");
+    if namespaced {
+        if object["metadata"]["namespace"].is_null() {
+            object["metadata"]["namespace"] = "default".into();
+        }
+        let name = object["metadata"]["namespace"].clone();
+        create(lab, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}));
+    }
+    let mut status = object["status"].take();
+    if object["kind"] == "Pod" && object["spec"]["nodeName"].is_null() {
+        status["conditions"] = json!([{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        }]);
+    }
+    let caller = lab.caller("admin");
+    let created = match caller.create(&resource, object) {
+        Err(there) if there.code == 409 => return,
+        created => created.unwrap(),
+    };
+    if status.is_object() {
+        let mut with_status = created.value();
+        with_status["status"] = status;
+        caller.update_status(&resource, with_status).unwrap();
+    }
+}
+
+/// The objects of one of the examples, as they are written.
+fn example(name: &str) -> Vec<Value> {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples")).join(name);
+    let objects = files::read_as_written(&[folder], std::io::empty()).unwrap();
+    objects.into_iter().map(|(_, object)| object).collect()
+}
+
+fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop", "annotations": {
+            "kubectl.kubernetes.io/last-applied-configuration": SECRET,
+        }},
+        "spec": {"containers": [{
+            "name": "app", "image": "app", "env": [{"name": "PASSWORD", "value": SECRET}],
+            "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+        }]},
+    })
+}
+
+/// The role that people are given who may plan.
+fn rules_for_readers() -> Vec<Value> {
+    let manifest = include_str!("../../../../examples/rbac/reader.yaml");
+    let objects: Vec<Value> = serde_saphyr::from_multiple(manifest).unwrap();
+    objects[0]["rules"].as_array().unwrap().clone()
+}
+
+/// A plan without what depends on how fast the computer is.
+fn plan(output: &Run) -> Value {
+    assert_eq!(output.code, Some(0), "{output}");
+    let mut plan: Value = serde_json::from_str(&output.stdout).unwrap();
+    plan["summary"]["solveSeconds"] = Value::Null;
+    plan
+}
+
+#[tokio::test]
+async fn a_cluster_its_dump_and_its_files_give_the_same_plan() {
+    let cluster = Cluster::first_look().await;
+    let dump = cluster.path("dump");
+    let live = cluster.run(&["plan", "-o", "json", "--dump", &dump]).await;
+    let live = plan(&live);
+    assert!(live["summary"]["claims"].as_u64().unwrap() > 3, "there is something to plan");
+    let of_files = |folder: String| async move {
+        let args = ["plan", "-o", "json", "--pending", "unschedulable", "-f", &folder];
+        plan(&program(args.map(str::to_owned).to_vec()).await)
+    };
+    assert_eq!(of_files(dump).await, live);
+    assert_eq!(of_files(cluster.write_down()).await, live);
+}
+
+#[tokio::test]
+async fn nothing_but_lists_reaches_the_api_server() {
+    let cluster = Cluster::first_look().await;
+    let start = cluster.lab.history().len();
+    let planned = cluster.run(&["plan", "--dump", &cluster.path("dump")]).await;
+    assert_eq!(planned.code, Some(0), "{planned}");
+    let explained = cluster.run(&["explain", "pod", "ml/train-0"]).await;
+    assert_eq!(explained.code, Some(0), "{explained}");
+    let calls = cluster.calls_since(start);
+    assert!(calls.len() > 20, "{calls:?}");
+    let rules = rules_for_readers();
+    for (verb, group, plural) in calls {
+        assert_eq!((verb, plural == "secrets"), ("list", false), "{plural}");
+        let has = |rule: &Value, field: &str, word: &str| {
+            rule[field].as_array().unwrap().iter().any(|one| one == word)
+        };
+        let allows = |rule: &Value| {
+            has(rule, "apiGroups", &group)
+                && has(rule, "resources", &plural)
+                && has(rule, "verbs", verb)
+        };
+        assert!(
+            rules.iter().any(allows),
+            "the role for readers lacks {verb} {plural} of {group:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn only_pods_that_a_scheduler_has_given_up_are_placed() {
+    let cluster = Cluster::first_look().await;
+    let mut fresh = pod("fresh");
+    fresh["metadata"]["namespace"] = "default".into();
+    let pods = Resource::new("", "pods");
+    cluster.lab.caller("admin").create(&pods, fresh).unwrap();
+    let count = |output: &Run| plan(output)["summary"]["pods"].as_u64().unwrap();
+    let by_default = count(&cluster.run(&["plan", "-o", "json"]).await);
+    let all = count(&cluster.run(&["plan", "-o", "json", "--pending", "unbound"]).await);
+    assert_eq!(all, by_default + 1);
+}
+
+#[tokio::test]
+async fn lists_are_read_in_pages() {
+    let cluster = Cluster::first_look().await;
+    for number in 0..1001 {
+        create(&cluster.lab, pod(&format!("many-{number:04}")));
+    }
+    let start = cluster.lab.history().len();
+    let planned = cluster.run(&["plan", "-o", "json"]).await;
+    assert!(plan(&planned)["summary"]["pods"].as_u64().unwrap() > 1000);
+    let entries = cluster.lab.history().entries();
+    let is_of_pods =
+        |entry: &&Entry| matches!(entry, Entry::Call(call) if call.resource.is("", "pods"));
+    assert_eq!(entries[start..].iter().filter(is_of_pods).count(), 3);
+}
+
+#[tokio::test]
+async fn a_dump_holds_what_a_plan_depends_on_and_nothing_that_is_nobodys_business() {
+    let cluster = Cluster::empty().await;
+    create(&cluster.lab, pod("web"));
+    let template = pod("unused")["spec"].take();
+    create(
+        &cluster.lab,
+        json!({
+            "apiVersion": "apps/v1", "kind": "DaemonSet",
+            "metadata": {"name": "agent", "namespace": "shop"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "agent"}},
+                "template": {"metadata": {"labels": {"app": "agent"}}, "spec": template},
+            },
+        }),
+    );
+    create(
+        &cluster.lab,
+        json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "key", "namespace": "shop"}, "stringData": {"key": SECRET},
+        }),
+    );
+    let dump = cluster.path("dump");
+    let planned = cluster.run(&["plan", "--dump", &dump]).await;
+    assert_eq!(planned.code, Some(0), "{planned}");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&dump).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(!fs::read_to_string(&path).unwrap().contains(SECRET), "{}", path.display());
+        names.push(path.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    names.sort();
+    expect![[r#"
+        capacitybuffers.autoscaling.x-k8s.io.json
+        csinodes.storage.k8s.io.json
+        daemonsets.apps.json
+        deployments.apps.json
+        jobs.batch.json
+        namespaces.json
+        nodeclaims.karpenter.sh.json
+        nodeoverlays.karpenter.sh.json
+        nodepools.karpenter.sh.json
+        nodes.json
+        persistentvolumeclaims.json
+        persistentvolumes.json
+        poddisruptionbudgets.policy.json
+        pods.json
+        podtemplates.json
+        priorityclasses.scheduling.k8s.io.json
+        replicasets.apps.json
+        replicationcontrollers.json
+        services.json
+        statefulsets.apps.json
+        storageclasses.storage.k8s.io.json
+        volumeattachments.storage.k8s.io.json"#]].assert_eq(&names.join("\n"));
+    let pods = fs::read_to_string(format!("{dump}/pods.json")).unwrap();
+    assert!(pods.contains(r#""cpu":"500m""#), "{pods}");
+}
+
+#[tokio::test]
+async fn a_dump_can_be_made_again_but_not_mixed_with_other_files() {
+    let cluster = Cluster::first_look().await;
+    let dump = cluster.path("dump");
+    for _ in 0..2 {
+        assert_eq!(cluster.run(&["plan", "--dump", &dump]).await.code, Some(0));
+    }
+    fs::write(format!("{dump}/others.yaml"), "").unwrap();
+    let mixed = cluster.run(&["plan", "--dump", &dump]).await;
+    assert_eq!(mixed.code, Some(2), "{mixed}");
+    let expected = "others.yaml is there already and is not of this cluster: give another folder";
+    assert!(mixed.stderr.contains(expected), "{mixed}");
+}
+
+#[tokio::test]
+async fn a_pod_is_looked_for_in_the_namespace_that_is_named_or_the_contexts() {
+    let cluster = Cluster::first_look().await;
+    let first = async |args: &[&str]| {
+        let output = cluster.run(args).await;
+        output.to_string().lines().next().unwrap_or_default().to_owned()
+    };
+    expect!["ml/train-0 cannot be placed."].assert_eq(&first(&["explain", "pod", "train-0", "-n", "ml"]).await);
+    expect!["stderr: joiner: no pod default/train-0 waits for a place: did you mean ml/train-0?"].assert_eq(&first(&["explain", "pod", "train-0"]).await);
+    expect!["stderr: joiner: the pod ml/train-0 is in namespace ml and -n says shop: leave one of them out"].assert_eq(&first(&["explain", "pod", "ml/train-0", "-n", "shop"]).await);
+    let config = fs::read_to_string(cluster.path("config")).unwrap();
+    let with_namespace = config.replace("    user: ", "    namespace: ml\n    user: ");
+    assert_ne!(with_namespace, config);
+    fs::write(cluster.path("config"), with_namespace).unwrap();
+    expect!["ml/train-0 cannot be placed."].assert_eq(&first(&["explain", "pod", "train-0"]).await);
+}
+
+#[tokio::test]
+async fn definitions_that_are_missing_are_named_with_the_remedy() {
+    let cluster = Cluster::empty().await;
+    let definitions = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
+    let optional = ["nodeoverlays.karpenter.sh", "capacitybuffers.autoscaling.x-k8s.io"];
+    let delete = |name: &str| {
+        let key = Key::new("", name);
+        let options = DeleteOptions::default();
+        cluster.lab.caller("admin").delete(&definitions, &key, options).unwrap();
+    };
+    optional.into_iter().for_each(delete);
+    let planned = cluster.run(&["plan"]).await;
+    assert_eq!(planned.code, Some(0), "what is not needed may be missing: {planned}");
+    delete("nodepools.karpenter.sh");
+    let args = ["plan", "--feature-gates=NodeOverlay=true"];
+    let refused = cluster.run(&args).await.to_string().replace(&cluster.serving.url(), "URL");
+    expect![[r#"
+        stderr: joiner: cluster URL: the cluster does not have nodepools.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1/nodepools): joiner crds | kubectl apply -f -, or plan from files with -f
+        stderr: joiner: cluster URL: the cluster does not have nodeoverlays.karpenter.sh, or not in the version that is read (/apis/karpenter.sh/v1alpha1/nodeoverlays): joiner crds | kubectl apply -f -, or plan from files with -f
+        exit code: 2
+    "#]].assert_eq(&refused);
+}
+
+#[tokio::test]
+async fn an_api_server_that_is_not_there_is_bad_input() {
+    let cluster = Cluster::empty().await;
+    let url = cluster.serving.url();
+    let Cluster { serving, folder, .. } = cluster;
+    serving.stop().await;
+    let config = folder.path().join("config").display().to_string();
+    let refused = program(vec!["plan".into(), "--kubeconfig".into(), config]).await;
+    expect![[r#"
+        stderr: joiner: cluster URL: the API server does not answer: ServiceError: client error (Connect): tcp connect error: Connection refused (os error 111). Check that it is up, that it can be reached from here, and that the kubeconfig names the right one
+        exit code: 2
+    "#]].assert_eq(&refused.to_string().replace(&url, "URL"));
+}
+
+#[tokio::test]
+async fn machines_of_vsphere_are_those_of_the_classes_in_the_cluster() {
+    let cluster = Cluster::empty().await;
+    let refused = async || {
+        let output = cluster.run(&["plan"]).await;
+        output.to_string().replace(&cluster.serving.url(), "URL")
+    };
+    let (classes, others): (Vec<Value>, Vec<Value>) =
+        example("vsphere").into_iter().partition(|object| object["kind"] == "VsphereNodeClass");
+    others.into_iter().for_each(|object| create(&cluster.lab, object));
+    expect![[r#""#]].assert_eq(&refused().await);
+    create(&cluster.lab, open_definition("karpenter.vsphere.com", "VsphereNodeClass"));
+    expect![[r#""#]].assert_eq(&refused().await);
+    classes.into_iter().for_each(|object| create(&cluster.lab, object));
+    let dump = cluster.path("dump");
+    let live = plan(&cluster.run(&["plan", "-o", "json", "--dump", &dump]).await);
+    assert!(live["summary"]["claims"].as_u64().unwrap() > 0, "{live}");
+    let args = ["plan", "-o", "json", "--pending", "unschedulable", "-f", &dump];
+    assert_eq!(plan(&program(args.map(str::to_owned).to_vec()).await), live);
+}
+
+/// A definition that lets everything through.
+fn open_definition(group: &str, kind: &str) -> Value {
+    let (singular, plural) = (kind.to_lowercase(), format!("{}es", kind.to_lowercase()));
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Cluster",
+            "names": {"kind": kind, "plural": plural, "singular": singular},
+            "versions": [{
+                "name": "v1alpha1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": anything},
+            }],
+        },
+    })
+}
+
+#[tokio::test]
+async fn contexts_that_do_not_exist_and_files_beside_a_cluster_are_refused() {
+    let cluster = Cluster::empty().await;
+    let nowhere = cluster.run(&["plan", "--context", "nowhere"]).await;
+    expect![[r#"
+        stderr: joiner: no cluster is known: failed to load current context: nowhere. Give --kubeconfig, set KUBECONFIG, or run in a pod with a service account
+        exit code: 2
+    "#]].assert_eq(&nowhere.to_string());
+    let both = cluster.run(&["plan", "-f", "examples/first-look"]).await;
+    expect![[r#"
+        stderr: joiner: -f reads files, --kubeconfig and --context lead to a cluster: give one of them
+        exit code: 2
+    "#]].assert_eq(&both.to_string());
+}

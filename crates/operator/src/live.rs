@@ -1,0 +1,245 @@
+//! Reading a cluster as it is now, by lists and nothing else.
+//!
+//! What the API server answers is read as files are, so that a cluster and what was written down of
+//! it give the same objects, and an object that cannot be used is named in the same way.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use joiner_api::{crd::crds, node_pool::NodePool};
+use joiner_cloud::class::ClassKind;
+use kube::{Client, api::ListParams, core::Request};
+use serde::Deserialize;
+
+use crate::{
+    files::{ReadError, TextReader},
+    objects::{self, Objects, Resource},
+    text::chain,
+    world::{Wanted, feed::PAGE_SIZE},
+};
+
+/// How long the API server may take to answer one request.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How often a list is begun anew because its pages became too old while they were read.
+const BEGIN_AT_MOST: usize = 3;
+
+/// A cluster, as far as it could and had to be read.
+#[derive(Debug)]
+pub struct Live {
+    /// The objects.
+    pub objects: Objects,
+    /// What roles call the kinds that were read.
+    pub read: BTreeSet<String>,
+    /// What could not be read and need not be.
+    pub notes: Vec<String>,
+}
+
+/// Why a cluster could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The API server is not there.
+    #[error(
+        "the API server does not answer: {0}. Check that it is up, that it can be reached from \
+         here, and that the kubeconfig names the right one"
+    )]
+    Unreachable(String),
+    /// The API server does not know who asks.
+    #[error(
+        "the API server does not accept who you are ({0}): log in again, or check the user of \
+             the kubeconfig's context"
+    )]
+    Unauthorized(String),
+    /// A kind may not be listed.
+    #[error(
+        "{resource} may not be listed ({said}): ask for the verb list on {resource} in all \
+             namespaces"
+    )]
+    Forbidden {
+        /// What roles call the kind.
+        resource: String,
+        /// The API server's words.
+        said: String,
+    },
+    /// A kind is not served.
+    #[error(
+        "the cluster does not have {resource}, or not in the version that is read ({path}): \
+             {remedy}"
+    )]
+    NotServed {
+        /// What roles call the kind.
+        resource: String,
+        /// Where it was looked for.
+        path: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The API server refused a list for another reason.
+    #[error("{resource} could not be listed: the API server said {code} {said:?}; try again")]
+    Refused {
+        /// What roles call the kind.
+        resource: String,
+        /// The HTTP status code.
+        code: u16,
+        /// The API server's words.
+        said: String,
+    },
+    /// An answer is no list.
+    #[error(
+        "what the API server answered for {resource} is no list: {problem}. Check that the \
+             kubeconfig's server is a Kubernetes API server"
+    )]
+    NotAList {
+        /// What roles call the kind.
+        resource: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// An object cannot be used.
+    #[error(transparent)]
+    Object(#[from] ReadError),
+}
+
+/// Reads a cluster. Kinds that are not wanted are read too where that is possible, so that what is
+/// written down of a cluster serves for other settings as well. Classes are wanted where a pool
+/// refers to one.
+///
+/// Everything that stands in the way is told at once.
+pub async fn read(client: &Client, wanted: &Wanted) -> Result<Live, Vec<LiveError>> {
+    let mut reading = Reading::new(client);
+    for resource in objects::resources() {
+        let is_needed = wanted.needs(&resource.kind);
+        reading.take(&resource, is_needed).await?;
+    }
+    for class in &wanted.classes {
+        let is_needed = reading.live.objects.node_pools.iter().any(|pool| refers(pool, class));
+        reading.take(&Resource::of_class(class), is_needed).await?;
+    }
+    reading.finish()
+}
+
+fn refers(pool: &NodePool, class: &ClassKind) -> bool {
+    let reference = pool.spec.template.spec.node_class_ref.as_ref();
+    reference.is_some_and(|found| found.group == class.group && found.kind == class.kind)
+}
+
+struct Reading<'c> {
+    client: &'c Client,
+    live: Live,
+    problems: Vec<LiveError>,
+}
+
+impl<'c> Reading<'c> {
+    fn new(client: &'c Client) -> Self {
+        let live = Live { objects: Objects::default(), read: BTreeSet::new(), notes: Vec::new() };
+        Self { client, live, problems: Vec::new() }
+    }
+
+    /// Reads a kind. Fails only where it makes no sense to go on.
+    async fn take(&mut self, resource: &Resource, is_needed: bool) -> Result<(), Vec<LiveError>> {
+        match list(self.client, resource).await {
+            Ok(objects) => {
+                self.live.objects.absorb(objects);
+                self.live.read.insert(resource.name.clone());
+            }
+            Err(LiveError::NotServed { .. }) if !is_needed => {}
+            Err(LiveError::Forbidden { resource, .. }) if !is_needed => {
+                let note = format!("{resource} may not be listed, and are not needed now");
+                self.live.notes.push(note);
+            }
+            Err(error @ (LiveError::Unreachable(_) | LiveError::Unauthorized(_))) => {
+                return Err(vec![error]);
+            }
+            Err(error) => self.problems.push(error),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Live, Vec<LiveError>> {
+        if self.problems.is_empty() { Ok(self.live) } else { Err(self.problems) }
+    }
+}
+
+/// All objects of a kind.
+async fn list(client: &Client, resource: &Resource) -> Result<Objects, LiveError> {
+    let mut begun = 1;
+    loop {
+        match pages(client, resource).await {
+            // What was listed so far is too old to be continued.
+            Err(LiveError::Refused { code: 410, .. }) if begun < BEGIN_AT_MOST => begun += 1,
+            done => return done,
+        }
+    }
+}
+
+async fn pages(client: &Client, resource: &Resource) -> Result<Objects, LiveError> {
+    let mut reader = TextReader::default();
+    let mut params = ListParams::default().limit(PAGE_SIZE);
+    loop {
+        let text = page(client, resource, &params).await?;
+        let next = continuation(&text).map_err(|error| LiveError::NotAList {
+            resource: resource.name.clone(),
+            problem: error.to_string(),
+        })?;
+        reader.read(&format!("{} of the cluster", resource.name), text)?;
+        match next {
+            Some(token) => params = params.continue_token(&token),
+            None => return Ok(reader.finish()),
+        }
+    }
+}
+
+async fn page(
+    client: &Client,
+    resource: &Resource,
+    params: &ListParams,
+) -> Result<String, LiveError> {
+    let request = Request::new(&resource.path).list(params);
+    let request = request.map_err(|error| LiveError::Unreachable(chain(&error)))?;
+    match tokio::time::timeout(PATIENCE, client.request_text(request)).await {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(kube::Error::Api(status))) => Err(refusal(resource, status.code, status.message)),
+        Ok(Err(error)) => Err(LiveError::Unreachable(chain(&error))),
+        Err(_) => Err(LiveError::Unreachable(format!(
+            "no answer to a list of {} within {} seconds",
+            resource.name,
+            PATIENCE.as_secs()
+        ))),
+    }
+}
+
+fn refusal(resource: &Resource, code: u16, said: String) -> LiveError {
+    let Resource { name, path, .. } = resource.clone();
+    match code {
+        401 => LiveError::Unauthorized(said),
+        403 => LiveError::Forbidden { resource: name, said },
+        404 => LiveError::NotServed { remedy: remedy(&name), resource: name, path },
+        _ => LiveError::Refused { resource: name, code, said },
+    }
+}
+
+/// What to do about a kind that a cluster does not have.
+fn remedy(resource: &str) -> String {
+    let is_ours =
+        crds().iter().any(|definition| definition.metadata.name.as_deref() == Some(resource));
+    if is_ours {
+        "joiner crds | kubectl apply -f -, or plan from files with -f".to_owned()
+    } else {
+        "install its CustomResourceDefinition, or plan from files with -f".to_owned()
+    }
+}
+
+/// Where a list goes on, if it does.
+fn continuation(page: &str) -> Result<Option<String>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Page {
+        metadata: Metadata,
+    }
+
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(rename = "continue")]
+        token: Option<String>,
+    }
+
+    let page: Page = serde_json::from_str(page)?;
+    Ok(page.metadata.token.filter(|token| !token.is_empty()))
+}
