@@ -65,7 +65,9 @@ impl Definitions {
                 Err(trouble) => vec![NotReady::Unreachable { problem: trouble.to_string() }],
             };
             if told.as_ref() != Some(&missing) {
-                missing.iter().for_each(|missing| tracing::warn!("{missing}"));
+                for missing in &missing {
+                    tracing::warn!("{missing}");
+                }
             }
             tell(missing.clone());
             if missing.is_empty() {
