@@ -91,7 +91,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
         // After the story the cluster belongs to whoever watches.
         std::future::pending().await
     };
-    let control = control_loop(&lab, args.seed);
+    let control = Box::pin(control_loop(&lab, args.seed));
     let shown = async {
         if args.headless { picture.in_lines().await } else { picture.in_terminal().await }
     };

@@ -34,7 +34,7 @@ async fn tell(seed: u64) -> Result<Exit, Failure> {
     let feed = lab.server().feed_with_past();
     let stage = Play::on(&lab, &audience);
     let story = story(seed);
-    let control = control_loop(&lab, seed);
+    let control = Box::pin(control_loop(&lab, seed));
     let program = async {
         tokio::select! {
             biased;

@@ -5,13 +5,14 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::SignedDuration;
 use joiner_api::crd::crds;
-use joiner_apiserver::Resource;
+use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_cloud::{CloudProvider, Providers};
 use joiner_lab::{
     Connection, Lab, Setup,
     checks::{self, Violation},
     cloud::{Host, LAB_NODE_CLASS, LabCloud, lab_node_class_crd},
     faults::{Rates, Rule},
+    history::Timeline,
     process,
 };
 use joiner_operator::{
@@ -96,8 +97,7 @@ fn deployment(name: &str, replicas: u64) -> Value {
 }
 
 fn scale(lab: &Lab, name: &str, replicas: u64) {
-    let (resource, key) =
-        (Resource::new("apps", "deployments"), joiner_apiserver::Key::new("default", name));
+    let (resource, key) = (Resource::new("apps", "deployments"), Key::new("default", name));
     let patch = json!({"spec": {"replicas": replicas}});
     lab.caller("user").merge(&resource, &key, None, patch).unwrap();
 }
@@ -141,7 +141,7 @@ async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
         loop {
             let starts = process::run(&client, |connection| {
                 let cloud = LabCloud::new(&connection, &centre, "test");
-                live(connection, cloud, seed)
+                Box::pin(live(connection, cloud, seed))
             });
             starts.await;
         }
@@ -209,7 +209,7 @@ async fn pods_that_wait_get_machines_and_run() {
     create(&lab, "apps", "deployments", deployment("web", 10));
     pass(&mut lab, 10, 1).await;
     let found = End::of(&lab);
-    assert_eq!(found, end(10, found.machines), "{}", lab.history().timeline(&Default::default()));
+    assert_eq!(found, end(10, found.machines), "{}", lab.history().timeline(&Timeline::default()));
     assert!((1..=3).contains(&found.machines), "{found:?}");
 }
 
@@ -219,9 +219,8 @@ async fn a_pool_that_is_deleted_takes_its_machines_with_it() {
     create(&lab, "apps", "deployments", deployment("web", 10));
     pass(&mut lab, 10, 1).await;
     scale(&lab, "web", 0);
-    let (pools, key) =
-        (Resource::new("karpenter.sh", "nodepools"), joiner_apiserver::Key::new("", "default"));
-    lab.caller("user").delete(&pools, &key, Default::default()).unwrap();
+    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
+    lab.caller("user").delete(&pools, &key, DeleteOptions::default()).unwrap();
     pass(&mut lab, 10, 2).await;
     assert_eq!(End::of(&lab), end(0, 0));
 }
@@ -241,9 +240,8 @@ async fn scale_in(kill: Rule) -> Lab {
     create(&lab, "apps", "deployments", deployment("web", 3));
     pass(&mut lab, 3, 1).await;
     scale(&lab, "web", 0);
-    let (pools, key) =
-        (Resource::new("karpenter.sh", "nodepools"), joiner_apiserver::Key::new("", "default"));
-    lab.caller("user").delete(&pools, &key, Default::default()).unwrap();
+    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
+    lab.caller("user").delete(&pools, &key, DeleteOptions::default()).unwrap();
     lab.faults().add(kill);
     pass(&mut lab, 4, 2).await;
     lab
