@@ -81,6 +81,8 @@ async fn a_node_is_written_as_karpenter_writes_it() {
     taints.retain(|taint| taint["key"] != "node.kubernetes.io/not-ready");
     expect![[r#"
         {
+          "apiVersion": "v1",
+          "kind": "Node",
           "metadata": {
             "annotations": {
               "joiner.sh/nodeclaim": "web-1",
