@@ -1,7 +1,7 @@
 //! Pods that have to leave their nodes: each is asked to, again and again, until it does.
 //!
 //! [`Evictions`] is the list of them, which whoever drains a node adds to. [`EvictionQueue`] works
-//! it off: it decides what to do about a pod ([`decide`]), asks the API server, and reads the
+//! it off: it decides what to do about a pod (`decide`), asks the API server, and reads the
 //! answer. An entry is there exactly as long as its pod is and has to leave.
 
 mod answer;

@@ -1,5 +1,5 @@
-//! What is left when something went wrong: claims whose machines are gone ([`lost`]), machines
-//! without a claim ([`orphans`]), and claims that only the cache knows ([`unconfirmed`]).
+//! What is left when something went wrong: claims whose machines are gone (`lost`), machines
+//! without a claim (`orphans`), and claims that only the cache knows (`unconfirmed`).
 //!
 //! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
 //! what is there; and before something is removed, whoever must know is asked once more.

@@ -3,7 +3,7 @@
 //!
 //! Each step is a module of pure functions: what to ask for, what to write down, what is missing.
 //! This file is the shell around them. A pass takes all steps on one copy of the claim and writes
-//! it once. From here, a deleted claim goes to [`finalize`]; its node is drained by its own
+//! it once. From here, a deleted claim goes to `finalize`; its node is drained by its own
 //! controller.
 
 mod attempts;

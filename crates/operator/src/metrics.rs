@@ -2,7 +2,7 @@
 //!
 //! A [`Registry`] is what a process serves; each engine registers its own [`Metrics`] in it. With
 //! one engine the series are Karpenter's exactly; with several, each has a `cluster` label more.
-//! [`families`] lists what there is. Three things the library does not have are here:
+//! `families` lists what there is. Three things the library does not have are here:
 //! [`gauge_set`] (series that are replaced together), [`summary`] (quantiles), and what the
 //! operating system knows of the process.
 //!

@@ -2,7 +2,7 @@
 //! and only then are they gone.
 //!
 //! One comes here when somebody deletes a node or, by way of the claim's own controller, a claim.
-//! [`drain`] and [`volumes`] decide, [`taint`] says how a leaving node looks, and pods are asked to
+//! [`drain`] and [`volumes`] decide, `taint` says how a leaving node looks, and pods are asked to
 //! leave by [`eviction`](crate::eviction). What has been reached is told by conditions of the
 //! claim, which is also where a process that starts in the middle finds it.
 

@@ -20,7 +20,7 @@ pub fn forced_since(pod: &Pod, deadline: Timestamp) -> Option<Timestamp> {
     Some(deadline.saturating_sub(grace).unwrap_or(Timestamp::MIN))
 }
 
-/// How many seconds are left until the deadline, [`LEAST_GRACE`] at least.
+/// How many seconds are left until the deadline, `LEAST_GRACE` at least.
 pub fn grace_seconds(deadline: Timestamp, now: Timestamp) -> u32 {
     let left = deadline.duration_since(now).as_secs();
     u32::try_from(left.max(LEAST_GRACE)).unwrap_or(u32::MAX)
