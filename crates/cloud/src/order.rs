@@ -2,12 +2,7 @@
 
 use std::sync::Arc;
 
-use joiner_core::{
-    label::Labels,
-    requirement::Requirements,
-    resources::Resources,
-    taint::{Effect, Taint},
-};
+use joiner_core::{label::Labels, requirement::Requirements, resources::Resources, taint::Taint};
 
 use crate::class::NodeClass;
 
@@ -48,11 +43,7 @@ impl Order {
     /// Every taint that the node registers with, the one that marks it as not registered yet among
     /// them.
     pub fn all_taints(&self) -> Vec<Taint> {
-        let unregistered = Taint {
-            key: "karpenter.sh/unregistered".to_owned(),
-            value: String::new(),
-            effect: Effect::NoExecute,
-        };
-        self.taints.iter().chain(&self.startup_taints).cloned().chain([unregistered]).collect()
+        let own = self.taints.iter().chain(&self.startup_taints).cloned();
+        own.chain([Taint::unregistered()]).collect()
     }
 }

@@ -68,7 +68,15 @@ impl std::fmt::Display for Taint {
     }
 }
 
+/// Key of the taint that a node has until it has registered.
+const UNREGISTERED: &str = "karpenter.sh/unregistered";
+
 impl Taint {
+    /// What kubelets register with: nobody may use the node before it has its labels and taints.
+    pub fn unregistered() -> Self {
+        Self { key: UNREGISTERED.to_owned(), value: String::new(), effect: Effect::NoExecute }
+    }
+
     /// Whether `other` is the same taint: key and effect decide, the value does not.
     pub fn matches(&self, other: &Self) -> bool {
         self.key == other.key && self.effect == other.effect
@@ -84,7 +92,7 @@ impl Taint {
             "node.kubernetes.io/unreachable" | "node.cloudprovider.kubernetes.io/uninitialized" => {
                 self.effect == Effect::NoSchedule
             }
-            "karpenter.sh/unregistered" => self.effect == Effect::NoExecute,
+            UNREGISTERED => self.effect == Effect::NoExecute,
             key => key.starts_with("readiness.k8s.io/"),
         }
     }

@@ -171,7 +171,8 @@ fn without_class(class: &str, pools: &[String], live: bool) -> String {
     )
 }
 
-fn catalog_file(flag: &str, path: &Path) -> Result<CatalogFile, Failure> {
+/// Reads the types in a file that a flag names.
+pub(crate) fn catalog_file(flag: &str, path: &Path) -> Result<CatalogFile, Failure> {
     let name = path.display().to_string();
     let text = fs::read_to_string(path).map_err(|error| {
         Failure::bad_input(format!("{flag}: {name} cannot be read; check the path: {error}"))

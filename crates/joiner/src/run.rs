@@ -1,10 +1,10 @@
 //! `joiner run`: the controller.
 
-use std::{fs, sync::Arc};
+use std::sync::Arc;
 
 use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Off, Providers};
-use joiner_kwok::{Kwok, catalog_file};
+use joiner_kwok::Kwok;
 use joiner_operator::{
     engine::{self, Engine},
     log,
@@ -26,6 +26,7 @@ use crate::{
     cli::RunArgs,
     connection,
     errors::{Exit, Failure, chain},
+    lab,
     settings::{self, CLOUDS, Declares, Given},
 };
 
@@ -120,7 +121,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     };
     let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
     tracing::info!(version = BUILD.version, "starting");
-    let ended = engine.run(until_told()?).await;
+    let ended = engine.run(until_told()).await;
     ended.map_err(|ended| Failure::Ended(ended.to_string()))
 }
 
@@ -150,34 +151,26 @@ fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
     let Some(path) = &settings.operator.planner.instance_types_file else {
         return Ok(Kwok::new(client.clone(), clock));
     };
-    let name = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::bad_input(format!(
-            "--instance-types-file-path (INSTANCE_TYPES_FILE_PATH): {name} cannot be read; check \
-             the path: {error}"
-        ))
-    })?;
-    let types =
-        catalog_file::parse(&text, &name).map_err(|error| Failure::bad_input(chain(&error)))?;
+    let flag = "--instance-types-file-path (INSTANCE_TYPES_FILE_PATH)";
+    let types = catalog::catalog_file(flag, path)?;
     Ok(Kwok::with_types(client.clone(), clock, types))
 }
 
 /// Stops when the process is told to end.
-fn until_told() -> Result<Stop, Failure> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let failed = |error| Failure::Ended(format!("cannot listen to signals: {error}"));
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
+fn until_told() -> Stop {
     let (stopper, stop) = Stopper::new();
     tokio::spawn(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
+        match lab::stopped().await {
+            Ok(()) => {
+                tracing::info!(
+                    "told to end: finishing what is under way and giving the leases back"
+                );
+            }
+            Err(_) => tracing::error!("cannot listen to the signals that end a program: ending"),
         }
-        tracing::info!("told to end: finishing what is under way and giving the leases back");
         stopper.stop();
     });
-    Ok(stop)
+    stop
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use joiner_core::{
     instance_type::Catalog,
     label::{self, Labels, WellKnown},
     resources::Resources,
+    taint,
 };
 use k8s_openapi::{
     api::core::v1::{Node, NodeSpec, NodeStatus, Taint},
@@ -44,8 +45,6 @@ const PRICE_LABEL: &str = "eks-node-viewer/instance-price";
 const CLAIM_UID: &str = "joiner.sh/nodeclaim-uid";
 /// Annotation: the name of the claim that the node was made for.
 const CLAIM_NAME: &str = "joiner.sh/nodeclaim";
-/// Taint of a node that has not joined yet.
-const UNREGISTERED: (&str, &str) = ("karpenter.sh/unregistered", "NoExecute");
 /// How long the API server may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How many nodes are listed at once.
@@ -325,6 +324,7 @@ fn node(name: &str, order: &Order, choice: &Choice<'_>) -> Node {
     annotations.insert(CLAIM_NAME.to_owned(), order.claim.name.clone());
     annotations.insert(CLAIM_UID.to_owned(), order.claim.uid.clone());
     let allocatable = choice.instance_type.allocatable(choice.offering);
+    let unregistered = taint::Taint::unregistered();
     Node {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
@@ -335,8 +335,8 @@ fn node(name: &str, order: &Order, choice: &Choice<'_>) -> Node {
         spec: Some(NodeSpec {
             provider_id: Some(format!("{PREFIX}{name}")),
             taints: Some(vec![Taint {
-                key: UNREGISTERED.0.to_owned(),
-                effect: UNREGISTERED.1.to_owned(),
+                key: unregistered.key,
+                effect: unregistered.effect.into(),
                 ..Taint::default()
             }]),
             ..NodeSpec::default()

@@ -9,7 +9,7 @@ use joiner_cloud::{
 };
 use kube::{
     Api,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
+    api::{DynamicObject, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ use crate::{
     conditions::{ConditionSet, Status},
     context::Context,
     controller::{Controller, Next},
+    objects::api_resource,
     queue::Backoff,
     trouble::Trouble,
     world::{Change, Kept, Key, World},
@@ -93,8 +94,7 @@ impl ClassResolution {
     ) -> Result<(), Trouble> {
         let is_it = |kind: &&ClassKind| kind.group == class.group && kind.kind == class.kind;
         let Some(kind) = provider.class_kinds().iter().find(is_it) else { return Ok(()) };
-        let gvk = GroupVersionKind::gvk(kind.group, kind.version, kind.kind);
-        let resource = ApiResource::from_gvk_with_plural(&gvk, kind.plural);
+        let resource = api_resource(kind);
         let api: Api<DynamicObject> = Api::all_with(self.0.cluster.client().clone(), &resource);
         let what = || format!("patch status of {} {}", class.kind, class.name);
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));

@@ -29,9 +29,6 @@ pub const REQUESTED_DRA_DRIVERS: &str = "karpenter.sh/requested-dra-drivers";
 /// Label of a node: set to `true`, somebody else cares for its taints.
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 
-/// Taint that kubelets register with: nobody may use the node before it has its labels and taints.
-pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
-
 /// Annotation of a pool or a class: how long a machine may take to be made.
 pub const LAUNCH_TIMEOUT: &str = "joiner.sh/launch-timeout";
 
@@ -48,5 +45,6 @@ pub fn disrupted_taint() -> Taint {
 
 /// Whether a taint marks a node that has not registered yet.
 pub fn is_unregistered_taint(taint: &core::Taint) -> bool {
-    taint.key == UNREGISTERED_TAINT && taint.effect == "NoExecute"
+    let unregistered = Taint::unregistered();
+    taint.key == unregistered.key && taint.effect == unregistered.effect.as_str()
 }

@@ -30,7 +30,7 @@ use k8s_openapi::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-pub(crate) use self::resource::Resource;
+pub(crate) use self::resource::{Resource, api_resource};
 use crate::{
     files::Place,
     validate::{Invalid, Validate},

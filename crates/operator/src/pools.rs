@@ -19,12 +19,23 @@ use crate::{
     conditions::{ConditionSet, Conditioned},
     context::Context,
     trouble::Trouble,
-    world::Key,
+    world::{Change, Kept, Key},
 };
 
 /// A pool that is known.
 fn find(context: &Context, key: &Key) -> Option<Arc<NodePool>> {
     context.cache.read(|world| world.node_pools.get(key).cloned())
+}
+
+/// A pool that is known and ours to care for.
+fn find_ours(context: &Context, key: &Key) -> Option<Arc<NodePool>> {
+    find(context, key).filter(|pool| context.serves(pool))
+}
+
+/// The pool that is there after a change of one.
+fn pool_of(change: &Change) -> Option<Key> {
+    let Change::NodePool(diff) = change else { return None };
+    diff.new.as_ref().map(|pool| pool.key())
 }
 
 /// Says something of a pool, if it is news.

@@ -13,9 +13,6 @@ use super::{
     yaml::Yaml,
 };
 
-/// The taint that a node has until its claim has registered it.
-const UNREGISTERED: &str = "karpenter.sh/unregistered";
-
 /// Stands in kubeadm's file where the guest puts its provider id.
 pub(crate) const PROVIDER_ID_PLACEHOLDER: &str = "@JOINER_PROVIDER_ID@";
 
@@ -75,9 +72,7 @@ fn kubelet_may_set(key: &str) -> bool {
 
 /// The taints that a node begins with, each once.
 pub(crate) fn taints(inputs: &Inputs) -> Result<Vec<Taint>, Error> {
-    let unregistered =
-        Taint { key: UNREGISTERED.to_owned(), value: String::new(), effect: Effect::NoExecute };
-    let mut all = vec![unregistered];
+    let mut all = vec![Taint::unregistered()];
     for (field, taints) in [("taints", &inputs.taints), ("startupTaints", &inputs.startup_taints)] {
         for (i, taint) in taints.iter().enumerate() {
             let spelled = label::is_valid_key(&taint.key) && label::is_valid_value(&taint.value);

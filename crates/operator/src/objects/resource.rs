@@ -26,14 +26,19 @@ impl Resource {
 
     /// A provider's settings.
     pub(crate) fn of_class(class: &ClassKind) -> Self {
-        let gvk = GroupVersionKind::gvk(class.group, class.version, class.kind);
-        let resource = ApiResource::from_gvk_with_plural(&gvk, class.plural);
+        let resource = api_resource(class);
         Self {
             kind: class.kind.to_owned(),
             name: name(class.plural, class.group),
             path: <DynamicObject as kube::Resource>::url_path(&resource, None),
         }
     }
+}
+
+/// What the API calls a provider's settings.
+pub(crate) fn api_resource(class: &ClassKind) -> ApiResource {
+    let gvk = GroupVersionKind::gvk(class.group, class.version, class.kind);
+    ApiResource::from_gvk_with_plural(&gvk, class.plural)
 }
 
 fn name(plural: &str, group: &str) -> String {

@@ -9,14 +9,14 @@ use joiner_api::{
 };
 use joiner_core::label::{self, Labels};
 
-use super::find;
+use super::{find_ours, pool_of};
 use crate::{
     cluster::Lock,
     conditions::{Conditioned, DRIFTED},
     context::Context,
     controller::{Controller, Next},
     trouble::Trouble,
-    world::{Change, Kept, Key, World},
+    world::{Change, Key, World},
 };
 
 /// Keeps the hash of each pool's template on the pool. When the way of hashing changes, claims that
@@ -30,16 +30,11 @@ impl Controller for PoolHash {
     const NAME: &'static str = "nodepool.hash";
 
     fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
-        if let Change::NodePool(diff) = change {
-            diff.new.iter().for_each(|pool| add(pool.key()));
-        }
+        pool_of(change).into_iter().for_each(add);
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
-        let Some(pool) = find(&self.0, key) else { return Ok(Next::Done) };
-        if !self.0.serves(&pool) {
-            return Ok(Next::Done);
-        }
+        let Some(pool) = find_ours(&self.0, key) else { return Ok(Next::Done) };
         let hash = node_pool_hash(&pool.spec.template).to_string();
         if !is_current(pool.metadata.annotations.as_ref()) {
             for claim in self.claims_of_other_versions(key.name()) {

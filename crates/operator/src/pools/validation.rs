@@ -1,13 +1,13 @@
 //! Whether what a pool says makes sense.
 
-use super::{find, say};
+use super::{find_ours, pool_of, say};
 use crate::{
     conditions::{Status, VALIDATION_SUCCEEDED},
     context::Context,
     controller::{Controller, Next},
     index::pools::problem,
     trouble::Trouble,
-    world::{Change, Kept, Key, World},
+    world::{Change, Key, World},
 };
 
 /// Says of each pool whether it makes sense.
@@ -20,16 +20,11 @@ impl Controller for PoolValidation {
     const NAME: &'static str = "nodepool.validation";
 
     fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
-        if let Change::NodePool(diff) = change {
-            diff.new.iter().for_each(|pool| add(pool.key()));
-        }
+        pool_of(change).into_iter().for_each(add);
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
-        let Some(pool) = find(&self.0, key) else { return Ok(Next::Done) };
-        if !self.0.serves(&pool) {
-            return Ok(Next::Done);
-        }
+        let Some(pool) = find_ours(&self.0, key) else { return Ok(Next::Done) };
         let problem = problem(&pool, &self.0.providers.well_known());
         say(&self.0, &pool, |conditions| match &problem {
             None => conditions.set_true(VALIDATION_SUCCEEDED),

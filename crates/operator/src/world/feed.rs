@@ -14,7 +14,7 @@ use joiner_clock::Clock;
 use joiner_cloud::class::{ClassKind, NodeClass};
 use kube::{
     Api, Client, Resource,
-    api::{ApiResource, DynamicObject, GroupVersionKind},
+    api::DynamicObject,
     runtime::watcher::{self, Event, watcher},
 };
 use serde::de::DeserializeOwned;
@@ -170,8 +170,7 @@ impl Feeder {
     }
 
     fn add_class(&mut self, class: &ClassKind) {
-        let gvk = GroupVersionKind::gvk(class.group, class.version, class.kind);
-        let resource = ApiResource::from_gvk_with_plural(&gvk, class.plural);
+        let resource = objects::api_resource(class);
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let class = *class;
         let named = objects::Resource::of_class(&class);

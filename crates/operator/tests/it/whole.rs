@@ -102,6 +102,13 @@ fn scale(lab: &Lab, name: &str, replicas: u64) {
     lab.caller("user").merge(&resource, &key, None, patch).unwrap();
 }
 
+/// Nobody needs anything any more: the workload is scaled to nothing and the pool deleted.
+fn give_up(lab: &Lab) {
+    scale(lab, "web", 0);
+    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
+    lab.caller("user").delete(&pools, &key, DeleteOptions::default()).unwrap();
+}
+
 /// One life of the process: from its start until it is killed.
 async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
     let clock = connection.clock().clone();
@@ -218,9 +225,7 @@ async fn a_pool_that_is_deleted_takes_its_machines_with_it() {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 10));
     pass(&mut lab, 10, 1).await;
-    scale(&lab, "web", 0);
-    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
-    lab.caller("user").delete(&pools, &key, DeleteOptions::default()).unwrap();
+    give_up(&lab);
     pass(&mut lab, 10, 2).await;
     assert_eq!(End::of(&lab), end(0, 0));
 }
@@ -239,9 +244,7 @@ async fn scale_in(kill: Rule) -> Lab {
     let mut lab = furnished(1);
     create(&lab, "apps", "deployments", deployment("web", 3));
     pass(&mut lab, 3, 1).await;
-    scale(&lab, "web", 0);
-    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
-    lab.caller("user").delete(&pools, &key, DeleteOptions::default()).unwrap();
+    give_up(&lab);
     lab.faults().add(kill);
     pass(&mut lab, 4, 2).await;
     lab
