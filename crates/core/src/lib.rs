@@ -2,12 +2,13 @@
 //!
 //! Everything the planner decides on and everything it answers with is a type of this crate:
 //! requirements on labels ([`requirement`]), amounts of resources ([`quantity`], [`resources`]),
-//! taints, instance types, what was seen ([`snapshot`]), what is intended ([`plan`]) and why
-//! ([`reason`]).
+//! taints, instance types, what was seen ([`snapshot`]), what is intended ([`plan`], [`disruption`])
+//! and why ([`reason`]).
 //!
 //! This crate knows nothing of Kubernetes clients, of files, of clocks or of async. Kubernetes
 //! objects become these types in one place, `joiner-operator`'s index.
 
+pub mod disruption;
 pub mod instance_type;
 pub mod label;
 pub mod plan;

@@ -3,6 +3,7 @@
 //! [`provision`] answers which machines the pods of a snapshot need. It knows nothing of Kubernetes
 //! clients, files, clocks or async, and equal snapshots give equal plans, in the same order.
 
+pub mod disrupt;
 pub mod explain;
 pub mod overlay;
 mod provision;

@@ -1,0 +1,360 @@
+//! What the removal of machines depends on besides the snapshot, and what is decided about it.
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    plan::{ExistingPlacement, PlannedClaim},
+    reason::Reason,
+};
+
+/// The machines of a snapshot as candidates for removal, and the rules of their pools.
+#[derive(Debug, Clone, Default)]
+pub struct Fleet {
+    /// One for each of the snapshot's nodes, in the same order.
+    pub machines: Vec<Machine>,
+    /// What each pool allows, by its name. A machine whose pool is not here has lost it.
+    pub pools: BTreeMap<String, PoolRules>,
+    /// Who has paused the removal of machines for the whole cluster, as a phrase for people.
+    pub paused: Option<String>,
+    /// Moves that were made and undone, and are not made again for a while.
+    pub held_back: Vec<HeldMove>,
+    /// The moment that the fleet was looked at.
+    pub now: Timestamp,
+}
+
+/// What is known of a machine besides what pods care about.
+#[derive(Debug, Clone, Default)]
+pub struct Machine {
+    /// What its claim says; nothing for a machine that is not ours.
+    pub claim: Option<ClaimFacts>,
+    /// Whether its Node says that it is ready.
+    pub ready: bool,
+    /// Whether it is part of a command that is being carried out.
+    pub queued: bool,
+    /// Whether a pod was promised a place on it a moment ago.
+    pub nominated: bool,
+    /// Whether the annotation on its Node forbids its removal.
+    pub do_not_disrupt: bool,
+    /// One for each of the pods that stay on it, in the snapshot's order.
+    pub pods: Vec<PodFacts>,
+}
+
+/// What a machine's claim says about its removal.
+#[derive(Debug, Clone, Default)]
+pub struct ClaimFacts {
+    /// When it was made.
+    pub created: Timestamp,
+    /// Since when nothing has happened to its pods; nothing before it is initialized.
+    pub quiet_since: Option<Timestamp>,
+    /// Whether its condition says that it has been quiet for long enough.
+    pub consolidatable: bool,
+    /// Why it is not what its pool wants any more, and since when.
+    pub drifted: Option<Drifted>,
+    /// Whether its pods are removed by force in the end, so that protected pods delay its removal but do not forbid it.
+    pub has_grace_period: bool,
+    /// After which time it goes whatever happens.
+    pub expire_after: Option<SignedDuration>,
+    /// Whether its machine is being removed by its provider.
+    pub instance_terminating: bool,
+}
+
+/// Why a machine is not what its pool wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drifted {
+    /// A word in camel case.
+    pub reason: String,
+    /// When it was noticed.
+    pub since: Timestamp,
+}
+
+/// What the removal of a machine means for one of its pods.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PodFacts {
+    /// Whether it needs another place when its machine goes.
+    pub reschedulable: bool,
+    /// Whether it could be moved now, so that a place has to be found for it.
+    pub movable: bool,
+    /// How dear its eviction is: 1 for an ordinary pod, from -10 to 10.
+    pub eviction_cost: f64,
+    /// What keeps it where it is.
+    pub kept_by: Option<KeptBy>,
+    /// Whether it has no owner that would make it again.
+    pub bare: bool,
+}
+
+impl Default for PodFacts {
+    fn default() -> Self {
+        Self { reschedulable: true, movable: true, eviction_cost: 1.0, kept_by: None, bare: false }
+    }
+}
+
+/// What keeps a pod where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptBy {
+    /// Its own annotation, until then if it ends.
+    DoNotDisrupt(Option<Timestamp>),
+    /// A disruption budget, `namespace/name`, that allows no eviction now.
+    Budget(String),
+    /// More than one budget; Kubernetes evicts no such pod.
+    Budgets(Vec<String>),
+}
+
+/// What a pool allows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PoolRules {
+    /// When machines that are needed less are removed.
+    pub policy: ConsolidationPolicy,
+    /// How long a machine must have been quiet; nothing forbids consolidation.
+    pub consolidate_after: Option<SignedDuration>,
+    /// How many machines may be removed at once, and when.
+    pub budgets: Vec<NodeBudget>,
+    /// How many machines a static pool keeps.
+    pub replicas: Option<u32>,
+    /// The pool's limit of machines.
+    pub nodes_max: Option<u32>,
+    /// Who has paused the removal of the pool's machines, as a phrase for people.
+    pub paused: Option<String>,
+    /// Until when drifted machines are left alone, because replacing one has failed.
+    pub drift_resumes: Option<Timestamp>,
+    /// What all its machines cost, where that is known better than from their types.
+    pub cost: Option<f64>,
+}
+
+/// When machines that are needed less are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ConsolidationPolicy {
+    /// Only once they are empty.
+    WhenEmpty,
+    /// Also when their pods fit elsewhere, or on something cheaper.
+    #[default]
+    WhenEmptyOrUnderutilized,
+    /// As before, where the savings are worth the moving.
+    Balanced,
+}
+
+/// A pool's disruption budget, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeBudget {
+    /// A number, or a percentage of the pool's machines.
+    pub nodes: String,
+    /// What it is about; everything if nothing is named.
+    pub reasons: Vec<String>,
+    /// When it is in force; always without. Five fields, or a word such as `@daily`, in UTC.
+    pub schedule: Option<String>,
+    /// For how long after each time of the schedule.
+    pub duration: Option<SignedDuration>,
+}
+
+/// A kind of move that was undone soon after it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldMove {
+    /// The pool whose machine was removed.
+    pub pool: String,
+    /// The type of the machine.
+    pub instance_type: String,
+    /// Until when such machines are left alone.
+    pub until: Timestamp,
+}
+
+/// What was decided about the machines of a cluster.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Disruptions {
+    /// What to do, in this order. All of it can be begun at once: no command is in another's way.
+    pub commands: Vec<Command>,
+    /// For each machine that stays and that we could remove, why it stays, the first reason first; in order of name.
+    pub staying: Vec<Staying>,
+    /// What each pool's budgets come to, in order of name and reason.
+    pub allowances: Vec<Allowance>,
+    /// How many machines each method could consider, after everything that keeps machines but before budgets.
+    pub eligible: Vec<(Method, usize)>,
+}
+
+/// Something to do about machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    /// Who proposes it.
+    pub method: Method,
+    /// Whether machines come before machines go.
+    pub decision: Decision,
+    /// The machines that go.
+    pub candidates: Vec<Candidate>,
+    /// The machines that come first.
+    pub replacements: Vec<PlannedClaim>,
+    /// Where pods go on machines that exist.
+    #[serde(skip)]
+    pub destinations: Vec<ExistingPlacement>,
+    /// Why.
+    pub reason: Reason,
+    /// How much less an hour costs.
+    pub savings: f64,
+    /// How much the savings are worth the moving, where a pool asks for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+}
+
+/// Whether machines come before machines go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// Machines go.
+    Delete,
+    /// Machines go once others have come.
+    Replace,
+}
+
+/// A machine that goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// Its claim.
+    pub node_claim: String,
+    /// Its Node.
+    pub node: String,
+    /// Its pool.
+    #[serde(skip)]
+    pub node_pool: String,
+    /// `namespace/name` of the pods that move.
+    pub pods: Vec<String>,
+}
+
+/// A machine that stays.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Staying {
+    /// The node's name, or the claim's while there is none.
+    pub node: String,
+    /// Its claim.
+    #[serde(skip)]
+    pub claim: String,
+    /// Nearest to a removal first.
+    pub reasons: Vec<Reason>,
+}
+
+/// What a pool's budgets come to for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowance {
+    /// The pool.
+    pub pool: String,
+    /// What for.
+    pub reason: DisruptionReason,
+    /// How many machines the budgets in force allow.
+    pub allowed: u32,
+    /// How many machines take from it: not ready, or on their way out for whatever reason.
+    pub consuming: u32,
+    /// How many machines the pool has, as budgets count them.
+    pub machines: u32,
+    /// When the budgets allow more next, if a schedule says so.
+    pub opens: Option<Timestamp>,
+    /// Why a budget cannot be read, so that nothing is allowed.
+    pub error: Option<String>,
+}
+
+macro_rules! words {
+    ($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[doc = $doc])+ #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// All there are, in order.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The word for it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// What budgets are given for.
+    DisruptionReason {
+        /// Pods fit elsewhere, or on something cheaper.
+        Underutilized = "Underutilized",
+        /// There is nothing to move.
+        Empty = "Empty",
+        /// The machine is not what its pool wants.
+        Drifted = "Drifted",
+    }
+}
+
+words! {
+    /// Who proposes a command, in the order in which they are asked.
+    Method {
+        /// Removes machines that hold nothing.
+        Emptiness = "emptiness",
+        /// Replaces drifted machines of static pools.
+        StaticDrift = "staticDrift",
+        /// Replaces drifted machines.
+        Drift = "drift",
+        /// Removes or replaces several machines together.
+        MultiNode = "multiNodeConsolidation",
+        /// Removes or replaces one machine.
+        SingleNode = "singleNodeConsolidation",
+    }
+}
+
+impl Method {
+    /// What it takes from budgets.
+    pub const fn budget(self) -> DisruptionReason {
+        match self {
+            Self::Emptiness => DisruptionReason::Empty,
+            Self::StaticDrift | Self::Drift => DisruptionReason::Drifted,
+            Self::MultiNode | Self::SingleNode => DisruptionReason::Underutilized,
+        }
+    }
+
+    /// Whether its commands are looked at once more after a while, before they are begun.
+    pub const fn is_validated(self) -> bool {
+        matches!(self, Self::Emptiness | Self::MultiNode | Self::SingleNode)
+    }
+
+    /// What metrics call its kind of consolidation.
+    pub const fn consolidation_type(self) -> &'static str {
+        match self {
+            Self::Emptiness => "empty",
+            Self::StaticDrift | Self::Drift => "",
+            Self::MultiNode => "multi",
+            Self::SingleNode => "single",
+        }
+    }
+}
+
+/// Why a command is not carried out after all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// What kind of change.
+    pub because: Change,
+    /// A sentence for people.
+    pub message: String,
+}
+
+words! {
+    /// What has changed since a command was proposed.
+    Change {
+        /// A budget allows it no more, or a pod was promised a place on a candidate.
+        Budget = "budget",
+        /// Pods would not find places as they did.
+        Scheduling = "scheduling",
+        /// A candidate is none any more.
+        Churn = "churn",
+    }
+}
+
+/// What the user can choose about the removal of machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DisruptionSettings {
+    /// Whether spot machines may be replaced by cheaper spot machines.
+    pub spot_to_spot: bool,
+}
