@@ -1,6 +1,8 @@
 //! What this program was built from.
 
-use joiner_operator::metrics::Build;
+use joiner_operator::metrics::{Build, Registry};
+
+use crate::errors::{Failure, chain};
 
 /// What this program was built from.
 pub(crate) const BUILD: Build = Build {
@@ -12,3 +14,8 @@ pub(crate) const BUILD: Build = Build {
         None => "unknown",
     },
 };
+
+/// A page of metrics that says so.
+pub(crate) fn metrics_page() -> Result<Registry, Failure> {
+    Registry::new(&BUILD).map_err(|error| Failure::Ended(chain(&error)))
+}

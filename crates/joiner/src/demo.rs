@@ -7,7 +7,9 @@ mod live;
 mod story;
 mod virtual_time;
 
-use joiner_lab::{Lab, Setup, history::Keep};
+use joiner_lab::{Lab, Setup};
+
+pub(crate) use self::control::control_loop;
 
 use crate::{
     cli::DemoArgs,
@@ -25,8 +27,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
 }
 
 /// A laboratory in which the story can begin: the kinds that it needs are known.
-fn laboratory(setup: Setup) -> Lab {
-    let lab = Lab::new(Setup { keep: Keep::Nothing, ..setup });
+pub(crate) fn laboratory(setup: Setup) -> Lab {
+    let lab = Lab::new(setup);
     let admin = lab.caller("admin");
     for definition in joiner_api::crd::crds() {
         let definition = serde_json::to_value(definition).expect("definitions are data");

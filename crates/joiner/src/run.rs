@@ -8,7 +8,6 @@ use joiner_kwok::Kwok;
 use joiner_operator::{
     engine::{self, Engine},
     log,
-    metrics::Registry,
     probes::{self, Readiness},
     random::Random,
     settings::{
@@ -21,7 +20,7 @@ use joiner_operator::{
 use kube::Client;
 
 use crate::{
-    build::BUILD,
+    build::{BUILD, metrics_page},
     catalog,
     cli::RunArgs,
     connection,
@@ -93,7 +92,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let operator = &settings.operator;
     let throttle = Throttle::new(operator.kube_client_qps, operator.kube_client_burst);
     let client = connection::client(config.clone(), Some(&throttle))?;
-    let registry = Registry::new(&BUILD).map_err(|error| Failure::Ended(chain(&error)))?;
+    let registry = metrics_page()?;
     let readiness = Arc::new(Readiness::new(engine::PARTS));
     let listen = |port, setting| {
         probes::listen(None, port, setting).map_err(|error| Failure::bad_input(chain(&error)))

@@ -2,18 +2,16 @@
 //!
 //! etcd, the API server, the controller manager, the scheduler and KWOK are started anew for every
 //! measurement ([`joiner_realparts`]), and a controller beside them ([`controller`]): this program,
-//! Karpenter's KWOK build, or one after the other. Pods come and go ([`phases`], [`scenario`]), and what
-//! the controller makes of it ([`fleet`]), what it takes ([`usage`]) and whether it still answers
+//! Karpenter's KWOK build, or one after the other. Pods come and go ([`phases`], [`scenarios`]), and
+//! what the controller makes of it, what it takes ([`usage`]) and whether it still answers
 //! ([`probe`]) is put side by side ([`report`]).
 
 mod cluster;
 mod controller;
-mod fleet;
-mod objects;
+pub(super) mod metrics;
 mod phases;
 mod probe;
 mod report;
-mod scenario;
 mod usage;
 
 use std::{
@@ -22,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use clap::{Args, builder::PossibleValuesParser};
+use clap::Args;
 use joiner_realparts::control_plane::{
     self, ControlPlane, Options, Parts, StartError, User, free_ports,
 };
@@ -34,9 +32,11 @@ use self::{
     controller::{Controller, Launch, Program},
     phases::{Measured, Run},
     probe::Prober,
-    scenario::{ALL, ScaleIn, Scenario},
 };
-use super::lab;
+use super::{
+    lab,
+    scenarios::{self, ALL, Scenario, Then, objects},
+};
 use crate::{
     errors::{Exit, Failure},
     output::{self, Format},
@@ -44,10 +44,10 @@ use crate::{
 
 /// `joiner bench e2e`.
 #[derive(Debug, Args)]
-#[command(after_help = scenario_help())]
+#[command(after_help = scenarios::help())]
 pub(crate) struct E2eArgs {
     /// Which scenarios to run; all without
-    #[arg(value_name = "SCENARIO", value_parser = scenario_names())]
+    #[arg(value_name = "SCENARIO", value_parser = scenarios::names())]
     scenarios: Vec<String>,
     /// Run Karpenter's KWOK build as well, and print it beside
     #[arg(long)]
@@ -61,10 +61,11 @@ pub(crate) struct E2eArgs {
     /// The joiner program to measure, instead of this one
     #[arg(long, value_name = "PATH")]
     joiner: Option<PathBuf>,
-    /// How the cluster becomes smaller again: none, drain (the pool is deleted), or the percentage
-    /// of pods that stay; 0 by default, and none for the backlog
-    #[arg(long, value_name = "HOW", value_parser = ScaleIn::parse)]
-    scale_in: Option<ScaleIn>,
+    /// What happens once all pods run, instead of the scenario's own: none, fewer (pods, as the
+    /// scenario says), the percentage of pods that stay, drift (of all machines), or drain (the pool
+    /// is deleted)
+    #[arg(long, value_name = "WHAT", value_parser = Then::parse)]
+    then: Option<Then>,
     /// Let the controller have as much memory as it likes where a scenario limits it
     #[arg(long)]
     no_memory_limit: bool,
@@ -86,17 +87,6 @@ pub(crate) struct E2eArgs {
     /// How to print the results
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
-}
-
-fn scenario_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(ALL.iter().map(|scenario| scenario.name))
-}
-
-fn scenario_help() -> String {
-    let widest = ALL.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0);
-    let lines =
-        ALL.iter().map(|scenario| format!("  {:widest$}  {}", scenario.name, scenario.about));
-    format!("Scenarios:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// Runs `joiner bench e2e`.
@@ -155,7 +145,7 @@ async fn measure_all(args: &E2eArgs, parts: &Parts) -> Result<Vec<Measured>, Fai
     }
     let mut results = Vec::new();
     for scenario in &ALL {
-        if args.scenarios.is_empty() || args.scenarios.iter().any(|name| name == scenario.name) {
+        if scenario.is_wanted(&args.scenarios) {
             for (program, path) in &launches {
                 results.push(measure(args, parts, scenario, *program, path).await?);
             }
@@ -239,8 +229,9 @@ async fn on_plane(
         scenario,
         program,
         memory_limit,
-        scale_in: args.scale_in.unwrap_or(scenario.scale_in),
-        replicas: scenario.loads.each_ref().map(|load| share_of(load.replicas, args.share)),
+        then: args.then.unwrap_or(scenario.then),
+        loads: scenario.loads(args.share),
+        metrics_port,
         idle: Duration::from_secs(args.idle),
         patience: Duration::from_mins(args.patience),
         cluster: &cluster,
@@ -248,11 +239,6 @@ async fn on_plane(
         prober: &prober,
     };
     run.measure().await
-}
-
-/// A share of some pods, and at least one.
-fn share_of(replicas: usize, share: f64) -> usize {
-    ((replicas as f64 * share).round() as usize).max(1)
 }
 
 /// Keeps logs where they are asked for, and those of a failure anyway.
@@ -271,17 +257,5 @@ fn keep_logs(args: &E2eArgs, name: &str, plane: &ControlPlane, failed: bool) {
     match kept {
         Ok(folder) => output::talk(&format!("joiner: the logs are in {}", folder.display())),
         Err(error) => output::talk(&format!("joiner: the logs could not be kept: {error}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_of_pods_is_never_none_of_them() {
-        assert_eq!(share_of(500, 1.0), 500);
-        assert_eq!(share_of(500, 0.25), 125);
-        assert_eq!(share_of(500, 0.0001), 1);
     }
 }

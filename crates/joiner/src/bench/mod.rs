@@ -1,5 +1,6 @@
 //! `joiner bench`: how fast the planner is, and how good its plans are, on known workloads; and how
-//! much the laboratory can take ([`lab`]); and what a controller needs on a real cluster ([`e2e`]).
+//! much the laboratory can take ([`lab`]); and what a controller comes to on a real cluster ([`e2e`])
+//! or in virtual time ([`stories`]).
 //!
 //! Every workload is written to files first ([`folder`]), and both planners read those: ours in a
 //! process of its own ([`measure`]), Karpenter's through its oracle ([`karpenter`]). A speed is only
@@ -13,6 +14,8 @@ mod measure;
 mod objects;
 mod random;
 mod report;
+mod scenarios;
+mod stories;
 mod workloads;
 
 use std::path::{Path, PathBuf};
@@ -76,6 +79,8 @@ enum Suite {
     Lab(lab::LabArgs),
     /// Measure the controller's process on a real control plane whose nodes KWOK plays
     E2e(e2e::E2eArgs),
+    /// Play the same scenarios in virtual time on the laboratory, and show what they come to
+    Stories(stories::StoriesArgs),
 }
 
 fn workload_names() -> PossibleValuesParser {
@@ -96,6 +101,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     match &args.suite {
         Some(Suite::Lab(args)) => return lab::run(args),
         Some(Suite::E2e(args)) => return e2e::run(args),
+        Some(Suite::Stories(args)) => return stories::run(args),
         None => {}
     }
     if let Some(folder) = &args.measure {

@@ -21,7 +21,7 @@ const MEMORIES: [u32; 6] = [100, 256, 512, 1024, 2048, 4096];
 const CREATED: &str = "2026-01-01T00:00:00Z";
 
 /// CPU in thousandths and memory in MiB.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     /// Thousandths of a CPU.
     pub(super) cpu: u32,
@@ -79,10 +79,10 @@ pub(super) fn container(size: Size) -> Value {
 
 /// Spreads a pod evenly.
 pub(super) fn spread(key: &str, labels: &Value) -> Value {
-    json!([{
+    json!({
         "maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": labels},
-    }])
+    })
 }
 
 /// A term of pod affinity or anti-affinity.

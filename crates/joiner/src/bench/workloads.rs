@@ -157,7 +157,7 @@ fn diverse_pods(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
             let selected = random_label(random, "my-label");
             let size = Size::draw(random);
             let mut pod = pod(&names.next(), random, &labels, size);
-            pod["spec"]["topologySpreadConstraints"] = spread(key, &selected);
+            pod["spec"]["topologySpreadConstraints"] = json!([spread(key, &selected)]);
             add(pod);
         }
     }
@@ -218,7 +218,7 @@ fn preferred_zone(zone: &str) -> Value {
 }
 
 /// The deployments of Karpenter's "wide deployments" test: thousandths of a CPU and MiB.
-const WIDE: [(u32, u32); 30] = [
+pub(super) const WIDE: [(u32, u32); 30] = [
     (240, 300),
     (450, 400),
     (650, 700),
@@ -275,18 +275,15 @@ fn wide(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
         for replica in 0..(pods * so_far / 1000 - made) {
             let name = format!("{app}-{replica:05}");
             let mut pod = pod(&name, random, &labels, Size { cpu, memory });
-            let mut spreads = spread(label::ZONE, &labels);
+            let mut spreads = vec![spread(label::ZONE, &labels)];
             match index {
                 0..3 => {
                     pod["spec"]["affinity"] = affinity("podAntiAffinity", label::HOSTNAME, &labels);
                 }
-                3..6 => spreads
-                    .as_array_mut()
-                    .expect("spreads are a list")
-                    .push(spread(label::HOSTNAME, &labels)[0].take()),
+                3..6 => spreads.push(spread(label::HOSTNAME, &labels)),
                 _ => {}
             }
-            pod["spec"]["topologySpreadConstraints"] = spreads;
+            pod["spec"]["topologySpreadConstraints"] = Value::from(spreads);
             add(pod);
         }
         made = pods * so_far / 1000;
@@ -353,7 +350,7 @@ fn pools(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
                 json!([{"key": "example.com/team", "operator": "Equal", "value": team}]);
         }
         if index % 5 == 1 {
-            pod["spec"]["topologySpreadConstraints"] = spread(label::ZONE, &labels);
+            pod["spec"]["topologySpreadConstraints"] = json!([spread(label::ZONE, &labels)]);
         }
         add(pod);
     }

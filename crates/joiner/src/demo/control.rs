@@ -18,19 +18,17 @@ use joiner_operator::{
 };
 
 use self::steward::Steward;
-use crate::{
-    build::BUILD,
-    errors::{Failure, chain},
-};
+use crate::errors::{Failure, chain};
 
-/// What cares for the laboratory's cluster, for ever.
-pub(super) fn control_loop(
+/// What cares for the laboratory's cluster, for ever, and counts what it does on a page of metrics.
+pub(crate) fn control_loop(
     lab: &Lab,
     seed: u64,
+    registry: Registry,
 ) -> impl Future<Output = Result<Infallible, Failure>> + use<> {
     let steward = Steward::new(lab.server());
     let clock = lab.server().clock().clone();
-    care(steward, lab.client("joiner").connect(), clock, seed)
+    care(steward, lab.client("joiner").connect(), clock, seed, registry)
 }
 
 async fn care(
@@ -38,6 +36,7 @@ async fn care(
     connection: Connection,
     clock: Clock,
     seed: u64,
+    registry: Registry,
 ) -> Result<Infallible, Failure> {
     let client = kube::Client::new(connection, "default");
     let kwok = Kwok::new(client.clone(), clock.clone());
@@ -47,7 +46,7 @@ async fn care(
         clock,
         providers: Providers::new(vec![Arc::new(kwok)], Vec::new()),
         settings: Settings::read(&Values::default()).map_err(Failure::BadInput)?.settings,
-        registry: Registry::new(&BUILD).map_err(|error| Failure::Ended(chain(&error)))?,
+        registry,
         cluster: None,
         identity: "joiner-demo".to_owned(),
         namespace: "kube-system".to_owned(),

@@ -13,7 +13,7 @@ use std::{
 use jiff::Timestamp;
 use joiner_apiserver::Serving;
 use joiner_clock::Clock;
-use joiner_lab::Setup;
+use joiner_lab::{Setup, history::Keep};
 use joiner_view::{
     page::{self, Publisher},
     stage::{Stage, Wish},
@@ -28,6 +28,7 @@ use super::{
     story::{Play, play, story},
 };
 use crate::{
+    build::metrics_page,
     cli::DemoArgs,
     errors::{Exit, Failure},
     lab, output,
@@ -63,7 +64,11 @@ pub(super) fn run(args: &DemoArgs, speed: f64) -> Result<Exit, Failure> {
 }
 
 async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure> {
-    let mut lab = laboratory(Setup { clock: Some(clock.clone()), ..Setup::new(args.seed) });
+    let mut lab = laboratory(Setup {
+        clock: Some(clock.clone()),
+        keep: Keep::Nothing,
+        ..Setup::new(args.seed)
+    });
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let api = lab::open_port(lab.server(), anywhere, true).await?;
     let kubeconfig = Kubeconfig::write(args, &api)?;
@@ -91,7 +96,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
         // After the story the cluster belongs to whoever watches.
         std::future::pending().await
     };
-    let control = Box::pin(control_loop(&lab, args.seed));
+    let control = Box::pin(control_loop(&lab, args.seed, metrics_page()?));
     let shown = async {
         if args.headless { picture.in_lines().await } else { picture.in_terminal().await }
     };

@@ -3,7 +3,7 @@
 
 use std::{cell::RefCell, rc::Rc, time::Duration};
 
-use joiner_lab::Setup;
+use joiner_lab::{Setup, history::Keep};
 use joiner_view::stage::Stage;
 
 use super::{
@@ -13,6 +13,7 @@ use super::{
     story::{Play, play, story},
 };
 use crate::{
+    build::metrics_page,
     cli::DemoArgs,
     errors::{Exit, Failure},
 };
@@ -28,13 +29,13 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
 }
 
 async fn tell(seed: u64) -> Result<Exit, Failure> {
-    let mut lab = laboratory(Setup::new(seed));
+    let mut lab = laboratory(Setup { keep: Keep::Nothing, ..Setup::new(seed) });
     let clock = lab.server().clock().clone();
     let audience = Rc::new(RefCell::new(Audience::new(clock.now(), Stage::default())));
     let feed = lab.server().feed_with_past();
     let stage = Play::on(&lab, &audience);
     let story = story(seed);
-    let control = Box::pin(control_loop(&lab, seed));
+    let control = Box::pin(control_loop(&lab, seed, metrics_page()?));
     let program = async {
         tokio::select! {
             biased;

@@ -120,7 +120,7 @@ pub(super) fn log(claim: &NodeClaim, machine: &Machine) {
         "instance-type" = label(label::INSTANCE_TYPE),
         zone = label(label::ZONE),
         "capacity-type" = label(label::CAPACITY_TYPE),
-        allocatable = ?machine.allocatable,
+        allocatable = %machine.allocatable,
         "launched nodeclaim"
     );
 }

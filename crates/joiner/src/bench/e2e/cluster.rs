@@ -1,13 +1,12 @@
 //! What the benchmark asks of an API server.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use joiner_realparts::http::{Request, Server};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::objects;
-use crate::errors::Failure;
+use crate::{bench::scenarios::objects, errors::Failure};
 
 /// How often something that takes time is asked about. What is asked is small.
 pub(super) const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -93,14 +92,32 @@ impl Cluster {
     /// Has a deployment run so many pods.
     pub(super) async fn scale(&self, deployment: &str, replicas: usize) -> Result<(), Failure> {
         let path = format!("{}/{deployment}/scale", objects::DEPLOYMENTS);
-        let patch = serde_json::json!({"spec": {"replicas": replicas}});
-        self.send("PATCH", &path, "application/merge-patch+json", Some(&patch)).await.map(drop)
+        self.merge(&path, &serde_json::json!({"spec": {"replicas": replicas}})).await
+    }
+
+    /// Changes an object by a merge patch.
+    pub(super) async fn merge(&self, path: &str, patch: &Value) -> Result<(), Failure> {
+        self.send("PATCH", path, "application/merge-patch+json", Some(patch)).await.map(drop)
     }
 
     /// Whether there is anything at a path, which may select by field or label.
     pub(super) async fn any(&self, path: &str) -> Result<bool, Failure> {
         let page: Page<Anything> = self.page(path, 1, "").await?;
         Ok(!page.items.is_empty())
+    }
+
+    /// Names of all objects at a path.
+    pub(super) async fn names(&self, path: &str) -> Result<BTreeSet<String>, Failure> {
+        #[derive(Deserialize)]
+        struct Named {
+            metadata: Name,
+        }
+        #[derive(Deserialize)]
+        struct Name {
+            name: String,
+        }
+        let objects: Vec<Named> = self.list(path).await?;
+        Ok(objects.into_iter().map(|object| object.metadata.name).collect())
     }
 
     /// All objects at a path, which may select by field or label.

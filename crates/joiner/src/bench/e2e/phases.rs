@@ -3,18 +3,24 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Serialize, de::IgnoredAny};
 
 use super::{
     cluster::{ASK_EVERY, Cluster},
     controller::{Controller, Program},
-    fleet::{Fleet, Pod},
-    objects,
+    metrics::Moved,
     probe::{Answers, Prober},
-    scenario::{ScaleIn, Scenario},
     usage::Usage,
 };
-use crate::{errors::Failure, output};
+use crate::{
+    bench::scenarios::{
+        Limit, Load, Scenario, Then,
+        fleet::{Fleet, Pod},
+        objects,
+    },
+    errors::Failure,
+    output,
+};
 
 /// How long no machine may have come or gone until a cluster that keeps some of its pods counts as
 /// small enough. Consolidation looks 30 seconds after the last change, and takes its time then.
@@ -31,6 +37,8 @@ pub(super) const PILE_UP: &str = "pile-up";
 pub(super) const SCALE_OUT: &str = "scale-out";
 /// Machines go.
 pub(super) const SCALE_IN: &str = "scale-in";
+/// Machines are replaced.
+pub(super) const DRIFT: &str = "drift";
 
 /// What is measured together.
 #[derive(Debug, Serialize)]
@@ -45,6 +53,12 @@ pub(super) struct Phase {
     /// What there was at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fleet: Option<Fleet>,
+    /// What the controller moved until its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) moved: Option<Moved>,
+    /// What Karpenter's suite allows Karpenter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) limit: Option<Limit>,
 }
 
 /// One scenario with one controller.
@@ -53,8 +67,8 @@ pub(super) struct Phase {
 pub(super) struct Measured {
     pub(super) scenario: &'static str,
     pub(super) program: String,
-    /// How the cluster became smaller again.
-    pub(super) scale_in: String,
+    /// What happened once all pods ran.
+    pub(super) then: String,
     pub(super) phases: Vec<Phase>,
     /// Everything after the idle phase together.
     pub(super) under_load: Usage,
@@ -95,9 +109,10 @@ pub(super) struct Run<'a> {
     pub(super) scenario: &'static Scenario,
     pub(super) program: Program,
     pub(super) memory_limit: Option<u64>,
-    pub(super) scale_in: ScaleIn,
-    /// Pods of each load.
-    pub(super) replicas: [usize; 2],
+    pub(super) then: Then,
+    pub(super) loads: Vec<Load>,
+    /// Where the controller tells its metrics.
+    pub(super) metrics_port: u16,
     pub(super) idle: Duration,
     /// How long a phase may take at most.
     pub(super) patience: Duration,
@@ -121,7 +136,7 @@ impl Run<'_> {
         Ok(Measured {
             scenario: self.scenario.name,
             program: self.program.to_string(),
-            scale_in: self.scale_in.about(),
+            then: self.then.about(),
             phases,
             under_load: Usage::between(&seen.samples, loaded, Instant::now()),
             peak_bytes: seen.samples.iter().map(|sample| sample.peak).max().unwrap_or(0),
@@ -134,9 +149,8 @@ impl Run<'_> {
     /// Pods come, get their machines, and go again. Stops where a phase does not come to its end.
     async fn load(&self, phases: &mut Vec<Phase>) -> Result<(), Failure> {
         let mut started = Timestamp::now();
-        for (load, replicas) in self.scenario.loads.iter().zip(self.replicas) {
-            let deployment = objects::deployment(load, replicas);
-            self.cluster.create(objects::DEPLOYMENTS, &deployment).await?;
+        for load in &self.loads {
+            self.cluster.create(objects::DEPLOYMENTS, &objects::deployment(load)).await?;
         }
         if self.scenario.backlog {
             phases.push(self.phase(PILE_UP, async || self.all_wait().await).await?);
@@ -150,45 +164,61 @@ impl Run<'_> {
         out.fleet = Some(self.fleet(Some(started)).await?);
         let finished = out.unfinished.is_none();
         phases.push(out);
-        if finished && self.scale_in != ScaleIn::None {
-            let mut smaller = self.scale_in().await?;
-            smaller.fleet = Some(self.fleet(None).await?);
-            phases.push(smaller);
+        if finished && self.then != Then::Nothing {
+            let mut after = self.afterwards().await?;
+            after.fleet = Some(self.fleet(None).await?);
+            after.moved = Some(Moved::until_now(self.metrics_port).await?);
+            phases.push(after);
+        }
+        let limits = self.scenario.limits.filter(|_| self.then == self.scenario.then);
+        let measured = phases.iter_mut().skip_while(|phase| phase.name != SCALE_OUT);
+        for (phase, limit) in measured.zip(limits.into_iter().flatten()) {
+            phase.limit = Some(limit);
         }
         Ok(())
     }
 
-    async fn scale_in(&self) -> Result<Phase, Failure> {
-        match self.scale_in {
-            ScaleIn::None => {}
-            ScaleIn::Keep(percent) => {
-                for (load, replicas) in self.scenario.loads.iter().zip(self.replicas) {
-                    let left = replicas * usize::from(percent) / 100;
-                    self.cluster.scale(load.name, left).await?;
+    /// Does what is to happen once all pods run, and waits until the controller has done its part.
+    async fn afterwards(&self) -> Result<Phase, Failure> {
+        let pool = format!("{}/{}", objects::NODE_POOLS, objects::NAME);
+        match self.then {
+            Then::Nothing => {}
+            Then::Fewer | Then::Keep(_) => {
+                for load in &self.loads {
+                    self.cluster.scale(&load.name, self.then.left(load)).await?;
                 }
             }
-            ScaleIn::Drain => {
-                let pool = format!("{}/{}", objects::NODE_POOLS, objects::NAME);
-                self.cluster.delete(&pool).await?;
+            Then::Drift => self.cluster.merge(&pool, &objects::drifting_template()).await?,
+            Then::Drain => self.cluster.delete(&pool).await?,
+        }
+        match self.then {
+            Then::Fewer | Then::Keep(1..) | Then::Nothing => {
+                let mut last = (usize::MAX, Instant::now());
+                let settled = async || {
+                    let claims = self.cluster.list::<IgnoredAny>(objects::NODE_CLAIMS).await?;
+                    if claims.len() != last.0 {
+                        last = (claims.len(), Instant::now());
+                    }
+                    Ok(last.1.elapsed() >= SETTLED_AFTER)
+                };
+                self.phase(SCALE_IN, settled).await
+            }
+            Then::Drift => {
+                let old = self.cluster.names(objects::NODE_CLAIMS).await?;
+                let replaced = async || {
+                    let now = self.cluster.names(objects::NODE_CLAIMS).await?;
+                    Ok(now.is_disjoint(&old) && self.all_run().await?)
+                };
+                self.phase(DRIFT, replaced).await
+            }
+            Then::Keep(0) | Then::Drain => {
+                let none_left = async || {
+                    Ok(!self.cluster.any(&objects::nodes_path()).await?
+                        && !self.cluster.any(objects::NODE_CLAIMS).await?)
+                };
+                self.phase(SCALE_IN, none_left).await
             }
         }
-        if matches!(self.scale_in, ScaleIn::Keep(1..)) {
-            let mut last = (usize::MAX, Instant::now());
-            let settled = async || {
-                let claims: Vec<serde::de::IgnoredAny> =
-                    self.cluster.list(objects::NODE_CLAIMS).await?;
-                if claims.len() != last.0 {
-                    last = (claims.len(), Instant::now());
-                }
-                Ok(last.1.elapsed() >= SETTLED_AFTER)
-            };
-            return self.phase(SCALE_IN, settled).await;
-        }
-        let none_left = async || {
-            Ok(!self.cluster.any(&objects::nodes_path()).await?
-                && !self.cluster.any(objects::NODE_CLAIMS).await?)
-        };
-        self.phase(SCALE_IN, none_left).await
     }
 
     /// Whether every pod is there, and the scheduler has said of each that it fits nowhere.
@@ -207,7 +237,8 @@ impl Run<'_> {
     }
 
     async fn all_made(&self) -> Result<bool, Failure> {
-        Ok(self.cluster.pods_made().await? == self.replicas.iter().sum::<usize>())
+        Ok(self.cluster.pods_made().await?
+            == self.loads.iter().map(|load| load.replicas).sum::<usize>())
     }
 
     /// What there is, of a load that came at some time.
@@ -240,6 +271,7 @@ impl Run<'_> {
             tokio::time::sleep(ASK_EVERY).await;
         };
         let usage = Usage::between(&self.controller.seen().samples, start, Instant::now());
-        Ok(Phase { name, seconds: start.elapsed().as_secs_f64(), unfinished, usage, fleet: None })
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Phase { name, seconds, unfinished, usage, fleet: None, moved: None, limit: None })
     }
 }

@@ -5,7 +5,10 @@ use super::{
     phases::{IDLE, Measured, Phase, SCALE_OUT},
 };
 use crate::{
-    bench::report::duration,
+    bench::{
+        report::duration,
+        scenarios::{Limit, fleet::Fleet},
+    },
     text::{self, Align, BAD, Cell, Table},
 };
 
@@ -27,6 +30,8 @@ pub(super) fn render(results: &[Measured]) -> String {
         right("PRICE/H"),
         right("CPU"),
         right("MEMORY"),
+        right("EVICTIONS"),
+        right("COMMANDS"),
         right("P95 RSS"),
         right("CORES"),
     ]);
@@ -35,6 +40,10 @@ pub(super) fn render(results: &[Measured]) -> String {
             if let Some(found) = result.phase(phase) {
                 table.row(cells(result, found));
             }
+        }
+        let mut same = results.iter().filter(|result| result.scenario == scenario);
+        if let Some(limit) = same.find_map(|result| result.phase(phase)?.limit) {
+            table.row(limit_cells(scenario, phase, limit));
         }
     }
     let mut lines = vec![
@@ -46,7 +55,10 @@ pub(super) fn render(results: &[Measured]) -> String {
         "LAST BOUND and LAST RUNNING count from the load's coming, in Kubernetes' whole seconds."
             .to_owned(),
     ];
-    let mut ways: Vec<String> = results.iter().map(how_it_became_smaller).collect();
+    if results.iter().flat_map(|result| &result.phases).any(|phase| phase.limit.is_some()) {
+        lines.push("(limit) is what Karpenter's performance suite allows Karpenter.".to_owned());
+    }
+    let mut ways: Vec<String> = results.iter().map(what_happened_then).collect();
     // Both programs are asked the same.
     ways.dedup();
     lines.extend(ways);
@@ -71,7 +83,7 @@ fn scenarios_and_phases(results: &[Measured]) -> Vec<(&'static str, &'static str
     found
 }
 
-fn cells(result: &Measured, phase: &Phase) -> [Cell; 13] {
+fn cells(result: &Measured, phase: &Phase) -> [Cell; 15] {
     let fleet = phase.fleet.as_ref();
     // A phase that was over before it was looked at twice tells nothing.
     let usage = (phase.usage.samples > 1).then_some(phase.usage);
@@ -94,9 +106,23 @@ fn cells(result: &Measured, phase: &Phase) -> [Cell; 13] {
         nodes.map(|fleet| text::price(fleet.price)).unwrap_or_default().into(),
         nodes.map(|fleet| percent(fleet.cpu_requested)).unwrap_or_default().into(),
         nodes.map(|fleet| percent(fleet.memory_requested)).unwrap_or_default().into(),
+        phase.moved.map(|moved| text::thousands(moved.evictions)).unwrap_or_default().into(),
+        phase.moved.map(|moved| text::thousands(moved.commands)).unwrap_or_default().into(),
         usage.map(|usage| mb(usage.p95_bytes)).unwrap_or_default().into(),
-        usage.map(|usage| format!("{:.2}", usage.mean_cores)).unwrap_or_default().into(),
+        usage.map(|usage| cores(usage.mean_cores)).unwrap_or_default().into(),
     ]
+}
+
+/// What Karpenter's suite allows Karpenter.
+fn limit_cells(scenario: &str, phase: &str, limit: Limit) -> [Cell; 15] {
+    let mut cells = std::array::from_fn(|_| Cell::from(String::new()));
+    cells[0] = scenario.to_owned().into();
+    cells[1] = phase.to_owned().into();
+    cells[2] = "(limit)".to_owned().into();
+    cells[3] = format!("{} s", seconds(limit.seconds)).into();
+    cells[13] = format!("{} MB", limit.p95_megabytes).into();
+    cells[14] = cores(limit.mean_cores).into();
+    cells
 }
 
 /// As the figures that others give about Karpenter: millions of bytes.
@@ -104,8 +130,8 @@ fn mb(bytes: u64) -> String {
     format!("{} MB", bytes / 1_000_000)
 }
 
-fn how_it_became_smaller(result: &Measured) -> String {
-    format!("{}: scale-in: {}.", result.scenario, result.scale_in)
+fn what_happened_then(result: &Measured) -> String {
+    format!("{}: once all pods run: {}.", result.scenario, result.then)
 }
 
 /// What a row of figures does not say.
@@ -172,7 +198,7 @@ fn worse(ours: &Measured, theirs: &Measured) -> Vec<String> {
     told.collect()
 }
 
-fn fleet(result: &Measured) -> Option<&super::fleet::Fleet> {
+fn fleet(result: &Measured) -> Option<&Fleet> {
     result.phase(SCALE_OUT)?.fleet.as_ref()
 }
 
@@ -194,7 +220,7 @@ mod tests {
 
     use super::*;
     use crate::bench::e2e::{
-        fleet::Fleet,
+        metrics::Moved,
         phases::{SCALE_IN, START},
         probe::Answers,
         usage::Usage,
@@ -203,7 +229,7 @@ mod tests {
     fn phase(name: &'static str, seconds: f64, megabytes: u64, fleet: Option<Fleet>) -> Phase {
         let bytes = megabytes * 1_000_000;
         let usage = Usage { p95_bytes: bytes, max_bytes: bytes, mean_cores: 0.125, samples: 9 };
-        Phase { name, seconds, unfinished: None, usage, fleet }
+        Phase { name, seconds, unfinished: None, usage, fleet, moved: None, limit: None }
     }
 
     fn fleet(nodes: usize, pods: usize) -> Fleet {
@@ -221,15 +247,18 @@ mod tests {
     fn measured(program: Program, nodes: usize) -> Measured {
         let mut start = phase(START, 1.5, 0, None);
         start.usage.samples = 1;
+        let mut scale_in = phase(SCALE_IN, 50.0, 200, Some(fleet(0, 0)));
+        scale_in.moved = Some(Moved { evictions: 1200, commands: 8 });
+        scale_in.limit = Some(Limit { seconds: 1200.0, p95_megabytes: 260, mean_cores: 0.25 });
         Measured {
             scenario: "basic",
             program: program.to_string(),
-            scale_in: "all pods go".to_owned(),
+            then: "all pods go".to_owned(),
             phases: vec![
                 start,
                 phase(IDLE, 30.0, 67, None),
                 phase(SCALE_OUT, 68.0, 217, Some(fleet(nodes, 1000))),
-                phase(SCALE_IN, 50.0, 200, Some(fleet(0, 0))),
+                scale_in,
             ],
             under_load: phase("", 0.0, 217, None).usage,
             peak_bytes: 221_000_000,
@@ -245,27 +274,29 @@ mod tests {
 
     #[test]
     fn two_programs_stand_below_each_other_and_the_worse_figures_are_named() {
-        expect![[r"
-            SCENARIO  PHASE      PROGRAM    TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  P95 RSS  CORES
-            basic     start      joiner      2 s
-            basic     start      karpenter   2 s
-            basic     idle       joiner     30 s                                                                         67 MB   0.12
-            basic     idle       karpenter  30 s                                                                         67 MB   0.12
-            basic     scale-out  joiner     68 s        66 s          67 s       1,000    158  79.0000  88.7%   83.7%   217 MB   0.12
-            basic     scale-out  karpenter  68 s        66 s          67 s       1,000    157  78.5000  88.7%   83.7%   217 MB   0.12
-            basic     scale-in   joiner     50 s                                     0      0                           200 MB   0.12
-            basic     scale-in   karpenter  50 s                                     0      0                           200 MB   0.12
+        expect![[r#"
+            SCENARIO  PHASE      PROGRAM      TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  EVICTIONS  COMMANDS  P95 RSS  CORES
+            basic     start      joiner        2 s
+            basic     start      karpenter     2 s
+            basic     idle       joiner       30 s                                                                                              67 MB   0.12
+            basic     idle       karpenter    30 s                                                                                              67 MB   0.12
+            basic     scale-out  joiner       68 s        66 s          67 s       1,000    158  79.0000  88.7%   83.7%                        217 MB   0.12
+            basic     scale-out  karpenter    68 s        66 s          67 s       1,000    157  78.5000  88.7%   83.7%                        217 MB   0.12
+            basic     scale-in   joiner       50 s                                     0      0                              1,200         8   200 MB   0.12
+            basic     scale-in   karpenter    50 s                                     0      0                              1,200         8   200 MB   0.12
+            basic     scale-in   (limit)    1200 s                                                                                             260 MB   0.25
 
             CPU and MEMORY are what pods ask for of what a node has for them, on average over the nodes; CORES is the controller's mean, RSS what it has in RAM, looked at every second.
             LAST BOUND and LAST RUNNING count from the load's coming, in Kubernetes' whole seconds.
-            basic: scale-in: all pods go.
+            (limit) is what Karpenter's performance suite allows Karpenter.
+            basic: once all pods run: all pods go.
             basic, joiner: under load 217 MB p95 and 0.12 cores; at most 221 MB at any moment.
             basic, joiner: 0 of 4,000 probes not answered well, the slowest answer took 12.0 ms.
             basic, karpenter: under load 217 MB p95 and 0.12 cores; at most 221 MB at any moment.
             basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 12.0 ms.
             basic: more nodes than Karpenter: 158 > 157
             basic: more price per hour than Karpenter: 79.0000 > 78.5000
-        "]].assert_eq(&plain(&[
+        "#]].assert_eq(&plain(&[
             measured(Program::Joiner, 158),
             measured(Program::Karpenter, 157),
         ]));
@@ -279,7 +310,7 @@ mod tests {
         result.probes.slowest_seconds = 0.5;
         result.phases.truncate(3);
         result.phases[2].unfinished = Some("not over after 30 minutes".to_owned());
-        expect![[r"
+        expect![[r#"
             SCENARIO  PHASE      PROGRAM      TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  P95 RSS  CORES
             basic     start      karpenter     2 s
             basic     idle       karpenter    30 s                                                                         67 MB   0.12
@@ -287,11 +318,11 @@ mod tests {
 
             CPU and MEMORY are what pods ask for of what a node has for them, on average over the nodes; CORES is the controller's mean, RSS what it has in RAM, looked at every second.
             LAST BOUND and LAST RUNNING count from the load's coming, in Kubernetes' whole seconds.
-            basic: scale-in: all pods go.
+            basic: once all pods run: all pods go.
             basic, karpenter: under load 217 MB p95 and 0.12 cores; at most 221 MB of 268 MB allowed at any moment.
             basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 500.0 ms.
             basic, karpenter: was started again: it had 257 MiB of memory
             basic, karpenter: scale-out did not end: not over after 30 minutes
-        "]].assert_eq(&plain(&[result]));
+        "#]].assert_eq(&plain(&[result]));
     }
 }

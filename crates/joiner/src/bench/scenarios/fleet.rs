@@ -14,27 +14,27 @@ use serde::{Deserialize, Serialize};
 /// The machines of a cluster, and when its pods came to them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Fleet {
-    pub(super) nodes: usize,
+pub(in crate::bench) struct Fleet {
+    pub(in crate::bench) nodes: usize,
     /// Pods that have a node.
-    pub(super) pods: usize,
+    pub(in crate::bench) pods: usize,
     /// What all nodes cost in an hour.
-    pub(super) price: f64,
+    pub(in crate::bench) price: f64,
     /// The share of a node's CPU that its pods ask for, on average over the nodes.
-    pub(super) cpu_requested: f64,
+    pub(in crate::bench) cpu_requested: f64,
     /// The same for memory.
-    pub(super) memory_requested: f64,
+    pub(in crate::bench) memory_requested: f64,
     /// Seconds until the last pod was given a node. Kubernetes keeps whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) last_bound_seconds: Option<f64>,
+    pub(in crate::bench) last_bound_seconds: Option<f64>,
     /// Seconds until the last pod ran.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) last_running_seconds: Option<f64>,
+    pub(in crate::bench) last_running_seconds: Option<f64>,
 }
 
 /// A node, as far as it matters here.
 #[derive(Debug, Deserialize)]
-pub(super) struct Node {
+pub(in crate::bench) struct Node {
     metadata: Metadata,
     #[serde(default)]
     status: NodeStatus,
@@ -55,7 +55,7 @@ struct NodeStatus {
 
 /// A pod, as far as it matters here.
 #[derive(Debug, Deserialize)]
-pub(super) struct Pod {
+pub(in crate::bench) struct Pod {
     spec: PodSpec,
     #[serde(default)]
     status: PodStatus,
@@ -96,7 +96,7 @@ struct Condition {
 
 impl Pod {
     /// Whether the scheduler has looked for a node and found none.
-    pub(super) fn is_unschedulable(&self) -> bool {
+    pub(in crate::bench) fn is_unschedulable(&self) -> bool {
         let mut conditions = self.status.conditions.iter();
         conditions.any(|found| found.kind == "PodScheduled" && found.status == "False")
     }
@@ -113,7 +113,7 @@ impl Fleet {
     ///
     /// A node of a type that is not among `types` has no price, which is an error: a price that
     /// leaves nodes out would look better than it is.
-    pub(super) fn new(
+    pub(in crate::bench) fn new(
         nodes: &[Node],
         pods: &[Pod],
         types: &[InstanceType],
