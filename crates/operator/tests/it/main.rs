@@ -4,6 +4,7 @@
 
 mod bad_days;
 mod consistency;
+mod disruption_conditions;
 mod eviction;
 mod expiration;
 mod garbage;
@@ -14,6 +15,7 @@ mod live;
 mod play;
 mod pod_events;
 mod registration_health;
+mod repair;
 mod roles;
 mod stage;
 mod termination;
