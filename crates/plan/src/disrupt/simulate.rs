@@ -15,7 +15,7 @@ use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
     pod::{Pod, Role},
     reason::{Reason, ReasonId},
-    settings::PlanSettings,
+    settings::{MinValuesPolicy, PlanSettings},
     snapshot::Snapshot,
 };
 
@@ -27,8 +27,8 @@ use crate::{
 /// How a removal is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Question {
-    /// Whether machines on which something has happened within their pool's `consolidateAfter` are
-    /// left alone.
+    /// Whether it is about consolidation: machines on which something has happened within their
+    /// pool's `consolidateAfter` are left alone, and `minValues` is never lowered.
     pub(crate) respect_quiet: bool,
     /// Above how many new machines the answer does not matter any more.
     pub(crate) claims_max: Option<usize>,
@@ -137,8 +137,12 @@ impl<'s> Simulator<'s> {
         let moved: BTreeSet<String> =
             positions.last().into_iter().flatten().map(|at| changed.pods[*at].key()).collect();
 
-        let sorted = Sorted::new(&changed, &self.settings);
-        let mut solver = Solver::new(&changed, &self.settings, &sorted.considered);
+        let mut settings = self.settings.clone();
+        if question.respect_quiet {
+            settings.min_values = MinValuesPolicy::Strict;
+        }
+        let sorted = Sorted::new(&changed, &settings);
+        let mut solver = Solver::new(&changed, &settings, &sorted.considered);
         let considered: BTreeSet<u32> = sorted.considered.iter().copied().collect();
         let pass = |of: &[usize]| -> Vec<u32> {
             of.iter().map(|at| *at as u32).filter(|at| considered.contains(at)).collect()
@@ -180,7 +184,9 @@ impl<'s> Simulator<'s> {
         homeless.sort_by(|a, b| a.pod.cmp(&b.pod));
         let claims = plan.claims.into_iter();
         let outcome = Outcome {
-            claims: claims.filter(|claim| claim.pods.iter().any(|pod| moved.contains(pod))).collect(),
+            claims: claims
+                .filter(|claim| claim.pods.iter().any(|pod| moved.contains(pod)))
+                .collect(),
             existing,
             homeless: homeless.iter().map(|each| each.pod.clone()).collect(),
         };
@@ -202,8 +208,9 @@ impl<'s> Simulator<'s> {
             ..Snapshot::default()
         };
         let nodes = self.snapshot.nodes.iter().enumerate();
-        changed.nodes = nodes.filter(|(at, _)| !gone.contains(at)).map(|(_, n)| n.clone()).collect();
-        let mut moved_guests = BTreeSet::new();
+        changed.nodes =
+            nodes.filter(|(at, _)| !gone.contains(at)).map(|(_, n)| n.clone()).collect();
+        let mut moved_guests: BTreeSet<u32> = BTreeSet::new();
         let mut positions = Vec::new();
         for (machines, _) in stages {
             let first = changed.pods.len();
@@ -214,7 +221,9 @@ impl<'s> Simulator<'s> {
                 changed.pods.extend(movable.map(|pod| Pod { role: Role::Moving, ..pod.clone() }));
                 let guests = &self.guests[*machine];
                 moved_guests.extend(guests);
-                changed.pods.extend(guests.iter().map(|at| self.snapshot.pods[*at as usize].clone()));
+                changed
+                    .pods
+                    .extend(guests.iter().map(|at| self.snapshot.pods[*at as usize].clone()));
             }
             positions.push((first..changed.pods.len()).collect());
         }

@@ -64,7 +64,10 @@ fn words_stand_for_fields() {
 fn what_is_wrong_is_said() {
     for (schedule, expected) in [
         ("", "expected five fields (minute, hour, day of month, month, day of week), found 0"),
-        ("* * * *", "expected five fields (minute, hour, day of month, month, day of week), found 4"),
+        (
+            "* * * *",
+            "expected five fields (minute, hour, day of month, month, day of week), found 4",
+        ),
         (
             "TZ=UTC 0 0 * * *",
             "expected five fields (minute, hour, day of month, month, day of week), found 6",
