@@ -27,7 +27,7 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-pub use self::budget::allowances;
+pub use self::budget::{allowances, unreadable};
 use self::pass::Pass;
 
 /// Decides which machines go, and why the others stay.
