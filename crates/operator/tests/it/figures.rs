@@ -3,8 +3,8 @@
 #![expect(clippy::float_cmp, reason = "whole seconds and counts are exact")]
 
 use joiner_operator::{
-    consistency::Consistency, pod_events::LastPodEvents, pools::PoolCounter,
-    disruption_conditions::DisruptionConditions,
+    consistency::Consistency, disruption_conditions::DisruptionConditions,
+    pod_events::LastPodEvents, pools::PoolCounter,
 };
 use serde_json::{Value, json};
 
@@ -140,7 +140,8 @@ async fn pools_show_their_limits_and_what_they_use() {
     );
     let cpu = r#"karpenter_nodepools_usage{nodepool="general",resource_type="cpu"}"#;
     assert!((stage.metric(cpu) - 4.0).abs() < 0.001);
-    let disks = r#"karpenter_nodepools_usage{nodepool="general",resource_type="ephemeral_storage"}"#;
+    let disks =
+        r#"karpenter_nodepools_usage{nodepool="general",resource_type="ephemeral_storage"}"#;
     assert!(stage.metric(disks).abs() < 0.001);
 }
 
@@ -283,7 +284,8 @@ async fn conditions_are_shown_with_how_long_they_have_been_so() {
     assert_eq!(count, [format!("{own} 1")]);
     let seconds = stage.series("operator_nodeclaim_status_condition_current_status_seconds");
     assert_eq!(seconds, [format!("{own} 7")]);
-    let old = r#"operator_status_condition_count{group="karpenter.sh",kind="NodeClaim",name="web-1""#;
+    let old =
+        r#"operator_status_condition_count{group="karpenter.sh",kind="NodeClaim",name="web-1""#;
     assert_eq!(stage.metric(old), 1.0);
     let of_node = r#"operator_node_status_condition_count{karpenter_sh_initialized="true""#;
     assert_eq!(stage.metric(of_node), 1.0);
@@ -303,8 +305,7 @@ async fn a_condition_that_changes_is_counted_and_timed() {
         stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), said);
         stage.pass(lasts).await;
     }
-    let labels =
-        r#"karpenter_sh_nodepool="general",karpenter_test_sh_testnodeclass="default""#;
+    let labels = r#"karpenter_sh_nodepool="general",karpenter_test_sh_testnodeclass="default""#;
     let to_true = format!(
         r#"operator_nodeclaim_status_condition_transitions_total{{{labels},reason="R",status="True""#
     );
@@ -363,7 +364,8 @@ async fn what_controllers_do_is_counted() {
     let general = stage.create_pool("general");
     stage.create_claim_as(pool_claim("web-1", &general));
     stage.pass(1).await;
-    let of = |metric: &str| stage.metric(&format!(r#"{metric}{{controller="nodeclaim.disruption""#));
+    let of =
+        |metric: &str| stage.metric(&format!(r#"{metric}{{controller="nodeclaim.disruption""#));
     assert_eq!(of("controller_runtime_max_concurrent_reconciles"), 10.0);
     assert_eq!(of("controller_runtime_active_workers"), 0.0);
     assert_eq!(of("controller_runtime_reconcile_errors_total"), 0.0);

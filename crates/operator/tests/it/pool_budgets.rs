@@ -43,9 +43,8 @@ async fn a_schedule_that_cannot_be_read_is_told_of_its_pool_and_of_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn a_schedule_without_a_companion_is_told_once_for_each_change() {
-    let at_night = |nodes: &str| {
-        json!([{"nodes": nodes, "schedule": "0 22 * * *", "duration": "8h"}])
-    };
+    let at_night =
+        |nodes: &str| json!([{"nodes": nodes, "schedule": "0 22 * * *", "duration": "8h"}]);
     let mut stage = with_budgets(at_night("20%")).await;
     assert_eq!(verdict(&stage, "general").0, "True", "it can be used");
     stage.pass(3600).await;
