@@ -4,8 +4,10 @@
 
 mod bad_days;
 mod consistency;
+mod disruption_conditions;
 mod eviction;
 mod expiration;
+mod figures;
 mod garbage;
 mod hydration;
 mod leaving;
@@ -13,7 +15,9 @@ mod lifecycle;
 mod live;
 mod play;
 mod pod_events;
+mod pool_budgets;
 mod registration_health;
+mod repair;
 mod roles;
 mod stage;
 mod termination;
