@@ -10,7 +10,9 @@ pub mod explain;
 pub mod overlay;
 mod provision;
 mod solve;
+mod static_claim;
 mod validate;
 
 pub use drain::{Moves, drain};
 pub use provision::{Planned, Report, provision};
+pub use static_claim::static_claim;
