@@ -74,21 +74,13 @@ fn command(command: &Command, wide: bool) -> String {
         ),
         format!("    {}", command.reason.message),
     ];
-    lines.extend(if wide { pods_by_name(command) } else { pods_by_count(command) });
+    if wide {
+        lines.extend(pods_by_name(command));
+    }
     lines.join("\n") + "\n"
 }
 
-/// `2 pods to worker-1, 1 pod to a new machine`.
-fn pods_by_count(command: &Command) -> Vec<String> {
-    let places: Vec<String> = places(command)
-        .map(|(place, pods)| format!("{} to {place}", text::count(pods.len(), "pod")))
-        .collect();
-    if places.is_empty() {
-        return Vec::new();
-    }
-    vec![format!("    {}", styled(&text::some_of(&places, EXAMPLES), DIM))]
-}
-
+/// Which pods go where. How many do is in the command's reason.
 fn pods_by_name(command: &Command) -> Vec<String> {
     let line = |(place, pods): (&str, &[String])| {
         let title = format!("    to {place}");

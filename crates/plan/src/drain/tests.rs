@@ -1,9 +1,6 @@
 //! Machines that are drained, and where their pods go.
 
-use joiner_core::{
-    disruption::{Machine, PodFacts},
-    testing::{instance_type, node, pod, pool, snapshot},
-};
+use joiner_core::testing::{fleet, instance_type, node, pod, pool, snapshot};
 
 use super::*;
 
@@ -14,15 +11,6 @@ fn two_machines(room: &str) -> Snapshot {
         .node(node("a").pool("general").cpu("4").mem("8Gi").pod(pod("web-0").cpu("2")))
         .node(node("b").pool("general").cpu(room).mem("8Gi").pod(pod("web-1").cpu("2")))
         .build()
-}
-
-/// Machines whose pods can all be moved.
-fn movable(snapshot: &Snapshot) -> Fleet {
-    let machine = |node: &joiner_core::snapshot::Node| Machine {
-        pods: node.pods.iter().map(|_| PodFacts::default()).collect(),
-        ..Machine::default()
-    };
-    Fleet { machines: snapshot.nodes.iter().map(machine).collect(), ..Fleet::default() }
 }
 
 fn drained(snapshot: &Snapshot, fleet: &Fleet, machines: &[usize]) -> String {
@@ -36,16 +24,16 @@ fn drained(snapshot: &Snapshot, fleet: &Fleet, machines: &[usize]) -> String {
 #[test]
 fn pods_go_where_there_is_room_and_else_to_a_new_machine() {
     let roomy = two_machines("4");
-    assert_eq!(drained(&roomy, &movable(&roomy), &[0]), "default/web-0 to b");
+    assert_eq!(drained(&roomy, &fleet(&roomy).build(), &[0]), "default/web-0 to b");
     let full = two_machines("2");
-    assert_eq!(drained(&full, &movable(&full), &[0]), "default/web-0 to a new one");
+    assert_eq!(drained(&full, &fleet(&full).build(), &[0]), "default/web-0 to a new one");
 }
 
 #[test]
 fn machines_that_are_drained_together_take_no_pods_of_each_other() {
     let roomy = two_machines("4");
     assert_eq!(
-        drained(&roomy, &movable(&roomy), &[0, 1]),
+        drained(&roomy, &fleet(&roomy).build(), &[0, 1]),
         "default/web-0 default/web-1 to a new one"
     );
 }
@@ -53,8 +41,7 @@ fn machines_that_are_drained_together_take_no_pods_of_each_other() {
 #[test]
 fn pods_that_cannot_be_moved_stay_where_they_are() {
     let roomy = two_machines("4");
-    let mut fleet = movable(&roomy);
-    fleet.machines[0].pods[0].movable = false;
+    let fleet = fleet(&roomy).pod("web-0", |facts| facts.movable = false).build();
     assert_eq!(drained(&roomy, &fleet, &[0]), "");
 }
 
@@ -63,7 +50,7 @@ fn pods_that_wait_anyway_are_not_told_of() {
     let mut full = two_machines("2");
     full.nodes[0].allocatable = full.nodes[1].allocatable.clone();
     full.pods.push(pod("new").cpu("1").build());
-    let fleet = movable(&full);
+    let fleet = fleet(&full).build();
     let moves = drain(&full, &fleet, &PlanSettings::default(), &[0]);
     assert_eq!(moves.claims.len(), 1);
     assert_eq!(moves.claims[0].pods, ["default/web-0", "default/new"]);
