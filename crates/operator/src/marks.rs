@@ -1,5 +1,6 @@
 //! What is written on objects, besides labels and conditions, for others to see.
 
+pub use joiner_core::label::{DO_NOT_DISRUPT, PAUSE_DISRUPTION};
 use joiner_core::taint::{Effect, Taint};
 use k8s_openapi::api::core::v1 as core;
 
@@ -9,8 +10,8 @@ pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 /// Key of the taint of nodes that go away, or may soon.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
 
-/// Annotation of pods: not to be evicted, for ever (`true`) or for so long after the start.
-pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Annotation of pods: how dear their removal is, as `ReplicaSet`s read it when they shrink.
+pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// Annotation of claims: when the last pod will be gone, whatever protects it.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
