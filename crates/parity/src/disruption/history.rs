@@ -27,6 +27,15 @@ pub struct Move {
     pub destinations: Vec<ExistingPlacement>,
 }
 
+impl Move {
+    /// Whether a pod, by its `namespace/name`, gets a place.
+    pub fn places(&self, pod: &str) -> bool {
+        let on_claims = self.replacements.iter().flat_map(|claim| &claim.pods);
+        let on_nodes = self.destinations.iter().flat_map(|node| &node.pods);
+        on_claims.chain(on_nodes).any(|placed| placed == pod)
+    }
+}
+
 impl From<Command> for Move {
     fn from(command: Command) -> Self {
         let Command { method, candidates, replacements, destinations, .. } = command;

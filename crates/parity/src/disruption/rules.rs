@@ -122,6 +122,11 @@ fn wrong_with(
     if !by_force {
         findings.extend(pods.iter().filter_map(|pod| kept(cluster, pod)));
     }
+    if step.method != Method::Emptiness {
+        let free = pods.iter().filter(|pod| is_reschedulable(pod) && kept(cluster, pod).is_none());
+        let homeless = free.map(|pod| key(pod)).filter(|pod| !step.places(pod));
+        findings.extend(homeless.map(|pod| format!("pod {pod} is left without a place")));
+    }
     findings.extend(wrong_method(step.method, pool, claim, &pods));
     findings
 }
@@ -196,14 +201,14 @@ pub fn broken_by_placement(cluster: &Cluster, step: &Move) -> Result<Vec<String>
         existing: step.destinations.clone(),
         ..Plan::default()
     };
-    let placed = |pod: &String| {
-        plan.claims.iter().any(|claim| claim.pods.contains(pod))
-            || plan.existing.iter().any(|node| node.pods.contains(pod))
-    };
     let unplaced = |pod: String| Unplaced { pod, message: String::new(), reasons: Vec::new() };
-    plan.unschedulable = question.waiting().filter(|pod| !placed(pod)).map(unplaced).collect();
+    let waiting = question.waiting().filter(|pod| !step.places(pod));
+    plan.unschedulable = waiting.map(unplaced).collect();
     let findings = question.check(plan)?.findings;
     // Karpenter's simulations break the rules that its plans are known to break.
     let unknown = findings.into_iter().filter(|finding| named::of_rule(finding.rule).is_none());
     Ok(unknown.map(|finding| finding.to_string()).collect())
 }
+
+#[cfg(test)]
+mod tests;
