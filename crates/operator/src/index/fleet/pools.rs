@@ -50,6 +50,7 @@ fn rules_of(pool: &NodePool) -> PoolRules {
         paused: pause(&pool.metadata).map(str::to_owned),
         drift_resumes: None,
         cost: None,
+        delete_first: false,
     }
 }
 
