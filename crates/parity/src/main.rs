@@ -108,8 +108,12 @@ fn compare_disruptions(seeds: Range<u64>, arguments: &Arguments) -> Result<usize
     if let (Some(seed), Some((situation, trial))) = (arguments.only, trials.first()) {
         writeln!(out, "seed {seed}: {}", situation.kind_names().join("+"))?;
         show_history("ours", &trial.ours, &mut out)?;
-        for (index, run) in trial.theirs.iter().enumerate() {
-            show_history(&format!("Karpenter, run {}", index + 1), run, &mut out)?;
+        for (runs, run) in by_outcome(&trial.theirs) {
+            show_history(
+                &format!("Karpenter, {runs} of {} runs", trial.theirs.len()),
+                run,
+                &mut out,
+            )?;
         }
         show_verdict(&trial.comparison, &mut out)?;
     } else {
@@ -158,6 +162,22 @@ impl std::fmt::Display for Effort {
              {our_rounds} rounds to {their_rounds}"
         )
     }
+}
+
+/// One run for each outcome, with how many runs had it, most frequent first.
+fn by_outcome(runs: &[History]) -> Vec<(usize, &History)> {
+    let mut outcomes: Vec<(usize, &History)> = Vec::new();
+    for run in runs {
+        let is_same = |it: &&mut (usize, &History)| {
+            it.1.after == run.after && it.1.findings.is_empty() == run.findings.is_empty()
+        };
+        match outcomes.iter_mut().find(is_same) {
+            Some((count, _)) => *count += 1,
+            None => outcomes.push((1, run)),
+        }
+    }
+    outcomes.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    outcomes
 }
 
 fn show_history(whose: &str, history: &History, out: &mut impl Write) -> Result<()> {

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Context, Result, anyhow};
 use jiff::Timestamp;
+use joiner_check::Finding;
 use joiner_core::{
     disruption::{DisruptionSettings, Disruptions},
     plan::Plan,
@@ -85,11 +86,16 @@ impl Question {
         self.check(plan)
     }
 
-    /// What we would do about the machines.
-    pub fn disruptions(&self) -> Result<Disruptions> {
-        let fleet = index::fleet(&self.objects, &self.snapshot, &Live::default(), now()?);
-        let settings = DisruptionSettings { spot_to_spot: self.spot_to_spot };
-        guarded("the planner", || disrupt(&self.snapshot, &fleet, &self.settings, &settings))
+    /// What we would do about the machines, and what the checker says of it.
+    pub fn disruptions(&self) -> Result<(Disruptions, Vec<Finding>)> {
+        let Self { snapshot, settings, .. } = self;
+        let fleet = index::fleet(&self.objects, snapshot, &Live::default(), now()?);
+        let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot };
+        let found = guarded("the planner", || disrupt(snapshot, &fleet, settings, &chosen))?;
+        let findings = guarded("the checker", || {
+            joiner_check::check_disruptions(snapshot, &fleet, settings, &found)
+        })?;
+        Ok((found, findings))
     }
 
     /// The pods that are to be placed.

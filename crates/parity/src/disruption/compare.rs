@@ -10,7 +10,7 @@ use crate::{
 const NEARLY_ONE_IN: f64 = 100.0;
 
 /// The number of what is nearly as good as Karpenter's.
-const NEARLY: &str = "C5";
+const NEARLY: &str = "C4";
 
 /// Compares what we came to with what Karpenter's runs came to.
 pub fn compare(situation: &Situation, ours: &History, theirs: &[History]) -> Comparison {

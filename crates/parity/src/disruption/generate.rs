@@ -101,8 +101,12 @@ fn choose_kinds(seed: u64) -> (BTreeSet<scenario::Kind>, BTreeSet<Kind>) {
     let planning = (0..planning).map(|_| *rng.pick(PLANNING)).collect();
     let count = rng.between(1, 3);
     let mut kinds: BTreeSet<Kind> = (0..count).map(|_| *rng.pick(Kind::ALL)).collect();
+    if rng.chance(20) {
+        kinds.insert(Kind::Large);
+    }
     // Without one of these there would be nothing to do.
-    if rng.chance(80) || !kinds.iter().any(|kind| *kind <= Kind::Empty) {
+    let something_to_do = [Kind::ScaledIn, Kind::Oversized, Kind::Empty];
+    if rng.chance(80) || !something_to_do.iter().any(|kind| kinds.contains(kind)) {
         kinds.insert(*rng.pick(&[Kind::ScaledIn, Kind::ScaledIn, Kind::Oversized]));
     }
     if kinds.contains(&Kind::SpotToSpot) {
@@ -124,6 +128,9 @@ fn populate(mut scenario: Scenario, kinds: &BTreeSet<Kind>, rng: &mut Rng) -> Re
     scenario.objects = rest;
     for pod in &mut pods {
         pods::own(pod);
+    }
+    if kinds.contains(&Kind::Large) {
+        pods = pods::multiply(&pods, rng.between(2, 5));
     }
     let batches = rng.between(1, 4);
     let mut cluster = Cluster::with_prefix(scenario, "node")?;
@@ -167,7 +174,7 @@ fn apply(kind: Kind, scenario: &mut Scenario, rng: &mut Rng) {
         Kind::PoolGone => pools::gone(scenario, rng),
         Kind::Waiting => pods::waiting(scenario, rng),
         // These are decided before there are machines.
-        Kind::Oversized | Kind::Spot | Kind::GracePeriod => {}
+        Kind::Large | Kind::Oversized | Kind::Spot | Kind::GracePeriod => {}
     }
 }
 

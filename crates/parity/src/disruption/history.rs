@@ -90,10 +90,16 @@ impl Story {
     pub fn carry_out(&mut self, moves: &[Move]) -> Result<()> {
         let number = self.history.rounds.len() + 1;
         let mut ledger = rules::Ledger::new(&self.cluster);
+        // Moves of one round are decided before any machine has come. Where the first of them
+        // brings one, the others cannot know in which zone it will be.
+        let mut is_certain = true;
         for step in moves {
             let mut findings = rules::broken(&self.cluster, step, &mut ledger);
             self.history.evictions += self.cluster.remove(&step.candidates);
-            findings.extend(rules::broken_by_placement(&self.cluster, step)?);
+            if is_certain {
+                findings.extend(rules::broken_by_placement(&self.cluster, step)?);
+            }
+            is_certain &= step.replacements.is_empty();
             self.cluster.place(&step.replacements, &step.destinations)?;
             let told = |finding| format!("round {number}, {}: {finding}", step.method);
             self.history.findings.extend(findings.into_iter().map(told));

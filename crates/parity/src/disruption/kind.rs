@@ -8,6 +8,8 @@ kinds! {
     /// The order is the order in which they are applied while a cluster is generated: how machines
     /// come to be, then which pods are left on them, then what pools say, then what keeps machines.
     Kind {
+        /// Several times as many pods.
+        Large = "large",
         /// Many of the pods have gone.
         ScaledIn = "scaled-in",
         /// Machines that are larger than they have to be.

@@ -12,11 +12,13 @@ const ROUNDS_MAX: usize = 1000;
 pub fn converge(scenario: &Scenario) -> Result<History> {
     let mut story = Story::begin(scenario)?;
     for _ in 0..ROUNDS_MAX {
-        let commands = prepare(&story.cluster.scenario)?.disruptions()?.commands;
-        if commands.is_empty() {
+        let (disruptions, findings) = prepare(&story.cluster.scenario)?.disruptions()?;
+        let found = findings.iter().map(|finding| format!("the checker says {finding}"));
+        story.history.findings.extend(found);
+        if disruptions.commands.is_empty() {
             return Ok(story.end(true));
         }
-        let moves: Vec<Move> = commands.into_iter().map(Move::from).collect();
+        let moves: Vec<Move> = disruptions.commands.into_iter().map(Move::from).collect();
         story.carry_out(&moves)?;
         let question = prepare(&story.cluster.scenario)?;
         if question.waiting().next().is_some() {

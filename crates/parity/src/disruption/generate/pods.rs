@@ -13,6 +13,17 @@ pub(super) fn own(pod: &mut Value) {
     pod["metadata"]["ownerReferences"] = owner("ReplicaSet", &app);
 }
 
+/// So many times the same pods, in turns, so that those of a workload come apart.
+pub(super) fn multiply(pods: &[Value], times: usize) -> Vec<Value> {
+    let copy = |turn: usize, pod: &Value| {
+        let mut pod = pod.clone();
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+        pod["metadata"]["name"] = json!(format!("{name}-{turn}"));
+        pod
+    };
+    (0..times).flat_map(|turn| pods.iter().map(move |pod| copy(turn, pod))).collect()
+}
+
 /// Whether a pod is one of a workload's, and not a daemon's.
 fn is_workload(pod: &Value) -> bool {
     pod["metadata"]["ownerReferences"][0]["kind"] == "ReplicaSet"
