@@ -21,14 +21,22 @@ type scenario struct {
 	Objects       []map[string]any `json:"objects"`
 	InstanceTypes json.RawMessage  `json:"instanceTypes"`
 	Flags         map[string]any   `json:"flags"`
+	Disrupt       string           `json:"disrupt"` // what to answer instead of plans: one pass or all of them
 }
 
-// answer is one line of output: as many plans as runs, or an error.
+// The two ways to ask for disruptions.
+const (
+	disruptOnce       = "once"
+	disruptToConverge = "converge"
+)
+
+// answer is one line of output: as many plans or disruptions as runs, or an error.
 type answer struct {
-	ID       json.RawMessage `json:"id"`
-	Plans    []plan          `json:"plans,omitempty"`
-	Warnings []string        `json:"warnings,omitempty"`
-	Error    string          `json:"error,omitempty"`
+	ID          json.RawMessage `json:"id"`
+	Plans       []plan          `json:"plans,omitempty"`
+	Disruptions []disruptions   `json:"disruptions,omitempty"`
+	Warnings    []string        `json:"warnings,omitempty"`
+	Error       string          `json:"error,omitempty"`
 }
 
 // runBatch answers each line before it reads the next, so that a caller can also talk to it.
@@ -66,53 +74,72 @@ func answerLine(line []byte, runs int) (a answer) {
 	defer func() {
 		// Karpenter panics on some objects that no API server would accept. That is one scenario's trouble only.
 		if panicked := recover(); panicked != nil {
-			a.Plans, a.Error = nil, fmt.Sprintf("panic: %v", panicked)
+			a.Plans, a.Disruptions, a.Error = nil, nil, fmt.Sprintf("panic: %v", panicked)
 		}
 		a.Warnings = strings.FieldsFunc(warnings.String(), func(r rune) bool { return r == '\n' })
 	}()
-	p, err := s.planner(warnings)
-	for i := 0; i < runs && err == nil; i++ {
-		var made plan
-		made, err = p.plan()
-		a.Plans = append(a.Plans, made)
-	}
-	if err != nil {
-		a.Plans, a.Error = nil, err.Error()
+	if err := s.answer(&a, runs, warnings); err != nil {
+		a.Plans, a.Disruptions, a.Error = nil, nil, err.Error()
 	}
 	return a
 }
 
-func (s *scenario) planner(warn io.Writer) (*planner, error) {
+func (s *scenario) answer(a *answer, runs int, warn io.Writer) error {
+	settings, cluster, provider, err := s.read(warn)
+	if err != nil {
+		return err
+	}
+	switch s.Disrupt {
+	case "":
+		p, err := newPlanner(settings, cluster, provider)
+		for i := 0; i < runs && err == nil; i++ {
+			var made plan
+			made, err = p.plan()
+			a.Plans = append(a.Plans, made)
+		}
+		return err
+	case disruptOnce, disruptToConverge:
+		for range runs {
+			made, err := disrupt(settings, cluster, provider, s.Disrupt == disruptToConverge)
+			if err != nil {
+				return err
+			}
+			a.Disruptions = append(a.Disruptions, made)
+		}
+		return nil
+	default:
+		return fmt.Errorf("disrupt is %q: use %s or %s, or leave it out", s.Disrupt, disruptOnce, disruptToConverge)
+	}
+}
+
+func (s *scenario) read(warn io.Writer) (*settings, *store, *fileProvider, error) {
 	var args []string
 	for _, name := range sortedKeys(s.Flags) {
 		args = append(args, fmt.Sprintf("--%s=%v", name, s.Flags[name]))
 	}
 	settings, err := parseSettings("batch", args, warn, func(*options.FlagSet) {})
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	name, raw := "instanceTypes", []byte(s.InstanceTypes)
 	if json.Unmarshal(s.InstanceTypes, &name) == nil {
 		if raw, err = os.ReadFile(name); err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 	}
 	provider, err := parseInstanceTypes(name, raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	snapshot := newSnapshot()
 	if err := snapshot.readPaths(s.Snapshot, strings.NewReader("")); err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	for i, object := range s.Objects {
 		if err := snapshot.add(object); err != nil {
-			return nil, fmt.Errorf("object %d: %w", i+1, err)
+			return nil, nil, nil, fmt.Errorf("object %d: %w", i+1, err)
 		}
 	}
 	cluster, err := snapshot.finish(warn)
-	if err != nil {
-		return nil, err
-	}
-	return newPlanner(settings, cluster, provider)
+	return settings, cluster, provider, err
 }

@@ -234,6 +234,7 @@ func (p *fileProvider) Name() string { return "file" }
 func (p *fileProvider) GetSupportedNodeClasses() []status.Object { return p.nodeClasses }
 
 func (p *fileProvider) supportNodeClassesOf(s *store) {
+	p.nodeClasses = nil
 	seen := sets.New[schema.GroupKind]()
 	support := func(ref *karpv1.NodeClassReference) {
 		if ref != nil && !seen.Has(ref.GroupKind()) {

@@ -12,17 +12,21 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"sigs.k8s.io/karpenter/pkg/operator/options"
 )
 
 const usage = `usage:
-  oracle plan  -f PATH… --instance-types FILE [settings] [-o json]     one plan
-  oracle bench -f PATH… --instance-types FILE [settings] [--runs N]    medians of N plans: time, allocations, nodes, price
-  oracle batch [--runs N]                                              one scenario per line in, N plans per line out
+  oracle plan    -f PATH… --instance-types FILE [settings] [-o json]     one plan
+  oracle disrupt -f PATH… --instance-types FILE [settings] [--converge]  which machines go, once or until none goes
+  oracle bench   -f PATH… --instance-types FILE [settings] [--runs N]    medians of N plans: time, allocations, nodes, price
+  oracle batch [--runs N]                                                one scenario per line in, N answers per line out
 `
 
 // The exit codes of "joiner plan".
@@ -42,6 +46,8 @@ func run(args []string, in io.Reader, out, warn io.Writer) int {
 	switch {
 	case len(args) > 0 && args[0] == "plan":
 		code, err = runPlan(args[1:], in, out, warn)
+	case len(args) > 0 && args[0] == "disrupt":
+		err = runDisrupt(args[1:], in, out, warn)
 	case len(args) > 0 && args[0] == "bench":
 		err = runBench(args[1:], in, out, warn)
 	case len(args) > 0 && args[0] == "batch":
@@ -91,14 +97,41 @@ func runPlan(args []string, in io.Reader, out, warn io.Writer) (int, error) {
 	return 0, nil
 }
 
-// parseSettings reads Karpenter's own flags and the two of ours, besides what register adds.
+func runDisrupt(args []string, in io.Reader, out, warn io.Writer) error {
+	input, converge := input{}, false
+	s, err := parseSettings("disrupt", args, warn, func(flags *options.FlagSet) {
+		input.register(flags)
+		flags.BoolVar(&converge, "converge", false, "carry commands out and ask again, until there are none")
+	})
+	if err != nil {
+		return err
+	}
+	cluster, provider, err := input.read(in, warn)
+	if err != nil {
+		return err
+	}
+	answer, err := disrupt(s, cluster, provider, converge)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(answer)
+}
+
+// parseSettings reads Karpenter's own flags and the few of ours, besides what register adds.
 func parseSettings(command string, args []string, warn io.Writer, register func(*options.FlagSet)) (*settings, error) {
-	s := &settings{}
+	s := &settings{clock: clock.RealClock{}}
 	flags := &options.FlagSet{FlagSet: flag.NewFlagSet(command, flag.ContinueOnError)}
 	flags.SetOutput(warn)
 	s.karpenter.AddFlags(flags)
 	flags.StringVar(&s.pending, "pending", pendingUnbound, "which pods to place: unbound or unschedulable")
 	flags.BoolVar(&s.reservedFallback, "reserved-fallback", false, "let pods fall back when reserved capacity is used up")
+	flags.Func("now", "the time of the snapshot, such as 2026-04-01T00:00:00Z; the real time if not given", func(text string) error {
+		now, err := time.Parse(time.RFC3339, text)
+		s.clock = clocktesting.NewFakeClock(now)
+		return err
+	})
 	register(flags)
 	if err := s.karpenter.Parse(flags, spreadPaths(args)...); err != nil {
 		return nil, err
@@ -112,7 +145,7 @@ func parseSettings(command string, args []string, warn io.Writer, register func(
 	return s, nil
 }
 
-// input is where plan and bench read from.
+// input is where all commands but batch read from.
 type input struct {
 	paths         paths
 	instanceTypes string
@@ -124,26 +157,31 @@ func (i *input) register(flags *options.FlagSet) {
 }
 
 func (i *input) planner(s *settings, in io.Reader, warn io.Writer) (*planner, error) {
-	if len(i.paths) == 0 || i.instanceTypes == "" {
-		return nil, errors.New("-f and --instance-types are both needed")
-	}
-	raw, err := os.ReadFile(i.instanceTypes)
-	if err != nil {
-		return nil, err
-	}
-	provider, err := parseInstanceTypes(i.instanceTypes, raw)
-	if err != nil {
-		return nil, err
-	}
-	snapshot := newSnapshot()
-	if err := snapshot.readPaths(i.paths, in); err != nil {
-		return nil, err
-	}
-	cluster, err := snapshot.finish(warn)
+	cluster, provider, err := i.read(in, warn)
 	if err != nil {
 		return nil, err
 	}
 	return newPlanner(s, cluster, provider)
+}
+
+func (i *input) read(in io.Reader, warn io.Writer) (*store, *fileProvider, error) {
+	if len(i.paths) == 0 || i.instanceTypes == "" {
+		return nil, nil, errors.New("-f and --instance-types are both needed")
+	}
+	raw, err := os.ReadFile(i.instanceTypes)
+	if err != nil {
+		return nil, nil, err
+	}
+	provider, err := parseInstanceTypes(i.instanceTypes, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	snapshot := newSnapshot()
+	if err := snapshot.readPaths(i.paths, in); err != nil {
+		return nil, nil, err
+	}
+	cluster, err := snapshot.finish(warn)
+	return cluster, provider, err
 }
 
 type paths []string

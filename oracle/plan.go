@@ -64,18 +64,8 @@ type summary struct {
 func newPlan(sol *solution) plan {
 	p := plan{Claims: []claim{}, Existing: []existing{}, Unschedulable: []unplaced{}, Deferred: []unplaced{}}
 	p.Summary.Pods, p.Summary.SolveSeconds = sol.pods, sol.seconds
-	for _, node := range sol.results.ExistingNodes {
-		if len(node.Pods) == 0 {
-			continue
-		}
-		e := existing{Pods: podNames(node.Pods)}
-		if node.Node != nil {
-			e.Node = node.Node.Name
-		}
-		if node.NodeClaim != nil {
-			e.NodeClaim = node.NodeClaim.Name
-		}
-		p.Existing = append(p.Existing, e)
+	p.Existing = destinations(sol.results.ExistingNodes)
+	for _, node := range p.Existing {
 		p.Summary.Placed += len(node.Pods)
 	}
 	for _, nodeClaim := range sol.results.NewNodeClaims {
@@ -105,6 +95,25 @@ func newPlan(sol *solution) plan {
 		sort.Slice(list, func(i, j int) bool { return list[i].Pod < list[j].Pod })
 	}
 	return p
+}
+
+// destinations are the machines that receive pods.
+func destinations(nodes []*scheduling.ExistingNode) []existing {
+	receiving := []existing{}
+	for _, node := range nodes {
+		if len(node.Pods) == 0 {
+			continue
+		}
+		e := existing{Pods: podNames(node.Pods)}
+		if node.Node != nil {
+			e.Node = node.Node.Name
+		}
+		if node.NodeClaim != nil {
+			e.NodeClaim = node.NodeClaim.Name
+		}
+		receiving = append(receiving, e)
+	}
+	return receiving
 }
 
 func newClaim(simulated *scheduling.NodeClaim) claim {

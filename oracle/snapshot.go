@@ -146,6 +146,11 @@ func (s *snapshot) add(object map[string]any) error {
 		s.ignored[u.GetKind()]++
 		return nil
 	}
+	if u.GetKind() == "NodePool" {
+		if err := defaultDisruption(object); err != nil {
+			return fmt.Errorf("NodePool %s: %w", u.GetName(), err)
+		}
+	}
 	typed := create()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, typed); err != nil {
 		if raw, e := u.MarshalJSON(); e == nil {
@@ -158,6 +163,26 @@ func (s *snapshot) add(object map[string]any) error {
 	}
 	s.store.add(typed)
 	return nil
+}
+
+// defaultDisruption fills in what the API server would: Karpenter reads a pool without consolidateAfter as one that is
+// never consolidated.
+func defaultDisruption(pool map[string]any) error {
+	given, _, err := unstructured.NestedFieldNoCopy(pool, "spec", "disruption")
+	if err != nil {
+		return err
+	}
+	disruption, ok := given.(map[string]any)
+	if given != nil && !ok {
+		return errors.New("spec.disruption is not an object")
+	}
+	if given == nil {
+		disruption = map[string]any{"consolidateAfter": "0s"}
+	}
+	if disruption["budgets"] == nil {
+		disruption["budgets"] = []any{map[string]any{"nodes": "10%"}}
+	}
+	return unstructured.SetNestedMap(pool, disruption, "spec", "disruption")
 }
 
 // finish reads absence kindly, since an API server or a controller would have set these fields, and says what was not

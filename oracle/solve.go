@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/cloudprovider/overlay"
 	"sigs.k8s.io/karpenter/pkg/controllers/dynamicresources/deviceallocation"
 	"sigs.k8s.io/karpenter/pkg/controllers/nodeoverlay"
@@ -38,6 +39,7 @@ type settings struct {
 	karpenter        options.Options
 	pending          string
 	reservedFallback bool
+	clock            clock.Clock
 }
 
 // planner is Karpenter's provisioner over a snapshot, ready to solve as often as one likes: whatever a pass changes
@@ -46,6 +48,7 @@ type planner struct {
 	*settings
 	ctx         context.Context // Karpenter's scheduler reads its options and its controller's name from it
 	store       *store
+	provider    cloudprovider.CloudProvider
 	cluster     *state.Cluster
 	provisioner *provisioning.Provisioner
 	volumes     *scheduling.VolumeTopology
@@ -66,9 +69,9 @@ func newPlanner(settings *settings, s *store, file *fileProvider) (*planner, err
 	file.supportNodeClassesOf(s)
 	overlays := nodeoverlay.NewInstanceTypeStore()
 	provider := overlay.Decorate(file, s, overlays)
-	cluster := state.NewCluster(clock.RealClock{}, s, provider)
+	cluster := state.NewCluster(settings.clock, s, provider)
 	if settings.karpenter.FeatureGates.NodeOverlay {
-		if _, err := nodeoverlay.NewController(clock.RealClock{}, s, file, overlays, cluster).Reconcile(ctx, reconcile.Request{}); err != nil {
+		if _, err := nodeoverlay.NewController(settings.clock, s, file, overlays, cluster).Reconcile(ctx, reconcile.Request{}); err != nil {
 			return nil, err
 		}
 	}
@@ -81,8 +84,9 @@ func newPlanner(settings *settings, s *store, file *fileProvider) (*planner, err
 		settings:    settings,
 		ctx:         ctx,
 		store:       s,
+		provider:    provider,
 		cluster:     cluster,
-		provisioner: provisioning.NewProvisioner(s, silent{}, provider, cluster, clock.RealClock{}, devices, nil),
+		provisioner: provisioning.NewProvisioner(s, silent{}, provider, cluster, settings.clock, devices, nil),
 		volumes:     scheduling.NewVolumeTopology(s),
 	}, nil
 }
@@ -116,7 +120,7 @@ func (p *planner) solve() (*solution, error) {
 	sol := &solution{refused: map[*corev1.Pod]error{}, deferred: map[*corev1.Pod]error{}}
 	nodes := p.cluster.DeepCopyNodes()
 	pods := p.validPending(sol)
-	leaving, err := nodes.Deleting().CurrentlyReschedulablePods(p.ctx, p.store, clock.RealClock{}, silent{})
+	leaving, err := nodes.Deleting().CurrentlyReschedulablePods(p.ctx, p.store, p.clock, silent{})
 	if err != nil {
 		return nil, err
 	}

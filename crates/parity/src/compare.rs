@@ -66,6 +66,18 @@ pub enum Difference {
         /// The rule.
         rule: Rule,
     },
+    /// We move machines or pods as nobody may, or without end.
+    OursMovesWrongly {
+        /// What we did.
+        what: String,
+    },
+    /// Karpenter moves machines or pods as nobody may.
+    TheirsMovesWrongly {
+        /// What it did.
+        what: String,
+    },
+    /// Karpenter tries over and over what cannot be done.
+    TheirsGetsStuck,
     /// Karpenter always places these pods, and we do not.
     PlacesFewer {
         /// The pods.
@@ -129,6 +141,9 @@ impl Difference {
             Self::OursBreaksRule { .. } => "ours breaks a rule",
             Self::TheirsBreaksRule { .. } => "Karpenter breaks a rule",
             Self::TheirsBreaksKnownRule { .. } => "Karpenter breaks a rule as known",
+            Self::OursMovesWrongly { .. } => "ours moves wrongly",
+            Self::TheirsMovesWrongly { .. } => "Karpenter moves wrongly",
+            Self::TheirsGetsStuck => "Karpenter gets stuck",
             Self::PlacesFewer { .. } => "places fewer pods",
             Self::PlacesMore { .. } => "places more pods",
             Self::Machines { .. } => "machines",
@@ -158,6 +173,9 @@ impl Display for Difference {
             Self::TheirsBreaksKnownRule { rule } => {
                 write!(f, "each of Karpenter's plans breaks the rule {rule}")
             }
+            Self::OursMovesWrongly { what } => write!(f, "we move wrongly: {what}"),
+            Self::TheirsMovesWrongly { what } => write!(f, "Karpenter moves wrongly: {what}"),
+            Self::TheirsGetsStuck => f.write_str("Karpenter tries over and over what fails"),
             Self::PlacesFewer { pods } => write!(f, "only Karpenter places {}", list(pods)),
             Self::PlacesMore { pods } => write!(f, "only we place {}", list(pods)),
             Self::Machines { ours, theirs } => {
@@ -192,7 +210,7 @@ fn list(names: &[String]) -> String {
 pub struct Comparison {
     /// What differs, each with what it means.
     pub differences: Vec<(Difference, Verdict)>,
-    /// Our machines and price, and the medians of Karpenter's, where both place the same pods.
+    /// Our machines and price, and the medians of Karpenter's, where both can be compared.
     pub cost: Option<Cost>,
 }
 
@@ -286,10 +304,11 @@ pub fn compare(scenario: &Scenario, ours: &Checked, theirs: &[Checked]) -> Compa
     Comparison { differences: differences.into_iter().map(judge).collect(), cost }
 }
 
-fn judge(difference: &Difference, defects: &[&Defect], known: Option<Rule>) -> Verdict {
+pub(crate) fn judge(difference: &Difference, defects: &[&Defect], known: Option<Rule>) -> Verdict {
     if matches!(
         difference,
         Difference::OursBreaksRule { .. }
+            | Difference::OursMovesWrongly { .. }
             | Difference::OursFails { .. }
             | Difference::TheirsFails { .. }
     ) {
@@ -371,13 +390,20 @@ fn cost(ours: &Checked, measure: &[&Checked]) -> (Option<Cost>, Vec<Difference>)
     if same.is_empty() {
         return (None, Vec::new());
     }
-    let mut machines: Vec<usize> = same.iter().map(|run| run.plan.claims.len()).collect();
+    let paid = |checked: &Checked| (checked.plan.claims.len(), checked.plan.price());
+    let theirs: Vec<(usize, f64)> = same.into_iter().map(|run| paid(run)).collect();
+    let (cost, differences) = weigh(paid(ours), &theirs);
+    (Some(cost), differences)
+}
+
+/// Compares machines and price with the medians of runs, of which there has to be one.
+pub(crate) fn weigh(ours: (usize, f64), theirs: &[(usize, f64)]) -> (Cost, Vec<Difference>) {
+    let (mut machines, mut prices): (Vec<usize>, Vec<f64>) = theirs.iter().copied().unzip();
     machines.sort_unstable();
-    let mut prices: Vec<f64> = same.iter().map(|run| run.plan.price()).collect();
     prices.sort_by(f64::total_cmp);
     let cost = Cost {
-        our_machines: ours.plan.claims.len(),
-        our_price: ours.plan.price(),
+        our_machines: ours.0,
+        our_price: ours.1,
         their_machines: median(&machines),
         their_price: median(&prices),
     };
@@ -388,11 +414,11 @@ fn cost(ours: &Checked, measure: &[&Checked]) -> (Option<Cost>, Vec<Difference>)
     if (cost.our_price - cost.their_price).abs() > PRICE_PRECISION * cost.their_price.max(1.0) {
         differences.push(Difference::Price { ours: cost.our_price, theirs: prices });
     }
-    (Some(cost), differences)
+    (cost, differences)
 }
 
 /// The middle of values in order, the upper one of two.
-fn median<T: Copy>(ordered: &[T]) -> T {
+pub(crate) fn median<T: Copy>(ordered: &[T]) -> T {
     ordered[ordered.len() / 2]
 }
 

@@ -98,13 +98,18 @@ pub fn verdict_text(verdict: Verdict) -> &'static str {
 
 /// Writes a scenario as a fixture.
 pub fn write(folder: &Path, scenario: &Scenario, expectation: &Expectation) -> Result<()> {
+    write_scenario(folder, scenario)?;
+    write_json(folder, "expectation.json", expectation)
+}
+
+/// Writes the files of a scenario, which `joiner plan` and the oracle read.
+pub fn write_scenario(folder: &Path, scenario: &Scenario) -> Result<()> {
     fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     let cluster = json!({"apiVersion": "v1", "kind": "List", "items": scenario.objects});
     write_json(folder, "cluster.json", &cluster)?;
     write_json(folder, "instance-types.json", &scenario.instance_types)?;
-    write_json(folder, "flags.json", &scenario.flags)?;
-    write_json(folder, "expectation.json", expectation)
+    write_json(folder, "flags.json", &scenario.flags)
 }
 
 /// Reads a fixture.

@@ -22,10 +22,15 @@ use crate::{
     scenario::{Kind, Scenario},
 };
 use world::World;
+pub(crate) use world::owner;
 
 /// The scenario of a seed. Equal seeds give equal scenarios.
 pub fn generate(seed: u64) -> Scenario {
-    let kinds = choose_kinds(seed);
+    of_kinds(seed, choose_kinds(seed))
+}
+
+/// The scenario of a seed, if it were about these kinds.
+pub(crate) fn of_kinds(seed: u64, kinds: BTreeSet<Kind>) -> Scenario {
     let mut world = World::new(seed);
     for kind in &kinds {
         apply(*kind, &mut world, &mut Rng::child(seed, 1 + *kind as u64));

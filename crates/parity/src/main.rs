@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, Write},
+    ops::Range,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{
@@ -15,6 +16,10 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use joiner_parity::{
     compare::{Checked, Comparison, Verdict},
+    disruption::{
+        self,
+        history::{History, Move},
+    },
     fixture::{self, Expectation},
     generate::generate,
     oracle::{Oracle, RUNS},
@@ -26,13 +31,16 @@ use joiner_parity::{
 
 /// Compares Joiner's plans with Karpenter's on generated scenarios.
 ///
-/// Exits with 1 when a plan of ours is worse than Karpenter's and nothing explains it.
+/// Exits with 1 when ours is worse than Karpenter's and nothing explains it.
 #[derive(Debug, Parser)]
 #[command(name = "joiner-parity")]
 struct Arguments {
     /// The oracle; `scripts/install-real-parts oracle` builds it and prints where it is
     #[arg(long, env = "JOINER_ORACLE", value_name = "PATH")]
     oracle: PathBuf,
+    /// Compares what becomes of clusters whose machines may go, instead of plans
+    #[arg(long)]
+    disrupt: bool,
     /// How many scenarios
     #[arg(long, default_value_t = 200, value_name = "N")]
     scenarios: u64,
@@ -42,7 +50,7 @@ struct Arguments {
     /// How many scenarios at a time
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
-    /// Only the scenario of this seed, with both plans
+    /// Only the scenario of this seed, with what both sides do
     #[arg(long, value_name = "SEED")]
     only: Option<u64>,
     /// Shrinks each scenario that is worse, or the one of --only whatever it is, and writes it to a
@@ -74,10 +82,164 @@ fn run(arguments: &Arguments) -> Result<usize> {
         seeds.start,
         seeds.end - 1
     );
-    let outcomes = try_all(seeds, arguments.jobs, &arguments.oracle)?;
-    let mut report = Report::default();
+    if arguments.disrupt {
+        compare_disruptions(seeds, arguments)
+    } else {
+        compare_plans(seeds, arguments)
+    }
+}
+
+fn compare_disruptions(seeds: Range<u64>, arguments: &Arguments) -> Result<usize> {
+    let trials = try_all(seeds, arguments.jobs, &arguments.oracle, |seed, oracle| {
+        let situation = disruption::generate::generate(seed)?;
+        let trial = disruption::trial::run(&situation, oracle)?;
+        Ok((situation, trial))
+    })?;
+    let mut report = Report::new(
+        "cargo run --release -p joiner-parity -- --disrupt --only",
+        "once nothing more is found",
+    );
+    let mut effort = Effort::default();
+    for (situation, trial) in &trials {
+        report.add(situation.scenario.seed, &situation.kind_names(), &trial.comparison);
+        effort.add(trial);
+    }
+    let mut out = io::stdout().lock();
+    if let (Some(seed), Some((situation, trial))) = (arguments.only, trials.first()) {
+        writeln!(out, "seed {seed}: {}", situation.kind_names().join("+"))?;
+        show_history("ours", &trial.ours, &mut out)?;
+        for (runs, run) in by_outcome(&trial.theirs) {
+            show_history(
+                &format!("Karpenter, {runs} of {} runs", trial.theirs.len()),
+                run,
+                &mut out,
+            )?;
+        }
+        show_verdict(&trial.comparison, &mut out)?;
+    } else {
+        write!(out, "{report}{effort}")?;
+    }
+    if let Some(folder) = &arguments.keep {
+        for (situation, _) in trials.iter().filter(|(_, trial)| {
+            arguments.only.is_some() || trial.comparison.verdict() == Verdict::Worse
+        }) {
+            let folder = folder.join(format!("disrupt-{}", situation.scenario.seed));
+            fixture::write_scenario(&folder, &situation.scenario)?;
+        }
+    }
+    Ok(report.to_look_at())
+}
+
+/// What it took to get where both sides got.
+#[derive(Debug, Default)]
+struct Effort {
+    our_evictions: usize,
+    their_evictions: usize,
+    our_rounds: usize,
+    their_rounds: usize,
+}
+
+impl Effort {
+    /// Takes in a trial, with the medians of Karpenter's runs.
+    fn add(&mut self, trial: &disruption::trial::Trial) {
+        let median = |mut values: Vec<usize>| {
+            values.sort_unstable();
+            values.get(values.len() / 2).copied().unwrap_or_default()
+        };
+        self.our_evictions += trial.ours.evictions;
+        self.our_rounds += trial.ours.rounds.len();
+        self.their_evictions += median(trial.theirs.iter().map(|run| run.evictions).collect());
+        self.their_rounds += median(trial.theirs.iter().map(|run| run.rounds.len()).collect());
+    }
+}
+
+impl std::fmt::Display for Effort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { our_evictions, their_evictions, our_rounds, their_rounds } = self;
+        writeln!(
+            f,
+            "on the way: {our_evictions} evictions to Karpenter's {their_evictions}, \
+             {our_rounds} rounds to {their_rounds}"
+        )
+    }
+}
+
+/// One run for each outcome, with how many runs had it, most frequent first.
+fn by_outcome(runs: &[History]) -> Vec<(usize, &History)> {
+    let mut outcomes: Vec<(usize, &History)> = Vec::new();
+    for run in runs {
+        let is_same = |it: &&mut (usize, &History)| {
+            it.1.after == run.after && it.1.findings.is_empty() == run.findings.is_empty()
+        };
+        match outcomes.iter_mut().find(is_same) {
+            Some((count, _)) => *count += 1,
+            None => outcomes.push((1, run)),
+        }
+    }
+    outcomes.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    outcomes
+}
+
+fn show_history(whose: &str, history: &History, out: &mut impl Write) -> Result<()> {
+    let History { before, after, evictions, .. } = history;
+    writeln!(
+        out,
+        "\n{whose}: {} machines for {:.4} become {} for {:.4}, {evictions} evictions",
+        before.machines, before.price, after.machines, after.price
+    )?;
+    for (index, round) in history.rounds.iter().enumerate() {
+        for step in &round.moves {
+            show_move(index + 1, step, out)?;
+        }
+        for claim in round.provisioned.iter().flat_map(|plan| &plan.claims) {
+            let kind = claim.instance_types.first().map_or("no type", String::as_str);
+            writeln!(out, "    then {} {kind}: {}", claim.node_pool, claim.pods.join(" "))?;
+        }
+    }
+    if !history.converged {
+        writeln!(out, "  and no end to it")?;
+    }
+    for finding in &history.findings {
+        writeln!(out, "  wrong: {finding}")?;
+    }
+    Ok(())
+}
+
+fn show_move(round: usize, step: &Move, out: &mut impl Write) -> Result<()> {
+    write!(out, "  {round} {}:", step.method)?;
+    for going in &step.candidates {
+        write!(out, " -{}({})", going.node, going.pods.join(" "))?;
+    }
+    for coming in &step.replacements {
+        let kind = coming.instance_types.first().map_or("no type", String::as_str);
+        write!(
+            out,
+            " +{} {kind} {:.4}({})",
+            coming.node_pool,
+            coming.price,
+            coming.pods.join(" ")
+        )?;
+    }
+    for to in &step.destinations {
+        write!(out, " >{}({})", to.node, to.pods.join(" "))?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+fn compare_plans(seeds: Range<u64>, arguments: &Arguments) -> Result<usize> {
+    let outcomes = try_all(seeds, arguments.jobs, &arguments.oracle, |seed, oracle| {
+        let scenario = generate(seed);
+        let comparison = trial::run(&scenario, oracle)?.comparison;
+        Ok((scenario, comparison))
+    })?;
+    let mut report = Report::new(
+        "cargo run --release -p joiner-parity -- --only",
+        "where both place the same pods",
+    );
     for (scenario, comparison) in &outcomes {
-        report.add(scenario, comparison);
+        let kinds: Vec<&'static str> = scenario.kinds.iter().map(|kind| kind.name()).collect();
+        report.add(scenario.seed, &kinds, comparison);
     }
     let mut out = io::stdout().lock();
     if arguments.only.is_some() {
@@ -95,12 +257,13 @@ fn run(arguments: &Arguments) -> Result<usize> {
     Ok(report.to_look_at())
 }
 
-/// Tries the scenarios of all seeds, `jobs` at a time, each with an oracle of its own.
-fn try_all(
-    seeds: std::ops::Range<u64>,
+/// Tries all seeds, `jobs` at a time, each with an oracle of its own.
+fn try_all<T: Send>(
+    seeds: Range<u64>,
     jobs: usize,
     oracle: &Path,
-) -> Result<Vec<(Scenario, Comparison)>> {
+    attempt: impl Fn(u64, &mut Oracle) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     let next = AtomicU64::new(seeds.start);
     let outcomes = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -111,19 +274,18 @@ fn try_all(
                 if seed >= seeds.end {
                     return Ok(());
                 }
-                let scenario = generate(seed);
-                let trial = trial::run(&scenario, &mut oracle)?;
+                let outcome = attempt(seed, &mut oracle).with_context(|| format!("seed {seed}"))?;
                 let mut outcomes =
                     outcomes.lock().expect("no worker panics while it holds the lock");
-                outcomes.push((scenario, trial.comparison));
+                outcomes.push((seed, outcome));
             }
         };
         let workers: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })?;
     let mut outcomes = outcomes.into_inner().expect("no worker panics while it holds the lock");
-    outcomes.sort_by_key(|(scenario, _)| scenario.seed);
-    Ok(outcomes)
+    outcomes.sort_by_key(|(seed, _)| *seed);
+    Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
 /// Tells all about one scenario.
@@ -134,8 +296,12 @@ fn show(scenario: &Scenario, oracle: &Path, out: &mut impl Write) -> Result<()> 
     for (index, run) in trial.theirs.iter().enumerate() {
         show_plan(&format!("Karpenter, run {}", index + 1), run, out)?;
     }
-    writeln!(out, "\nverdict: {}", trial.comparison.verdict().name())?;
-    for (difference, verdict) in &trial.comparison.differences {
+    show_verdict(&trial.comparison, out)
+}
+
+fn show_verdict(comparison: &Comparison, out: &mut impl Write) -> Result<()> {
+    writeln!(out, "\nverdict: {}", comparison.verdict().name())?;
+    for (difference, verdict) in &comparison.differences {
         writeln!(out, "  {}: {difference}", fixture::verdict_text(*verdict))?;
     }
     Ok(())

@@ -37,6 +37,8 @@ struct Process {
 struct Answer {
     #[serde(default)]
     plans: Vec<Value>,
+    #[serde(default)]
+    disruptions: Vec<Value>,
     error: Option<String>,
 }
 
@@ -47,12 +49,24 @@ impl Oracle {
     }
 
     /// Karpenter's plans for a scenario, or what it has against the scenario.
-    ///
+    pub fn plans(&mut self, scenario: &Scenario) -> Result<Result<Vec<Plan>, String>> {
+        match self.answer(scenario, "")? {
+            Ok(answer) => answer.plans.into_iter().map(read_plan).collect::<Result<_>>().map(Ok),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// What Karpenter does to the machines of a cluster until it finds nothing more, several times,
+    /// or what it has against the cluster.
+    pub fn disruptions(&mut self, scenario: &Scenario) -> Result<Result<Vec<Value>, String>> {
+        Ok(self.answer(scenario, "converge")?.map(|answer| answer.disruptions))
+    }
+
     /// Karpenter solves on threads of its own, so that some of its panics end the process. That is
     /// an answer, too, and the next scenario gets a new process.
-    pub fn plans(&mut self, scenario: &Scenario) -> Result<Result<Vec<Plan>, String>> {
+    fn answer(&mut self, scenario: &Scenario, disrupt: &str) -> Result<Result<Answer, String>> {
         let question = json!({
-            "id": scenario.seed, "objects": scenario.objects,
+            "id": scenario.seed, "objects": scenario.objects, "disrupt": disrupt,
             "instanceTypes": scenario.instance_types, "flags": scenario.flags,
         });
         let line = match self.process.ask(&question) {
@@ -64,11 +78,10 @@ impl Oracle {
         };
         let answer: Answer =
             serde_json::from_str(&line).with_context(|| format!("the oracle says {line:?}"))?;
-        if let Some(error) = answer.error {
-            return Ok(Err(error));
+        match answer.error {
+            Some(error) => Ok(Err(error)),
+            None => Ok(Ok(answer)),
         }
-        let plans: Result<Vec<Plan>> = answer.plans.into_iter().map(read_plan).collect();
-        plans.map(Ok)
     }
 }
 
@@ -105,7 +118,7 @@ impl Drop for Process {
 }
 
 /// The oracle's reasons are Karpenter's messages and not our ids, so they are left out.
-fn read_plan(mut plan: Value) -> Result<Plan> {
+pub(crate) fn read_plan(mut plan: Value) -> Result<Plan> {
     for list in ["unschedulable", "deferred"] {
         for unplaced in plan[list].as_array_mut().into_iter().flatten() {
             unplaced["reasons"] = json!([]);

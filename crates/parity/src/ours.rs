@@ -4,17 +4,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Context, Result, anyhow};
 use jiff::Timestamp;
+use joiner_check::Finding;
 use joiner_core::{
+    disruption::{DisruptionSettings, Disruptions},
     plan::Plan,
     settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
     snapshot::Snapshot,
 };
-use joiner_kwok::catalog_file;
+use joiner_kwok::catalog_file::{self, CatalogFile};
 use joiner_operator::{
     files,
-    index::{self, IndexSettings},
+    index::{self, IndexSettings, Live},
+    objects::Objects,
 };
-use joiner_plan::overlay;
+use joiner_plan::{disrupt::disrupt, overlay};
 use serde_json::json;
 
 use crate::{compare::Checked, scenario::Scenario};
@@ -22,8 +25,10 @@ use crate::{compare::Checked, scenario::Scenario};
 /// A scenario as the planner sees it.
 #[derive(Debug)]
 pub struct Question {
+    objects: Objects,
     snapshot: Snapshot,
     settings: PlanSettings,
+    spot_to_spot: bool,
 }
 
 /// Reads a scenario the way `joiner plan` reads its files.
@@ -31,23 +36,34 @@ pub fn prepare(scenario: &Scenario) -> Result<Question> {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": scenario.objects}).to_string();
     let objects =
         files::read(&["-".into()], list.as_bytes()).context("our side refuses the cluster")?;
-    let types = catalog_file::parse(&scenario.instance_types.to_string(), "instance-types.json")
-        .context("our side refuses the instance types")?;
     let pools = objects.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref());
-    let mut catalog = types.catalog(pools);
+    let mut catalog = types(scenario)?.catalog(pools);
     if scenario.flag_is("feature-gates", "NodeOverlay=true") {
         let pools = index::pools::node_pools(&objects, &catalog.well_known);
         catalog = overlay::evaluate(&index::overlays(&objects), &pools, &catalog).catalog;
     }
     let settings = IndexSettings { ignore_dra: true, ..IndexSettings::default() };
     let indexed = index::snapshot(&objects, catalog, &settings, now()?);
-    Ok(Question { snapshot: indexed.snapshot, settings: plan_settings(scenario) })
+    Ok(Question {
+        objects,
+        snapshot: indexed.snapshot,
+        settings: plan_settings(scenario),
+        spot_to_spot: scenario.flag_is("feature-gates", "SpotToSpotConsolidation=true"),
+    })
 }
 
-/// After everything that a scenario says has happened. The oracle takes the time of day, which is
-/// later still, and nothing in a scenario depends on how much later.
+/// The machines on offer.
+pub fn types(scenario: &Scenario) -> Result<CatalogFile> {
+    catalog_file::parse(&scenario.instance_types.to_string(), "instance-types.json")
+        .context("our side refuses the instance types")
+}
+
+/// After everything that a scenario says has happened. For plans the oracle takes the time of day,
+/// which is later still, and nothing in a scenario depends on how much later.
+pub const NOW: &str = "2026-04-01T00:00:00Z";
+
 fn now() -> Result<Timestamp> {
-    "2026-04-01T00:00:00Z".parse().context("the time of a scenario is a time")
+    NOW.parse().context("the time of a scenario is a time")
 }
 
 fn plan_settings(scenario: &Scenario) -> PlanSettings {
@@ -68,6 +84,23 @@ impl Question {
         let plan =
             guarded("the planner", || joiner_plan::provision(&self.snapshot, &self.settings).plan)?;
         self.check(plan)
+    }
+
+    /// What we would do about the machines, and what the checker says of it.
+    pub fn disruptions(&self) -> Result<(Disruptions, Vec<Finding>)> {
+        let Self { snapshot, settings, .. } = self;
+        let fleet = index::fleet(&self.objects, snapshot, &Live::default(), now()?);
+        let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot };
+        let found = guarded("the planner", || disrupt(snapshot, &fleet, settings, &chosen))?;
+        let findings = guarded("the checker", || {
+            joiner_check::check_disruptions(snapshot, &fleet, settings, &found)
+        })?;
+        Ok((found, findings))
+    }
+
+    /// The pods that are to be placed.
+    pub fn waiting(&self) -> impl Iterator<Item = String> {
+        self.snapshot.pods.iter().map(|pod| pod.key().to_string())
     }
 
     /// A plan, whoever made it, and what the checker says of it.

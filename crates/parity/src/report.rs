@@ -5,10 +5,7 @@ use std::{
     fmt::{self, Display, Formatter, Write},
 };
 
-use crate::{
-    compare::{CHANCE, Comparison, Cost, Verdict},
-    scenario::{Kind, Scenario},
-};
+use crate::compare::{CHANCE, Comparison, Cost, Verdict};
 
 /// One scenario in so many may be above the median of Karpenter's runs by chance: ours is the best
 /// of several plans, so it should hardly ever be.
@@ -18,10 +15,14 @@ const UNLUCKY_ONE_IN: usize = 200;
 const OFFENDERS: usize = 15;
 
 /// What many trials come to.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Report {
+    /// The command that repeats one trial, without its seed.
+    repeat: &'static str,
+    /// Where machines and prices can be compared.
+    comparable: &'static str,
     verdicts: Tally,
-    by_kind: BTreeMap<Kind, Tally>,
+    by_kind: BTreeMap<&'static str, Tally>,
     /// How many scenarios each defect explains, and the seed of the first of them.
     by_defect: BTreeMap<&'static str, (usize, u64)>,
     compared: usize,
@@ -77,15 +78,30 @@ impl Total {
 }
 
 impl Report {
-    /// Takes in the outcome of one scenario.
-    pub fn add(&mut self, scenario: &Scenario, comparison: &Comparison) {
+    /// A report on nothing yet. `repeat` is the command that repeats one trial, without its seed;
+    /// `comparable` says where machines and prices can be compared.
+    pub fn new(repeat: &'static str, comparable: &'static str) -> Self {
+        Self {
+            repeat,
+            comparable,
+            verdicts: Tally::default(),
+            by_kind: BTreeMap::new(),
+            by_defect: BTreeMap::new(),
+            compared: 0,
+            total: Total::default(),
+            offenders: Vec::new(),
+        }
+    }
+
+    /// Takes in the outcome of one scenario, which is about these kinds.
+    pub fn add(&mut self, seed: u64, kinds: &[&'static str], comparison: &Comparison) {
         let verdict = comparison.verdict();
         self.verdicts.add(verdict);
-        for kind in &scenario.kinds {
-            self.by_kind.entry(*kind).or_default().add(verdict);
+        for kind in kinds {
+            self.by_kind.entry(kind).or_default().add(verdict);
         }
         if let Verdict::Named(id) = verdict {
-            self.by_defect.entry(id).or_insert((0, scenario.seed)).0 += 1;
+            self.by_defect.entry(id).or_insert((0, seed)).0 += 1;
         }
         if let Some(cost) = comparison.cost {
             self.compared += 1;
@@ -95,8 +111,8 @@ impl Report {
             let told =
                 |(difference, verdict): &(_, Verdict)| format!("{}: {difference}", verdict.name());
             self.offenders.push(Offender {
-                seed: scenario.seed,
-                name: scenario.name(),
+                seed,
+                name: kinds.join("+"),
                 differences: comparison.differences.iter().map(told).collect(),
             });
         }
@@ -130,11 +146,7 @@ impl Report {
             let Tally { same, better, named, worse } = *tally;
             let mark = if worse > 0 { "  <" } else { "" };
             let all = tally.all();
-            writeln!(
-                f,
-                "{:<26} {all:>6} {same:>6} {better:>6} {named:>6} {worse:>6}{mark}",
-                kind.name()
-            )?;
+            writeln!(f, "{:<26} {all:>6} {same:>6} {better:>6} {named:>6} {worse:>6}{mark}", kind)?;
         }
         f.write_char('\n')
     }
@@ -144,7 +156,7 @@ impl Report {
         let mut offenders: Vec<&Offender> = self.offenders.iter().collect();
         offenders.sort_by_key(|offender| (offender.name.matches('+').count(), offender.seed));
         for offender in offenders.iter().take(OFFENDERS) {
-            writeln!(f, "--only {} ({})", offender.seed, offender.name)?;
+            writeln!(f, "{} {} ({})", self.repeat, offender.seed, offender.name)?;
             for difference in &offender.differences {
                 writeln!(f, "  {difference}")?;
             }
@@ -152,7 +164,7 @@ impl Report {
         if offenders.len() > OFFENDERS {
             let rest: Vec<String> =
                 offenders[OFFENDERS..].iter().map(|offender| offender.seed.to_string()).collect();
-            writeln!(f, "worse, too, each with --only: {}", rest.join(" "))?;
+            writeln!(f, "worse, too, each with {}: {}", self.repeat, rest.join(" "))?;
         }
         if offenders.is_empty() { Ok(()) } else { f.write_char('\n') }
     }
@@ -167,14 +179,15 @@ impl Report {
         if named > 0 {
             writeln!(f, "named, by number in docs/compat.md:")?;
             for (id, (count, first)) in &self.by_defect {
-                writeln!(f, "  {id:<4} {count:>5}, such as --only {first}")?;
+                writeln!(f, "  {id:<4} {count:>5}, such as {} {first}", self.repeat)?;
             }
         }
         let total = &self.total;
         writeln!(
             f,
-            "where both place the same pods ({} scenarios): \
+            "{} ({} scenarios): \
              machines {} to Karpenter's {} ({}), price {:.3} to {:.3} ({})",
+            self.comparable,
             self.compared,
             total.our_machines,
             total.their_machines,

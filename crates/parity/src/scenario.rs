@@ -2,21 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+/// An enum of what scenarios can be about, each with the word by which a report knows it.
 macro_rules! kinds {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+) => {
-        /// What a scenario is about. A scenario has one of these, or mixes several.
-        ///
-        /// The order is the order in which they are applied while a scenario is generated: what is
-        /// on offer, then pools, then pods, then machines that exist, then what hangs on both.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum Kind {
+    ($(#[doc = $about:literal])+ $kind:ident { $($(#[doc = $doc:literal])+ $variant:ident = $name:literal,)+ }) => {
+        $(#[doc = $about])+
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord,
+            serde::Serialize, serde::Deserialize,
+        )]
+        pub enum $kind {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
         }
 
-        impl Kind {
+        impl $kind {
             /// Every kind.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
@@ -28,7 +28,14 @@ macro_rules! kinds {
     };
 }
 
+pub(crate) use kinds;
+
 kinds! {
+    /// What a scenario is about. A scenario has one of these, or mixes several.
+    ///
+    /// The order is the order in which they are applied while a scenario is generated: what is on
+    /// offer, then pools, then pods, then machines that exist, then what hangs on both.
+    Kind {
     /// Pods of many sizes and nothing else: pure packing.
     Sizes = "sizes",
     /// Instance types that keep some of their capacity for themselves.
@@ -141,6 +148,7 @@ kinds! {
     WaitingVolumes = "waiting-volumes",
     /// Nodes that cannot attach many volumes.
     VolumeLimits = "volume-limits",
+    }
 }
 
 /// A cluster, the machines on offer, and the settings to plan with.

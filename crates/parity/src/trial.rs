@@ -22,7 +22,7 @@ pub struct Trial {
 
 /// How many plans Karpenter makes of a scenario at most. Where it draws lots, the first few runs
 /// may all be lucky, and a scenario should not be called worse for that.
-const RUNS_MAX: usize = 5 * RUNS;
+pub(crate) const RUNS_MAX: usize = 5 * RUNS;
 
 /// Puts a scenario to both sides. An error means that the oracle itself is gone; whatever is wrong
 /// with the scenario is part of the comparison.

@@ -227,7 +227,7 @@ pub(super) fn require(pool: &mut Value, key: &str, operator: &str, values: &[imp
 }
 
 /// The owner references of an object that a workload controller has made.
-pub(super) fn owner(kind: &str, name: &str) -> Value {
+pub(crate) fn owner(kind: &str, name: &str) -> Value {
     let uid = format!("uid-{name}");
     json!([{"apiVersion": "apps/v1", "kind": kind, "name": name, "uid": uid, "controller": true}])
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use joiner_parity::{
+    disruption,
     fixture::{self, verdict_text},
     generate::generate,
     oracle::Oracle,
@@ -71,5 +72,19 @@ fn a_scenario_is_planned_the_same_way_every_time() {
         let scenario = generate(seed);
         let plan = || ours::prepare(&scenario).unwrap().plan().unwrap().plan;
         assert_eq!(plan(), plan(), "seed {seed}");
+    }
+}
+
+#[test]
+fn clusters_that_are_left_to_us_come_to_rest_cheaper_and_nothing_protected_moves() {
+    for seed in SEEDS.step_by(2) {
+        let situation = disruption::generate::generate(seed).unwrap();
+        let history = disruption::ours::converge(&situation.scenario).unwrap();
+        assert!(history.findings.is_empty(), "seed {seed}: {:#?}", history.findings);
+        assert!(history.converged, "seed {seed}: there is no end to it");
+        // A drifted machine is replaced whatever its replacement costs.
+        let may_cost = situation.is(disruption::kind::Kind::Drifted);
+        let (before, after) = (history.before.price, history.after.price);
+        assert!(may_cost || after <= before, "seed {seed}: {after} instead of {before}");
     }
 }
