@@ -2,10 +2,10 @@
 //!
 //! [`snapshot`] is the whole index in one call: pools ([`pools`]), machines (`nodes`), daemon sets
 //! (`daemons`), the pods that stay, wait or move (`pods`), their volumes (`volumes`) and spare
-//! capacity (`buffers`). It is a pure function of the objects, the catalog and the time, so that a
+//! capacity ([`buffers`]). It is a pure function of the objects, the catalog and the time, so that a
 //! plan made from a dump is the plan that was made from the cluster.
 
-mod buffers;
+pub mod buffers;
 pub(crate) mod convert;
 mod daemons;
 mod disruption;

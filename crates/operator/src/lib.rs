@@ -14,6 +14,8 @@
 )]
 
 pub mod budgets;
+pub mod buffers;
+pub mod claim_creation;
 pub mod claims;
 pub mod classes;
 mod cloud_calls;
@@ -39,6 +41,7 @@ pub mod log;
 pub mod marks;
 pub mod metrics;
 pub mod objects;
+pub mod overlays;
 pub mod pod_events;
 pub mod pods;
 pub mod pools;
@@ -49,6 +52,7 @@ pub mod random;
 pub mod registration_health;
 pub mod rounds;
 pub mod settings;
+pub mod static_pools;
 pub mod stop;
 pub mod termination;
 pub mod text;

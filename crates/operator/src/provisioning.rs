@@ -10,6 +10,7 @@ pub mod pass;
 mod provisioner;
 mod telling;
 
+pub(crate) use self::claim::object as claim_object;
 pub use self::{
     batch::Triggers,
     provisioner::{Created, Provisioner},

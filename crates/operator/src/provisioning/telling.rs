@@ -1,8 +1,11 @@
 //! What is told of a plan: to those who look at pods, and to dashboards.
 
+use std::collections::BTreeSet;
+
 use joiner_core::{
     label,
     plan::{ExistingPlacement, Unplaced},
+    pod::{Pod, Role},
     reason::ReasonId,
 };
 
@@ -29,8 +32,14 @@ pub(super) fn tell_plan(context: &Context, pass: &Pass) {
         nominate(context, pods, name(node_claim).as_deref(), name(node).as_deref());
     }
     let metrics = &context.metrics;
-    metrics.scheduler_unschedulable_pods(CONTROLLER).set(plan.unschedulable.len() as f64);
-    metrics.scheduler_ignored_pods().set(plan.deferred.len() as f64);
+    let virtual_pods = pass.snapshot.pods.iter().filter(|pod| pod.role == Role::Buffer);
+    let virtual_pods: BTreeSet<String> = virtual_pods.map(Pod::key).collect();
+    let real = |unplaced: &[Unplaced]| {
+        let real = unplaced.iter().filter(|unplaced| !virtual_pods.contains(&unplaced.pod));
+        real.count() as f64
+    };
+    metrics.scheduler_unschedulable_pods(CONTROLLER).set(real(&plan.unschedulable));
+    metrics.scheduler_ignored_pods().set(real(&plan.deferred));
     for note in &pass.notes {
         tracing::debug!(controller = CONTROLLER, "{note}");
     }

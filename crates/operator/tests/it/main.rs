@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_days;
+mod buffers;
 mod consistency;
 mod eviction;
 mod expiration;
@@ -11,10 +12,12 @@ mod hydration;
 mod leaving;
 mod lifecycle;
 mod live;
+mod overlays;
 mod play;
 mod pod_events;
 mod registration_health;
 mod roles;
 mod stage;
+mod static_pools;
 mod termination;
 mod whole;
