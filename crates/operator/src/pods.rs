@@ -138,7 +138,8 @@ pub fn eviction_cost(pod: &Pod) -> f64 {
     let annotations = pod.metadata.annotations.as_ref();
     let deletion_cost = annotations.and_then(|all| all.get(DELETION_COST));
     // What cannot be read says nothing, as for the controllers that scale workloads down.
-    let deletion_cost = deletion_cost.and_then(|text| text.parse::<f64>().ok());
+    let deletion_cost =
+        deletion_cost.and_then(|text| text.parse().ok()).filter(|cost: &f64| !cost.is_nan());
     let priority = pod.spec.as_ref().and_then(|spec| spec.priority).map(f64::from);
     // Costs and priorities are 32-bit numbers: the greatest cost makes a pod as dear as 17 others,
     // and the priority of system pods as dear as 60.

@@ -5,12 +5,11 @@
 //! does it all is [`Provisioner`].
 
 mod batch;
-mod claim;
+pub(crate) mod claim;
 pub mod pass;
 mod provisioner;
 mod telling;
 
-pub(crate) use self::claim::object as claim_object;
 pub use self::{
     batch::Triggers,
     provisioner::{Created, Provisioner},

@@ -146,7 +146,8 @@ impl Provisioner {
             tracing::info!(controller = "provisioner", nodepool = planned.node_pool, "{why}");
             return Ok(None);
         }
-        let object = claim::object(planned, &pool, &self.context.random.suffix());
+        let name = claim::name(&planned.node_pool, &self.context.random.suffix());
+        let object = claim::object(planned, &pool, name);
         let claim = self.creation.create(&object, None).await?;
         Ok(Some(Created { claim, pods: planned.pods.clone() }))
     }

@@ -15,7 +15,7 @@ use crate::{
     controller::{Controller, Next},
     events::{Event, Subject},
     index::pools::node_pool,
-    provisioning::claim_object,
+    provisioning::claim,
     trouble::Trouble,
     world::{Change, Key, World},
 };
@@ -55,7 +55,8 @@ impl StaticProvisioning {
     async fn create(&self, pool: &NodePool, places: Vec<Reserved>) -> Result<(), Trouble> {
         let planned = static_claim(&node_pool(pool), &self.context.providers.well_known());
         let creating = places.into_iter().map(|place| {
-            let claim = claim_object(&planned, pool, &self.context.random.suffix());
+            let name = claim::name(&planned.node_pool, &self.context.random.suffix());
+            let claim = claim::object(&planned, pool, name);
             async move { self.creation.create(&claim, Some(place)).await }.boxed()
         });
         let creating: Vec<_> = creating.collect();
