@@ -9,7 +9,7 @@ use std::{fmt::Debug, time::Duration};
 
 use joiner_clock::Clock;
 use k8s_openapi::{
-    ClusterResourceScope,
+    ClusterResourceScope, NamespaceResourceScope,
     api::{
         core::v1::{Node, Pod},
         policy::v1::Eviction,
@@ -32,20 +32,42 @@ use crate::{
 /// How long the API server may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// A kind of the whole cluster that is written.
+/// Where objects of a kind are: in a namespace, or in the whole cluster.
+pub trait Scoped {
+    /// The interface to the objects of a kind that are there.
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+    ) -> Api<K>;
+}
+
+impl Scoped for ClusterResourceScope {
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(
+        client: Client,
+        _namespace: Option<&str>,
+    ) -> Api<K> {
+        Api::all(client)
+    }
+}
+
+impl Scoped for NamespaceResourceScope {
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(
+        client: Client,
+        namespace: Option<&str>,
+    ) -> Api<K> {
+        Api::namespaced(client, namespace.unwrap_or_default())
+    }
+}
+
+/// A kind that is written.
 pub trait Written:
-    Kept
-    + Resource<DynamicType = (), Scope = ClusterResourceScope>
-    + Clone
-    + Debug
-    + Serialize
-    + DeserializeOwned
+    Kept + Resource<DynamicType = (), Scope: Scoped> + Clone + Debug + Serialize + DeserializeOwned
 {
 }
 
 impl<T> Written for T where
     T: Kept
-        + Resource<DynamicType = (), Scope = ClusterResourceScope>
+        + Resource<DynamicType = (), Scope: Scoped>
         + Clone
         + Debug
         + Serialize
@@ -94,17 +116,17 @@ impl Cluster {
         &self.client
     }
 
-    /// An object as the API server has it now; none if there is none.
+    /// An object of the whole cluster as the API server has it now; none if there is none.
     pub async fn get<T: Written>(&self, name: &str) -> Result<Option<T>, Trouble> {
         let what = || format!("get {} {name}", T::KIND);
-        self.call(what, self.api::<T>().get_opt(name)).await
+        self.call(what, self.api::<T>(None).get_opt(name)).await
     }
 
     /// Creates an object.
     pub async fn create<T: Written>(&self, object: &T) -> Result<T, Trouble> {
         let what = || format!("create {} {}", T::KIND, object.key());
         let created =
-            self.call(what, self.api::<T>().create(&PostParams::default(), object)).await?;
+            self.call(what, self.api_of(object).create(&PostParams::default(), object)).await?;
         self.cache.wrote(created.clone());
         Ok(created)
     }
@@ -160,7 +182,7 @@ impl Cluster {
             metadata["resourceVersion"] = version.into();
         }
         let what = || format!("{verb} {} {}", T::KIND, old.key());
-        let call = send(self.api(), PatchParams::default(), Patch::Merge(patch.into()));
+        let call = send(self.api_of(old), PatchParams::default(), Patch::Merge(patch.into()));
         let patched = self.call(what, call).await?;
         if is_gone(&patched) {
             self.cache.ended::<T>(&patched);
@@ -178,7 +200,7 @@ impl Cluster {
             "uid": node.metadata.uid,
             "$deleteFromPrimitiveList/finalizers": [finalizer],
         }}));
-        let nodes = self.api::<Node>();
+        let nodes = self.api_of(node);
         match self.call(what, nodes.patch(&name(node), &PatchParams::default(), &patch)).await {
             Ok(left) if left.metadata.finalizers.as_ref().is_some_and(|all| !all.is_empty()) => {
                 self.cache.wrote(left);
@@ -201,7 +223,7 @@ impl Cluster {
             preconditions: only(object.meta().uid.clone()),
             ..DeleteParams::default()
         };
-        let deleted = self.call(what, self.api::<T>().delete(&name(object), &params)).await;
+        let deleted = self.call(what, self.api_of(object).delete(&name(object), &params)).await;
         match deleted {
             Ok(answer) => {
                 // What a deletion leaves waits for its finalizers.
@@ -274,8 +296,13 @@ impl Cluster {
         }
     }
 
-    fn api<T: Written>(&self) -> Api<T> {
-        Api::all(self.client.clone())
+    /// The interface to objects of an object's kind, where that one is.
+    fn api_of<T: Written>(&self, object: &T) -> Api<T> {
+        self.api(object.meta().namespace.as_deref())
+    }
+
+    fn api<T: Written>(&self, namespace: Option<&str>) -> Api<T> {
+        <T::Scope as Scoped>::api(self.client.clone(), namespace)
     }
 
     fn pods(&self, pod: &Key) -> Api<Pod> {

@@ -1,14 +1,16 @@
-//! Conditions of claims and pools: what is said of an object, when, and what follows from it.
+//! Conditions of objects: what is said of an object, when, and what follows from it.
 //!
 //! Some conditions make up the root one, `Ready`: it is true when all of them are, and says which
-//! are not. All others stand for themselves.
+//! are not. All others stand for themselves, and where no condition makes it up there is no `Ready`.
 
 use std::{borrow::Cow, cmp::Reverse};
 
 use jiff::{Timestamp, Unit};
 use joiner_api::{
+    capacity_buffer::CapacityBuffer,
     condition::{Condition, find},
     node_claim::NodeClaim,
+    node_overlay::NodeOverlay,
     node_pool::NodePool,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -35,12 +37,16 @@ pub const VOLUMES_DETACHED: &str = "VolumesDetached";
 pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 /// Of claims: the node is about as large as was promised.
 pub const CONSISTENT_STATE_FOUND: &str = "ConsistentStateFound";
-/// Of pools: what the pool says makes sense.
+/// Of pools and overlays: what the object says makes sense.
 pub const VALIDATION_SUCCEEDED: &str = "ValidationSucceeded";
 /// Of pools: its class can be used.
 pub const NODE_CLASS_READY: &str = "NodeClassReady";
 /// Of pools: machines made from it have joined lately.
 pub const NODE_REGISTRATION_HEALTHY: &str = "NodeRegistrationHealthy";
+/// Of buffers: it is known how much room is to be kept free.
+pub const READY_FOR_PROVISIONING: &str = "ReadyForProvisioning";
+/// Of buffers: the room is there.
+pub const PROVISIONING: &str = "Provisioning";
 
 /// Whether something holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,28 +117,29 @@ pub trait Conditioned {
     }
 }
 
-impl Conditioned for NodeClaim {
-    const DEPENDENTS: &'static [&'static str] = &[LAUNCHED, REGISTERED, INITIALIZED];
+/// Kinds that have conditions, and which of them make up `Ready`.
+macro_rules! conditioned {
+    ($($kind:ident: $dependents:expr;)+) => {
+        $(impl Conditioned for $kind {
+            const DEPENDENTS: &'static [&'static str] = &$dependents;
 
-    fn parts(&mut self) -> (&ObjectMeta, &mut Vec<Condition>) {
-        (&self.metadata, &mut self.status.get_or_insert_default().conditions)
-    }
+            fn parts(&mut self) -> (&ObjectMeta, &mut Vec<Condition>) {
+                (&self.metadata, &mut self.status.get_or_insert_default().conditions)
+            }
 
-    fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map_or(&[], |status| &status.conditions)
-    }
+            fn conditions(&self) -> &[Condition] {
+                self.status.as_ref().map_or(&[], |status| &status.conditions)
+            }
+        })+
+    };
 }
 
-impl Conditioned for NodePool {
-    const DEPENDENTS: &'static [&'static str] = &[VALIDATION_SUCCEEDED, NODE_CLASS_READY];
-
-    fn parts(&mut self) -> (&ObjectMeta, &mut Vec<Condition>) {
-        (&self.metadata, &mut self.status.get_or_insert_default().conditions)
-    }
-
-    fn conditions(&self) -> &[Condition] {
-        self.status.as_ref().map_or(&[], |status| &status.conditions)
-    }
+conditioned! {
+    NodeClaim: [LAUNCHED, REGISTERED, INITIALIZED];
+    NodePool: [VALIDATION_SUCCEEDED, NODE_CLASS_READY];
+    NodeOverlay: [VALIDATION_SUCCEEDED];
+    // Nothing sums up a buffer.
+    CapacityBuffer: [];
 }
 
 /// The conditions of an object, to be changed.
@@ -163,7 +170,8 @@ impl<'o> ConditionSet<'o> {
 
     /// Says something of an object. What was said before keeps its time if the status is the same.
     pub fn set(&mut self, type_: &str, status: Status, reason: &str, message: &str) {
-        if self.write(type_, status, reason, message) && type_ != READY {
+        let changed = self.write(type_, status, reason, message);
+        if changed && type_ != READY && !self.dependents.is_empty() {
             self.sum_up();
         }
     }
@@ -193,6 +201,9 @@ impl<'o> ConditionSet<'o> {
     }
 
     fn ensure(&mut self, created: Timestamp) {
+        if self.dependents.is_empty() {
+            return;
+        }
         let mut added = false;
         for type_ in self.dependents.iter().chain([&READY]) {
             if find(self.list, type_).is_none() {
@@ -387,6 +398,15 @@ mod tests {
         assert!(
             claim.conditions().iter().all(|condition| condition.observed_generation == Some(2))
         );
+    }
+
+    #[test]
+    fn where_nothing_makes_up_ready_there_is_none() {
+        let mut buffer = CapacityBuffer::default();
+        buffer.conditions_mut(at("00:01:00")).set(PROVISIONING, Status::False, "BufferEmpty", "");
+        let types: Vec<&str> =
+            buffer.conditions().iter().map(|condition| condition.type_.as_str()).collect();
+        assert_eq!(types, [PROVISIONING]);
     }
 
     #[test]

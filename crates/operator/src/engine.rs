@@ -17,6 +17,7 @@ use joiner_core::label;
 use tokio::task::JoinSet;
 
 use crate::{
+    buffers::Buffers,
     classes::ClassResolution,
     cluster::Cluster,
     consistency::Consistency,
@@ -33,6 +34,7 @@ use crate::{
     lifecycle::Lifecycle,
     metrics::{self, Metrics, RegistrationError, Registry},
     observability::{self, ClusterFigures},
+    overlays::Overlays,
     pod_events::{LastPodEvents, PodEvents},
     pools::{PoolCounter, PoolHash, PoolReadiness, PoolValidation},
     probes::{NotReady, Readiness},
@@ -42,6 +44,7 @@ use crate::{
     repair::NodeRepair,
     rounds::{self, Rounds},
     settings::Settings,
+    static_pools::{Reservations, StaticDeprovisioning, StaticProvisioning},
     stop::{Stop, Stopper},
     termination::NodeTermination,
     world::{Cache, FeedState, Feeds, Wanted, feed_all},
@@ -159,6 +162,15 @@ impl Engine {
         add.controller(PoolValidation);
         add.controller(PoolHash);
         add.controller(ClassResolution);
+        let gates = context.settings.planner.gates;
+        let reservations = Reservations::default();
+        add.controller(|context| StaticProvisioning::new(context, reservations));
+        if gates.static_capacity {
+            add.controller(StaticDeprovisioning);
+        }
+        if gates.node_overlay {
+            add.controller(Overlays);
+        }
         add.rounds(PoolCounter);
         add.rounds(GarbageCollection::new);
         add.rounds(UnconfirmedClaims::new);
@@ -166,6 +178,10 @@ impl Engine {
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
         let provisioner = Provisioner::new(context.clone());
+        if gates.capacity_buffer {
+            let plans = Arc::clone(provisioner.triggers());
+            add.controller(|context| Buffers::new(context, plans));
+        }
         let (registry, readiness) = (setup.registry, setup.readiness);
         Ok(Self { context, controllers, provisioner, writer, candidate, registry, readiness })
     }

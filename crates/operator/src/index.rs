@@ -2,11 +2,11 @@
 //!
 //! [`snapshot`] is the whole index in one call: pools ([`pools`]), machines (`nodes`), daemon sets
 //! (`daemons`), the pods that stay, wait or move (`pods`), their volumes (`volumes`) and spare
-//! capacity (`buffers`). [`fleet`](fleet()) looks at the same machines as candidates for removal.
+//! capacity ([`buffers`]). [`fleet`](fleet()) looks at the same machines as candidates for removal.
 //! Both are pure functions of the objects and the time, so that a plan made from a dump is the plan
 //! that was made from the cluster.
 
-mod buffers;
+pub mod buffers;
 pub(crate) mod convert;
 mod daemons;
 mod disruption;

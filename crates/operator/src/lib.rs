@@ -14,6 +14,8 @@
 )]
 
 pub mod budgets;
+pub mod buffers;
+pub mod claim_creation;
 pub mod claims;
 pub mod classes;
 mod cloud_calls;
@@ -41,6 +43,7 @@ pub mod marks;
 pub mod metrics;
 pub mod objects;
 pub mod observability;
+pub mod overlays;
 pub mod pod_events;
 pub mod pods;
 pub mod pools;
@@ -52,6 +55,7 @@ pub mod registration_health;
 pub mod repair;
 pub mod rounds;
 pub mod settings;
+pub mod static_pools;
 pub mod stop;
 pub mod termination;
 pub mod text;

@@ -20,6 +20,13 @@ pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-time
 /// away. Without it they wait until the claim's termination timestamp, if there is one.
 pub const VOLUME_DETACH_TIMEOUT: &str = "joiner.sh/volume-detach-timeout";
 
+/// Annotation of pools with a fixed number of nodes: set to [`DELETE_FIRST`], a drifted node goes
+/// before its replacement comes. That is for pools whose limit has no room for both.
+pub const STATIC_DRIFT: &str = "joiner.sh/static-drift";
+
+/// The one value of [`STATIC_DRIFT`].
+pub const DELETE_FIRST: &str = "delete-first";
+
 /// Label of nodes that load balancers outside the cluster are to forget.
 pub const EXCLUDE_FROM_LOAD_BALANCERS: &str =
     "node.kubernetes.io/exclude-from-external-load-balancers";

@@ -5,7 +5,7 @@
 //! does it all is [`Provisioner`].
 
 mod batch;
-mod claim;
+pub(crate) mod claim;
 pub mod pass;
 mod provisioner;
 mod telling;

@@ -32,8 +32,9 @@ pub fn start<R: Rounds>(rounds: R, context: &Context) -> Started {
 /// A controller with one thing to look at.
 struct Round<R>(R);
 
+/// What a controller looks at that cannot tell its objects apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Everything;
+pub struct Everything;
 
 impl fmt::Display for Everything {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -269,6 +269,21 @@ impl Event {
             .quiet_for(Duration::from_mins(5))
     }
 
+    /// Drifted nodes of a pool that keeps a fixed number of them cannot be replaced, and why.
+    pub fn static_pool_blocked(pool: &Subject, why: &str) -> Self {
+        Self::warning(pool, "StaticDriftBlocked", &[&pool.uid, why])
+            .saying(first_upper(why))
+            .quiet_for(Duration::from_mins(15))
+    }
+
+    /// A pool is to keep a fixed number of nodes, which is not done.
+    pub fn static_capacity_off(pool: &Subject) -> Self {
+        Self::warning(pool, "StaticCapacityOff", &[&pool.uid]).saying(
+            "spec.replicas is set, but the feature gate StaticCapacity is off, so that no nodes are \
+             made or removed: start Joiner with --feature-gates StaticCapacity=true",
+        )
+    }
+
     /// A pool allows no machine that there is.
     pub fn no_compatible_instance_types(pool: &Subject, by_min_values: bool) -> Self {
         let mut message =

@@ -1,6 +1,9 @@
 //! `CapacityBuffer`s: pods that stand for room to be kept free.
 
-use std::sync::Arc;
+use std::{
+    fmt::{self, Display, Formatter},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use joiner_api::capacity_buffer::{CapacityBuffer, CapacityBufferSpec};
@@ -15,11 +18,17 @@ use k8s_openapi::{
 };
 
 use super::{convert, pods::PodReader, requests};
-use crate::objects::Objects;
+use crate::{objects::Objects, world::Key};
 
 /// Pods that one buffer stands for at most. Far more than anybody keeps free, and few enough that
 /// a slip of the pen does not use up all memory.
 const REPLICAS_MAX: i32 = 100_000;
+
+/// The strategy that makes nodes for a buffer, and the default.
+pub const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
+
+/// What the names of virtual pods begin with.
+const NAME_PREFIX: &str = "capacity-buffer-";
 
 /// The pods of all buffers. A buffer whose template cannot be found has none, and is noted.
 pub(super) fn virtual_pods(
@@ -35,19 +44,17 @@ pub(super) fn virtual_pods(
     for buffer in buffers {
         let namespace = buffer.metadata.namespace.as_deref().unwrap_or_default();
         let name = buffer.metadata.name.as_deref().unwrap_or_default();
-        match resolve(buffer, namespace, objects) {
-            Ok(Resolved { template, workload_replicas }) => {
-                let spec = sanitized(template.spec.clone().unwrap_or_default());
-                let wanted =
-                    replicas(&buffer.spec, &requests::of_spec(&spec, None), workload_replicas);
-                let count = wanted.min(REPLICAS_MAX);
-                if count < wanted {
+        match resolve(buffer, objects) {
+            Ok(resolved) => {
+                let count = resolved.replicas.min(REPLICAS_MAX);
+                if count < resolved.replicas {
                     notes.push(format!(
-                        "CapacityBuffer {namespace}/{name} wants {wanted} replicas: only \
-                         {REPLICAS_MAX} are planned for; lower replicas or limits"
+                        "CapacityBuffer {namespace}/{name} wants {} replicas: only {REPLICAS_MAX} \
+                         are planned for; lower replicas or limits",
+                        resolved.replicas
                     ));
                 }
-                pods.extend(pods_of(buffer, template, &spec, count, now, reader));
+                pods.extend(pods_of(buffer, &resolved, count, now, reader));
             }
             Err(problem) => {
                 notes.push(format!("CapacityBuffer {namespace}/{name} is left out: {problem}"));
@@ -57,36 +64,109 @@ pub(super) fn virtual_pods(
     pods
 }
 
-/// What one chunk of a buffer looks like.
-struct Resolved<'o> {
+/// The buffer that a virtual pod, `namespace/name`, stands for room of.
+pub fn buffer_of(pod: &str) -> Option<Key> {
+    let (namespace, name) = pod.split_once('/')?;
+    let (buffer, _) = name.strip_prefix(NAME_PREFIX)?.rsplit_once('-')?;
+    Some(Key::new(Some(namespace), buffer))
+}
+
+/// What a buffer comes to.
+#[derive(Debug)]
+pub struct Resolved<'o> {
+    template: &'o PodTemplateSpec,
+    /// The template's pod without what ties it to one place.
+    spec: PodSpec,
+    /// How many chunks there are to be.
+    pub replicas: i32,
+    /// The generation of the `PodTemplate`, where the buffer names one.
+    pub template_generation: Option<i64>,
+}
+
+/// Why it is not known what a buffer comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unresolved {
+    /// The `PodTemplate` that it names is not there.
+    PodTemplateNotFound(String),
+    /// The workload that it names is not there.
+    ScalableRefNotFound(String),
+    /// It says something that cannot be done.
+    Invalid(String),
+}
+
+impl Unresolved {
+    /// The word by which conditions call it.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::PodTemplateNotFound(_) => "PodTemplateNotFound",
+            Self::ScalableRefNotFound(_) => "ScalableRefNotFound",
+            Self::Invalid(_) => "ResolutionFailed",
+        }
+    }
+}
+
+impl Display for Unresolved {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PodTemplateNotFound(what) | Self::ScalableRefNotFound(what) => {
+                write!(f, "{what} does not exist")
+            }
+            Self::Invalid(why) => f.write_str(why),
+        }
+    }
+}
+
+/// Finds out what a buffer comes to. The objects that it refers to must be among `objects`.
+///
+/// COMPAT: upstream makes nodes for every strategy, also for those of other programs.
+pub fn resolve<'o>(
+    buffer: &CapacityBuffer,
+    objects: &'o Objects,
+) -> Result<Resolved<'o>, Unresolved> {
+    let strategy = buffer.spec.provisioning_strategy.as_deref();
+    if let Some(other) = strategy.filter(|strategy| !matches!(*strategy, "" | ACTIVE_CAPACITY)) {
+        return Err(Unresolved::Invalid(format!(
+            "provisioningStrategy is {other:?}; use {ACTIVE_CAPACITY}"
+        )));
+    }
+    let Source { template, workload_replicas, template_generation } = source(buffer, objects)?;
+    let spec = sanitized(template.spec.clone().unwrap_or_default());
+    let replicas = replicas(&buffer.spec, &requests::of_spec(&spec, None), workload_replicas);
+    Ok(Resolved { template, spec, replicas, template_generation })
+}
+
+/// Where a buffer's chunks take their shape from.
+struct Source<'o> {
     template: &'o PodTemplateSpec,
     /// Replicas of the workload that the buffer is for, if it is for one.
     workload_replicas: Option<i32>,
+    template_generation: Option<i64>,
 }
 
-fn resolve<'o>(
-    buffer: &CapacityBuffer,
-    namespace: &str,
-    objects: &'o Objects,
-) -> Result<Resolved<'o>, String> {
+fn source<'o>(buffer: &CapacityBuffer, objects: &'o Objects) -> Result<Source<'o>, Unresolved> {
+    let namespace = buffer.metadata.namespace.as_deref().unwrap_or_default();
     let is = |metadata: &ObjectMeta, name: &str| {
         metadata.name.as_deref() == Some(name)
             && metadata.namespace.as_deref().unwrap_or_default() == namespace
     };
     if let Some(reference) = &buffer.spec.pod_template_ref {
+        let what = format!("PodTemplate {namespace}/{}", reference.name);
         let found = objects.pod_templates.iter().find(|t| is(&t.metadata, &reference.name));
-        let template = found.and_then(|found| found.template.as_ref());
-        let template = template
-            .ok_or_else(|| format!("PodTemplate {namespace}/{} does not exist", reference.name))?;
-        return Ok(Resolved { template, workload_replicas: None });
+        let Some(found) = found else { return Err(Unresolved::PodTemplateNotFound(what)) };
+        let Some(template) = &found.template else {
+            return Err(Unresolved::Invalid(format!("{what} is empty; give it a template")));
+        };
+        let template_generation = found.metadata.generation;
+        return Ok(Source { template, workload_replicas: None, template_generation });
     }
     let Some(reference) = &buffer.spec.scalable_ref else {
-        return Err("it has neither podTemplateRef nor scalableRef; add one".to_owned());
+        let why = "it has neither podTemplateRef nor scalableRef; add one";
+        return Err(Unresolved::Invalid(why.to_owned()));
     };
     let (kind, name) = (reference.kind.as_str(), reference.name.as_str());
     let group = reference.api_group.as_deref().unwrap_or_default();
     if !matches!(group, "" | "apps") {
-        return Err(format!("scalableRef.apiGroup is {group:?}; use apps"));
+        return Err(Unresolved::Invalid(format!("scalableRef.apiGroup is {group:?}; use apps")));
     }
     let found = match kind {
         "Deployment" => objects
@@ -105,16 +185,18 @@ fn resolve<'o>(
             .find(|workload| is(&workload.metadata, name))
             .map(|workload| (workload.spec.template.as_ref(), workload.spec.replicas)),
         _ => {
-            return Err(format!(
+            return Err(Unresolved::Invalid(format!(
                 "scalableRef.kind is {kind:?}; use Deployment, StatefulSet or ReplicaSet"
-            ));
+            )));
         }
     };
     match found {
-        Some((Some(template), replicas)) => {
-            Ok(Resolved { template, workload_replicas: Some(replicas.unwrap_or(1)) })
-        }
-        _ => Err(format!("{kind} {namespace}/{name} does not exist")),
+        Some((Some(template), replicas)) => Ok(Source {
+            template,
+            workload_replicas: Some(replicas.unwrap_or(1)),
+            template_generation: None,
+        }),
+        _ => Err(Unresolved::ScalableRefNotFound(format!("{kind} {namespace}/{name}"))),
     }
 }
 
@@ -155,8 +237,7 @@ fn sanitized(mut spec: PodSpec) -> PodSpec {
 
 fn pods_of(
     buffer: &CapacityBuffer,
-    template: &PodTemplateSpec,
-    spec: &PodSpec,
+    resolved: &Resolved<'_>,
     count: i32,
     now: Timestamp,
     reader: &mut PodReader<'_>,
@@ -165,12 +246,12 @@ fn pods_of(
     let uid = buffer.metadata.uid.as_deref().filter(|uid| !uid.is_empty());
     let common = ObjectMeta {
         namespace: buffer.metadata.namespace.clone(),
-        labels: template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()),
+        labels: resolved.template.metadata.as_ref().and_then(|metadata| metadata.labels.clone()),
         ..ObjectMeta::default()
     };
-    let shared = reader.virtual_pod(&common, spec);
+    let shared = reader.virtual_pod(&common, &resolved.spec);
     let own = |i: i32| ObjectMeta {
-        name: Some(format!("capacity-buffer-{name}-{i}")),
+        name: Some(format!("{NAME_PREFIX}{name}-{i}")),
         namespace: common.namespace.clone(),
         uid: uid.map(|uid| format!("{uid}-{i}")),
         creation_timestamp: Some(Time(now)),

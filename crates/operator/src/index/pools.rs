@@ -25,7 +25,7 @@ pub fn node_pools(objects: &Objects, well_known: &WellKnown) -> Vec<NodePool> {
         .node_pools
         .iter()
         .map(|pool| {
-            let mut read = read(pool);
+            let mut read = node_pool(pool);
             let of_pool = &read.node_class;
             let class = classes.get(&(
                 of_pool.group.as_str(),
@@ -40,7 +40,8 @@ pub fn node_pools(objects: &Objects, well_known: &WellKnown) -> Vec<NodePool> {
     pools
 }
 
-fn read(pool: &api::NodePool) -> NodePool {
+/// A pool in the planner's words. Whether it can be used is not looked at.
+pub fn node_pool(pool: &api::NodePool) -> NodePool {
     let template = &pool.spec.template;
     let metadata = template.metadata.clone().unwrap_or_default();
     let class = template.spec.node_class_ref.clone().unwrap_or_default();
@@ -101,7 +102,7 @@ fn class_problem(class: &NodeClass) -> Option<String> {
 
 /// What is wrong with a pool, as Karpenter checks it while it runs.
 pub fn problem(pool: &api::NodePool, well_known: &WellKnown) -> Option<String> {
-    invalid(&read(pool), well_known)
+    invalid(&node_pool(pool), well_known)
 }
 
 fn invalid(pool: &NodePool, well_known: &WellKnown) -> Option<String> {

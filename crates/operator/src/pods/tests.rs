@@ -197,3 +197,21 @@ fn q14_a_pod_gets_what_is_left_in_whole_seconds_and_never_nothing() {
     assert_eq!(left(SignedDuration::ZERO), 1);
     assert_eq!(left(SignedDuration::from_hours(-1)), 1);
 }
+
+#[test]
+fn an_eviction_costs_one_and_what_owner_and_priority_add_up_to_ten_either_way() {
+    let costly = |cost: &str| json!({"metadata": {"annotations": {"controller.kubernetes.io/pod-deletion-cost": cost}}});
+    for (what, more, expected) in [
+        ("an ordinary pod", json!({}), 1.0),
+        ("one that its owner likes", costly("134217728"), 2.0),
+        ("one that its owner does not", costly("-134217728"), 0.0),
+        ("a cost that cannot be read", costly("high"), 1.0),
+        ("a cost that is no number", costly("NaN"), 1.0),
+        ("one that is important", json!({"spec": {"priority": 1 << 25}}), 2.0),
+        ("a system pod", json!({"spec": {"priority": 2_000_000_000}}), 10.0),
+        ("one that may go", json!({"spec": {"priority": -2_000_000_000}}), -10.0),
+    ] {
+        let found = eviction_cost(&pod(more));
+        assert!((found - expected).abs() < 1e-9, "{what}: {found}");
+    }
+}

@@ -13,15 +13,24 @@ use k8s_openapi::{
 
 use crate::index::orders::resource_list;
 
-/// The claim as it is created, under a name that ends in `suffix`. The name is chosen here and not
-/// by the API server, so that an attempt whose answer was lost can be repeated.
-pub(super) fn object(planned: &PlannedClaim, pool: &NodePool, suffix: &str) -> NodeClaim {
+/// The name of a claim of a pool, ending in `suffix`. It is chosen here and not by the API server,
+/// so that an attempt whose answer was lost can be repeated.
+pub(crate) fn name(pool: &str, suffix: &str) -> String {
+    format!("{}{suffix}", shortened(&prefix(pool)))
+}
+
+fn prefix(pool: &str) -> String {
+    format!("{pool}-")
+}
+
+/// The claim as it is created, under a name that [`name`] has made. A claim without requests says
+/// nothing of them: whatever its machine has is enough.
+pub(crate) fn object(planned: &PlannedClaim, pool: &NodePool, name: String) -> NodeClaim {
     let template = &pool.spec.template.spec;
     let pool_name = pool.metadata.name.clone().unwrap_or_default();
-    let prefix = format!("{pool_name}-");
     let metadata = ObjectMeta {
-        name: Some(format!("{}{suffix}", shortened(&prefix))),
-        generate_name: Some(prefix),
+        name: Some(name),
+        generate_name: Some(prefix(&pool_name)),
         labels: Some((*planned.labels).clone()),
         annotations: Some((*planned.annotations).clone()),
         owner_references: Some(vec![OwnerReference {
@@ -38,7 +47,8 @@ pub(super) fn object(planned: &PlannedClaim, pool: &NodePool, suffix: &str) -> N
         taints: taints(&planned.taints),
         startup_taints: taints(&planned.startup_taints),
         requirements: planned.requirements.iter().map(requirement).collect(),
-        resources: Some(ResourceRequirements { requests: resource_list(&planned.requests) }),
+        resources: (!planned.requests.is_empty())
+            .then(|| ResourceRequirements { requests: resource_list(&planned.requests) }),
         node_class_ref: template.node_class_ref.clone(),
         termination_grace_period: template.termination_grace_period.clone(),
         expire_after: template.expire_after.clone(),

@@ -9,7 +9,11 @@ use joiner_api::{
 };
 use joiner_cloud::{CloudProvider, Providers};
 use joiner_core::{instance_type::Catalog, pool::Readiness, snapshot::Snapshot};
-use joiner_plan::{Planned, overlay, provision};
+use joiner_plan::{
+    Planned,
+    overlay::{self, Evaluated, Verdict},
+    provision,
+};
 
 use crate::{index, objects::Objects, settings::PlannerSettings, world::World};
 
@@ -31,6 +35,8 @@ pub struct Input {
     catalog: Catalog,
     /// Pools that cannot be used, and why.
     closed: BTreeMap<String, String>,
+    /// Whether the types of every pool could be told.
+    knows_all_types: bool,
 }
 
 impl Input {
@@ -51,20 +57,30 @@ impl Input {
             .iter()
             .map(|provider| catalog(world, &**provider, &objects.node_pools, &mut closed))
             .collect();
+        let knows_all_types = closed.is_empty();
         for pool in &objects.node_pools {
             if let Some(why) = not_ready(pool) {
                 closed.entry(name(pool)).or_insert(why);
             }
         }
-        Self { objects, catalog: Catalog::merged(&parts), closed }
+        Self { objects, catalog: Catalog::merged(&parts), closed, knows_all_types }
+    }
+
+    /// Whether the types of every pool could be told.
+    pub fn knows_all_types(&self) -> bool {
+        self.knows_all_types
+    }
+
+    /// What becomes of each overlay, by name.
+    pub fn overlay_verdicts(&self) -> BTreeMap<String, Verdict> {
+        evaluated(&self.objects, &self.catalog).verdicts
     }
 
     /// Plans.
     pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
-        let Self { objects, catalog, closed } = self;
+        let Self { objects, catalog, closed, .. } = self;
         let catalog = if settings.gates.node_overlay {
-            let pools = index::pools::node_pools(&objects, &catalog.well_known);
-            overlay::evaluate(&index::overlays(&objects), &pools, &catalog).catalog
+            evaluated(&objects, &catalog).catalog
         } else {
             catalog
         };
@@ -80,6 +96,12 @@ impl Input {
         let planned = provision(&snapshot, &settings.plan);
         Pass { snapshot, planned, notes: indexed.notes }
     }
+}
+
+/// What overlays make of the types.
+fn evaluated(objects: &Objects, catalog: &Catalog) -> Evaluated {
+    let pools = index::pools::node_pools(objects, &catalog.well_known);
+    overlay::evaluate(&index::overlays(objects), &pools, catalog)
 }
 
 fn name(pool: &NodePool) -> String {

@@ -1,10 +1,10 @@
 //! The loop that plans and creates.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, stream};
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
-use joiner_core::{plan::PlannedClaim, quantity::Quantity};
+use joiner_core::{plan::PlannedClaim, pod::Role, quantity::Quantity};
 use k8s_openapi::api::core::v1::Node;
 use tokio::time::Instant;
 
@@ -15,6 +15,8 @@ use super::{
     telling::{tell_created, tell_plan},
 };
 use crate::{
+    buffers::write_provisioning,
+    claim_creation::ClaimCreation,
     conditions::{Conditioned, READY},
     context::Context,
     marks::DISRUPTED,
@@ -35,8 +37,7 @@ const BACKOFF: Backoff = Backoff::REASONABLE;
 pub struct Provisioner {
     context: Context,
     triggers: Arc<Triggers>,
-    /// Names of claims that may or may not have been created: the answer was lost.
-    unsure: Mutex<Vec<String>>,
+    creation: ClaimCreation,
 }
 
 /// A claim that was created for pods.
@@ -58,7 +59,13 @@ impl Provisioner {
                 asking.ask(uid);
             }
         });
-        Self { context, triggers, unsure: Mutex::default() }
+        let creation = ClaimCreation::new(context.clone());
+        Self { context, triggers, creation }
+    }
+
+    /// Where others ask for a plan.
+    pub fn triggers(&self) -> &Arc<Triggers> {
+        &self.triggers
     }
 
     /// Plans and creates until it is told to stop; a pass that is under way then is finished.
@@ -88,7 +95,7 @@ impl Provisioner {
 
     /// Plans once and creates what is missing. Answers whether there are pods that still wait.
     pub async fn pass(&self) -> Result<bool, Trouble> {
-        self.settle_unsure().await?;
+        self.creation.settle().await?;
         if let Some(missing) = self.context.feeds.missing_of(&["pods", "nodes", "nodeclaims"]) {
             return Err(Trouble::Object(format!("no plan is made from stale facts: {missing}")));
         }
@@ -101,9 +108,13 @@ impl Provisioner {
             .scheduler_scheduling_duration("provisioner")
             .observe(took.as_secs_f64());
         tell_plan(&self.context, &pass);
-        let waiting = !pass.snapshot.pods.is_empty();
-        self.create_all(&pass).await?;
-        Ok(waiting)
+        // Buffers ask for themselves.
+        let waiting = pass.snapshot.pods.iter().any(|pod| pod.role != Role::Buffer);
+        let created = self.create_all(&pass).await;
+        if self.context.settings.planner.gates.capacity_buffer {
+            write_provisioning(&self.context, &pass).await;
+        }
+        created.map(|()| waiting)
     }
 
     async fn create_all(&self, pass: &Pass) -> Result<(), Trouble> {
@@ -135,33 +146,10 @@ impl Provisioner {
             tracing::info!(controller = "provisioner", nodepool = planned.node_pool, "{why}");
             return Ok(None);
         }
-        let object = claim::object(planned, &pool, &self.context.random.suffix());
-        match self.context.cluster.create(&object).await {
-            Ok(claim) => Ok(Some(Created { claim, pods: planned.pods.clone() })),
-            Err(trouble) => {
-                if trouble.may_have_worked() {
-                    let name = object.metadata.name.clone().unwrap_or_default();
-                    self.unsure.lock().unwrap_or_else(PoisonError::into_inner).push(name);
-                }
-                Err(trouble)
-            }
-        }
-    }
-
-    /// Finds out whether claims exist of whose creation no answer came. Until that is known, a plan
-    /// could ask for the same machines again.
-    async fn settle_unsure(&self) -> Result<(), Trouble> {
-        loop {
-            let name = self.unsure.lock().unwrap_or_else(PoisonError::into_inner).first().cloned();
-            let Some(name) = name else { return Ok(()) };
-            if let Some(claim) = self.context.cluster.get::<NodeClaim>(&name).await? {
-                self.context.cache.wrote(claim);
-            }
-            self.unsure
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .retain(|other| *other != name);
-        }
+        let name = claim::name(&planned.node_pool, &self.context.random.suffix());
+        let object = claim::object(planned, &pool, name);
+        let claim = self.creation.create(&object, None).await?;
+        Ok(Some(Created { claim, pods: planned.pods.clone() }))
     }
 }
 

@@ -1,8 +1,11 @@
 //! What is told of a plan: to those who look at pods, and to dashboards.
 
+use std::collections::BTreeSet;
+
 use joiner_core::{
     label,
     plan::{ExistingPlacement, Unplaced},
+    pod::{Pod, Role},
     reason::ReasonId,
 };
 
@@ -29,14 +32,21 @@ pub(super) fn tell_plan(context: &Context, pass: &Pass) {
         nominate(context, pods, name(node_claim).as_deref(), name(node).as_deref());
     }
     let metrics = &context.metrics;
+    let virtual_pods = pass.snapshot.pods.iter().filter(|pod| pod.role == Role::Buffer);
+    let virtual_pods: BTreeSet<String> = virtual_pods.map(Pod::key).collect();
+    let is_real = |pod: &&String| !virtual_pods.contains(*pod);
     let placed = plan.claims.iter().flat_map(|claim| &claim.pods);
     let placed = placed.chain(plan.existing.iter().flat_map(|existing| &existing.pods));
     let refused = plan.unschedulable.iter().map(|unplaced| &unplaced.pod);
-    let looked_at = placed.map(|pod| (pod.as_str(), true));
-    let looked_at = looked_at.chain(refused.map(|pod| (pod.as_str(), false)));
+    let looked_at = placed.filter(is_real).map(|pod| (pod.as_str(), true));
+    let looked_at = looked_at.chain(refused.filter(is_real).map(|pod| (pod.as_str(), false)));
     metrics.pods_planned(looked_at, context.now());
-    metrics.scheduler_unschedulable_pods(CONTROLLER).set(plan.unschedulable.len() as f64);
-    metrics.scheduler_ignored_pods().set(plan.deferred.len() as f64);
+    let real = |unplaced: &[Unplaced]| {
+        let real = unplaced.iter().map(|unplaced| &unplaced.pod).filter(is_real);
+        real.count() as f64
+    };
+    metrics.scheduler_unschedulable_pods(CONTROLLER).set(real(&plan.unschedulable));
+    metrics.scheduler_ignored_pods().set(real(&plan.deferred));
     for note in &pass.notes {
         tracing::debug!(controller = CONTROLLER, "{note}");
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_days;
+mod buffers;
 mod consistency;
 mod disruption_conditions;
 mod eviction;
@@ -13,6 +14,7 @@ mod hydration;
 mod leaving;
 mod lifecycle;
 mod live;
+mod overlays;
 mod play;
 mod pod_events;
 mod pool_budgets;
@@ -20,5 +22,6 @@ mod registration_health;
 mod repair;
 mod roles;
 mod stage;
+mod static_pools;
 mod termination;
 mod whole;

@@ -116,7 +116,13 @@ impl Stage {
     }
 
     async fn begin(&mut self) {
-        let wanted = Wanted { classes: vec![TEST_NODE_CLASS], ..Wanted::default() };
+        let gates = self.context.settings.planner.gates;
+        let wanted = Wanted {
+            classes: vec![TEST_NODE_CLASS],
+            overlays: gates.node_overlay,
+            buffers: gates.capacity_buffer,
+            ..Wanted::default()
+        };
         let Context { cache, clock, cluster, feeds, .. } = &self.context;
         let running = feed_all(cluster.client(), cache, clock, feeds, &wanted);
         for feed in running {

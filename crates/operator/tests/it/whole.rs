@@ -27,10 +27,10 @@ use serde_json::{Value, json};
 
 use crate::stage::BUILD;
 
-const JOINER: &str = "joiner";
+pub(crate) const JOINER: &str = "joiner";
 
 /// A laboratory with room for machines, a class and a pool, and nobody who makes machines yet.
-fn furnished(seed: u64) -> Lab {
+pub(crate) fn furnished(seed: u64) -> Lab {
     let lab = Lab::new(Setup::new(seed));
     lab.data_centre().furnish(vec![
         Host::new("host-a", "zone-a", 64, 256),
@@ -72,11 +72,11 @@ fn furnished(seed: u64) -> Lab {
     lab
 }
 
-fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
+pub(crate) fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
     lab.caller("admin").create(&Resource::new(group, plural), object).unwrap();
 }
 
-fn deployment(name: &str, replicas: u64) -> Value {
+pub(crate) fn deployment(name: &str, replicas: u64) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -96,7 +96,7 @@ fn deployment(name: &str, replicas: u64) -> Value {
     })
 }
 
-fn scale(lab: &Lab, name: &str, replicas: u64) {
+pub(crate) fn scale(lab: &Lab, name: &str, replicas: u64) {
     let (resource, key) = (Resource::new("apps", "deployments"), Key::new("default", name));
     let patch = json!({"spec": {"replicas": replicas}});
     lab.caller("user").merge(&resource, &key, None, patch).unwrap();
@@ -110,7 +110,7 @@ fn give_up(lab: &Lab) {
 }
 
 /// One life of the process: from its start until it is killed.
-async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
+async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64, features: &str) {
     let clock = connection.clock().clone();
     let client = || kube::Client::new(connection.clone(), "default");
     let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(lab_cloud)];
@@ -119,7 +119,7 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
         lease_client: client(),
         clock,
         providers: Providers::new(on, Vec::new()),
-        settings: settings(),
+        settings: settings(features),
         registry: Registry::new(&BUILD).unwrap(),
         cluster: None,
         identity: format!("joiner-{seed}-{}", connection.calls()),
@@ -132,23 +132,29 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64) {
     assert!(ended.is_err(), "nobody told it to stop");
 }
 
-/// Defaults, but without leases: those have tests of their own, and their renewals would be most of
-/// the calls at which the process is killed.
-fn settings() -> Settings {
+/// Defaults but for these features, and without leases: those have tests of their own, and their
+/// renewals would be most of the calls at which the process is killed.
+fn settings(features: &str) -> Settings {
     let mut values = Values::default();
+    values.give(&declared::FEATURE_GATES, features);
     values.give(&declared::DISABLE_LEADER_ELECTION, "true");
     Settings::read(&values).unwrap().settings
 }
 
 /// Lets minutes pass with the engine at work, whatever happens to it.
 async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
+    pass_with(lab, minutes, seed, "").await;
+}
+
+/// The same, with these features.
+pub(crate) async fn pass_with(lab: &mut Lab, minutes: i64, seed: u64, features: &str) {
     let (client, centre) = (lab.client(JOINER), lab.data_centre().clone());
     let clock = lab.server().clock().clone();
     let engine = async {
         loop {
             let starts = process::run(&client, |connection| {
                 let cloud = LabCloud::new(&connection, &centre, "test");
-                Box::pin(live(connection, cloud, seed))
+                Box::pin(live(connection, cloud, seed, features))
             });
             starts.await;
         }
@@ -166,19 +172,19 @@ async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
 
 /// What a story must come to, however it was interrupted.
 #[derive(Debug, PartialEq, Eq)]
-struct End {
+pub(crate) struct End {
     /// Names of pods that do not run.
-    not_running: BTreeSet<String>,
+    pub(crate) not_running: BTreeSet<String>,
     /// How many pods run.
-    running: usize,
-    nodes: usize,
-    claims: usize,
-    machines: usize,
-    broken: Vec<String>,
+    pub(crate) running: usize,
+    pub(crate) nodes: usize,
+    pub(crate) claims: usize,
+    pub(crate) machines: usize,
+    pub(crate) broken: Vec<String>,
 }
 
 impl End {
-    fn of(lab: &Lab) -> Self {
+    pub(crate) fn of(lab: &Lab) -> Self {
         let list = |group: &str, plural: &str| {
             let found = lab.caller("admin").list(&Resource::new(group, plural), None);
             found.iter().map(|object| object.value()).collect::<Vec<Value>>()
@@ -199,7 +205,7 @@ impl End {
     }
 }
 
-fn end(running: usize, machines: usize) -> End {
+pub(crate) fn end(running: usize, machines: usize) -> End {
     End {
         not_running: BTreeSet::new(),
         running,

@@ -121,6 +121,10 @@ fn what_a_buffer_refers_to_must_be_there() {
             "scalableRef: {apiGroup: batch, kind: Job, name: j}",
             "scalableRef.apiGroup is \"batch\"; use apps",
         ),
+        (
+            "provisioningStrategy: example.com/standby, podTemplateRef: {name: t}, replicas: 1",
+            "provisioningStrategy is \"example.com/standby\"; use buffer.x-k8s.io/active-capacity",
+        ),
         ("replicas: 1", "it has neither podTemplateRef nor scalableRef; add one"),
     ];
     for (spec, why) in cases {
@@ -143,6 +147,14 @@ fn a_slip_of_the_pen_does_not_use_up_all_memory() {
         ["CapacityBuffer shop/spare wants 2147483647 replicas: only 100000 are planned for; \
           lower replicas or limits"]
     );
+}
+
+#[test]
+fn a_virtual_pod_tells_whose_it_is() {
+    let of = |pod: &str| buffer_of(pod).map(|key| key.to_string());
+    assert_eq!(of("shop/capacity-buffer-spare-12").as_deref(), Some("shop/spare"));
+    assert_eq!(of("shop/capacity-buffer-a-b-1").as_deref(), Some("shop/a-b"));
+    assert_eq!(of("shop/web-1"), None);
 }
 
 #[test]

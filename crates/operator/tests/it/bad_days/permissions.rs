@@ -4,6 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::running::Running;
+use crate::stage::pool;
 
 /// Takes a verb away from the start: the engine names it, and works once it has it.
 async fn denied(verb: &str, plural: &str, expected: &Expect) {
@@ -89,6 +90,49 @@ async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_machi
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
     running.pass(300).await;
     assert!(!running.claims().contains(&claim), "its machine is gone");
+    assert_eq!(running.readiness.why_not(), "");
+    assert_eq!(running.roles.refused(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_roles_of_the_manifest_are_enough_for_static_pools_buffers_and_overlays() {
+    let mut running = Running::prepared();
+    running.roles.grant_only(manifest());
+    let stage = &running.stage;
+    stage.create_class("default");
+    let mut kept = pool("kept");
+    kept["spec"]["replicas"] = 2.into();
+    stage.create("karpenter.sh", "nodepools", kept);
+    let buffer = json!({
+        "metadata": {"name": "spare", "namespace": "default"},
+        "spec": {"scalableRef": {"kind": "Deployment", "name": "gone"}, "replicas": 1},
+    });
+    stage.create("autoscaling.x-k8s.io", "capacitybuffers", buffer);
+    let overlay = json!({"metadata": {"name": "dear"}, "spec": {"requirements": [], "price": "9"}});
+    stage.create("karpenter.sh", "nodeoverlays", overlay);
+    running.start_with(|settings| {
+        let gates = &mut settings.planner.gates;
+        (gates.static_capacity, gates.capacity_buffer, gates.node_overlay) = (true, true, true);
+        settings.planner.index.capacity_buffer = true;
+    });
+    running.pass(120).await;
+    assert_eq!(running.machines(), 2);
+    let said = |group: &str, plural: &str, name: &str| {
+        let found: Value = running.stage.find(group, plural, name).unwrap();
+        found["status"]["conditions"][0]["type"].clone()
+    };
+    let buffer = said("autoscaling.x-k8s.io", "capacitybuffers", "default/spare");
+    assert_eq!(buffer, "ReadyForProvisioning");
+    assert_eq!(said("karpenter.sh", "nodeoverlays", "dear"), "ValidationSucceeded");
+    running.stage.merge(
+        "karpenter.sh",
+        "nodepools",
+        "kept",
+        None,
+        json!({"spec": {"replicas": 1}}),
+    );
+    running.pass(300).await;
+    assert_eq!(running.machines(), 1);
     assert_eq!(running.readiness.why_not(), "");
     assert_eq!(running.roles.refused(), [""; 0]);
 }

@@ -1,0 +1,81 @@
+//! How the claims of a static pool stand.
+
+use std::sync::Arc;
+
+use joiner_api::node_claim::NodeClaim;
+
+use crate::{
+    claims::{self, is_deleting},
+    conditions::{Conditioned, DISRUPTION_REASON},
+    world::World,
+};
+
+/// How a claim of a static pool counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It is one of those that the pool is to have.
+    Active,
+    /// A command replaces it: its successor counts in its place as soon as there is one.
+    PendingDisruption,
+    /// It is on its way out, and counts only against the limit.
+    Deleting,
+}
+
+impl Standing {
+    /// How a claim counts. A command marks its claims before it makes their successors, so that no
+    /// successor is ever taken for one too many.
+    pub fn of(claim: &NodeClaim) -> Self {
+        if is_deleting(claim) {
+            Self::Deleting
+        } else if claim.holds(DISRUPTION_REASON) {
+            Self::PendingDisruption
+        } else {
+            Self::Active
+        }
+    }
+}
+
+/// The claims of a pool, by how they stand.
+#[derive(Debug, Clone, Default)]
+pub struct Standings {
+    /// Those that the pool is to have.
+    pub active: Vec<Arc<NodeClaim>>,
+    /// How many a command replaces.
+    pub pending_disruption: u32,
+    /// How many are on their way out.
+    pub deleting: u32,
+}
+
+impl Standings {
+    /// How all claims of a pool stand, in order of name.
+    pub fn of(world: &World, pool: &str) -> Self {
+        let mut found = Self::default();
+        let claims = world.node_claims.values();
+        for claim in claims.filter(|claim| claims::pool(claim) == Some(pool)) {
+            match Standing::of(claim) {
+                Standing::Active => found.active.push(Arc::clone(claim)),
+                Standing::PendingDisruption => found.pending_disruption += 1,
+                Standing::Deleting => found.deleting += 1,
+            }
+        }
+        found
+    }
+
+    /// How many are to stay.
+    pub fn active(&self) -> u32 {
+        u32::try_from(self.active.len()).unwrap_or(u32::MAX)
+    }
+
+    /// How many are to stay or are replaced by one that is.
+    ///
+    /// COMPAT: upstream takes those that are replaced for missing once it makes any, and makes their
+    /// successors a second time.
+    pub fn kept(&self) -> u32 {
+        self.active().saturating_add(self.pending_disruption)
+    }
+
+    /// How many there are: what counts against the pool's limit.
+    pub fn all(&self) -> u32 {
+        self.kept().saturating_add(self.deleting)
+    }
+}
