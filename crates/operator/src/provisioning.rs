@@ -5,10 +5,10 @@
 //! does it all is [`Provisioner`].
 
 mod batch;
-mod claim;
+pub(crate) mod claim;
 pub mod pass;
 mod provisioner;
-mod telling;
+pub(crate) mod telling;
 
 pub use self::{
     batch::Triggers,

@@ -1,7 +1,10 @@
 //! One planning pass over a cluster: a pure function of its objects, its providers' types and the
 //! time.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use joiner_api::{
@@ -11,7 +14,12 @@ use joiner_cloud::{CloudProvider, Providers};
 use joiner_core::{instance_type::Catalog, pool::Readiness, snapshot::Snapshot};
 use joiner_plan::{Planned, overlay, provision};
 
-use crate::{index, objects::Objects, settings::PlannerSettings, world::World};
+use crate::{
+    index::{self, Indexed},
+    objects::Objects,
+    settings::PlannerSettings,
+    world::World,
+};
 
 /// A plan and what it was made from.
 #[derive(Debug)]
@@ -59,26 +67,41 @@ impl Input {
         Self { objects, catalog: Catalog::merged(&parts), closed }
     }
 
-    /// Plans.
-    pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
+    /// The objects that are ours to plan with.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Has these claims count as leaving, and no others but those whose objects say so.
+    pub fn set_leaving(&mut self, claims: BTreeSet<String>) {
+        self.objects.leaving = claims;
+    }
+
+    /// The cluster in the planner's words.
+    pub fn index(&self, settings: &PlannerSettings, now: Timestamp) -> Indexed {
         let Self { objects, catalog, closed } = self;
         let catalog = if settings.gates.node_overlay {
-            let pools = index::pools::node_pools(&objects, &catalog.well_known);
-            overlay::evaluate(&index::overlays(&objects), &pools, &catalog).catalog
+            let pools = index::pools::node_pools(objects, &catalog.well_known);
+            overlay::evaluate(&index::overlays(objects), &pools, catalog).catalog
         } else {
-            catalog
+            catalog.clone()
         };
-        let indexed = index::snapshot(&objects, catalog, &settings.index, now);
-        let mut snapshot = indexed.snapshot;
-        for pool in &mut snapshot.pools {
+        let mut indexed = index::snapshot(objects, catalog, &settings.index, now);
+        for pool in &mut indexed.snapshot.pools {
             if let Some(why) = closed.get(&pool.name)
                 && pool.readiness == Readiness::Ready
             {
                 pool.readiness = Readiness::NotReady(why.clone());
             }
         }
+        indexed
+    }
+
+    /// Plans.
+    pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
+        let Indexed { snapshot, notes } = self.index(settings, now);
         let planned = provision(&snapshot, &settings.plan);
-        Pass { snapshot, planned, notes: indexed.notes }
+        Pass { snapshot, planned, notes }
     }
 }
 
