@@ -2,13 +2,15 @@
 //!
 //! [`snapshot`] is the whole index in one call: pools ([`pools`]), machines (`nodes`), daemon sets
 //! (`daemons`), the pods that stay, wait or move (`pods`), their volumes (`volumes`) and spare
-//! capacity (`buffers`). It is a pure function of the objects, the catalog and the time, so that a
-//! plan made from a dump is the plan that was made from the cluster.
+//! capacity (`buffers`). [`fleet`](fleet()) looks at the same machines as candidates for removal.
+//! Both are pure functions of the objects and the time, so that a plan made from a dump is the plan
+//! that was made from the cluster.
 
 mod buffers;
 pub(crate) mod convert;
 mod daemons;
 mod disruption;
+pub mod fleet;
 mod in_flight;
 mod intern;
 mod nodes;
@@ -36,7 +38,11 @@ use self::{
     spread::{DefaultSpread, SchedulerConfig},
     volumes::VolumeIndex,
 };
-pub use self::{nodes::usage_by_pool, overlays::overlays};
+pub use self::{
+    fleet::{Live, fleet},
+    nodes::usage_by_pool,
+    overlays::overlays,
+};
 use crate::objects::Objects;
 
 /// The label that every namespace carries its own name in.

@@ -1,12 +1,15 @@
-//! Which pods of a leaving node can be moved now.
+//! What keeps pods where they are, and which of them can be moved now.
 
 use jiff::Timestamp;
+use joiner_core::disruption::KeptBy;
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::{
     budgets::Budgets,
     objects::Objects,
-    pods::{is_disruptable, is_reschedulable, is_terminating},
+    pods::{
+        DoNotDisrupt, is_active, is_disruptable, is_evictable, is_reschedulable, is_terminating,
+    },
 };
 
 /// What stands in the way of moving pods.
@@ -27,6 +30,26 @@ impl Disruption {
         is_reschedulable(pod)
             && is_disruptable(pod, self.now)
             && (is_terminating(pod) || !self.budgets.keep_for_good(pod))
+    }
+
+    /// What keeps a pod where it is now: its own wish, also where it belongs to its node, or budgets
+    /// where it would be evicted.
+    pub(super) fn kept_by(&self, pod: &Pod) -> Option<KeptBy> {
+        let wish = DoNotDisrupt::of(pod);
+        if is_active(pod) && wish.is_active(self.now) {
+            return Some(KeptBy::DoNotDisrupt(match wish {
+                DoNotDisrupt::Until(end) => Some(end),
+                _ => None,
+            }));
+        }
+        if !is_evictable(pod, self.now) {
+            return None;
+        }
+        match self.budgets.keeping(pod).as_slice() {
+            [] => None,
+            [budget] => Some(KeptBy::Budget(budget.to_string())),
+            budgets => Some(KeptBy::Budgets(budgets.iter().map(ToString::to_string).collect())),
+        }
     }
 }
 

@@ -20,8 +20,10 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
+use crate::marks::POD_DELETION_COST;
+
 /// Annotations that start with one of these are read.
-const READ_ANNOTATIONS: [&str; 2] = ["karpenter.sh/", "controller.kubernetes.io/pod-deletion-cost"];
+const READ_ANNOTATIONS: [&str; 2] = ["karpenter.sh/", POD_DELETION_COST];
 
 /// The pod with what planning depends on.
 pub(crate) fn pod(pod: Pod) -> Pod {
@@ -123,6 +125,7 @@ fn spec(spec: PodSpec, container: impl Fn(Container) -> Container) -> PodSpec {
         node_name: spec.node_name,
         node_selector: spec.node_selector,
         overhead: spec.overhead,
+        priority: spec.priority,
         priority_class_name: spec.priority_class_name,
         resource_claims: spec.resource_claims,
         resources: spec.resources,
@@ -264,7 +267,7 @@ mod tests {
                 "hostNetwork": true,
                 "initContainers": [{"name": "init", "resources": {"requests": {"cpu": "2"}}}],
                 "nodeName": "n", "nodeSelector": {"a": "b"}, "overhead": {"cpu": "1"},
-                "priorityClassName": "system-node-critical",
+                "priority": 2_000_001_000, "priorityClassName": "system-node-critical",
                 "resourceClaims": [{"name": "gpu"}], "resources": {"requests": {"cpu": "3"}},
                 "schedulingGates": [{"name": "g"}], "terminationGracePeriodSeconds": 30,
                 "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],

@@ -1,0 +1,168 @@
+//! Machines as candidates for removal: what objects say about each, about its pods and its pool.
+
+mod notes;
+mod pods;
+mod pools;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::{condition, node_claim::NodeClaim};
+use joiner_core::{
+    disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Machine, PodFacts},
+    label,
+    pod::Pod as PlannedPod,
+    snapshot::{self, Snapshot},
+};
+use k8s_openapi::{
+    api::core::v1::{Node, Pod},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+pub use self::{notes::notes, pools::paused};
+use super::disruption::Disruption;
+use crate::{
+    claims::{is_ready, name},
+    conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING},
+    marks::DO_NOT_DISRUPT,
+    objects::Objects,
+};
+
+/// What objects do not tell about machines.
+#[derive(Debug, Clone, Default)]
+pub struct Live {
+    /// Names of claims that are part of a command that is being carried out.
+    pub queued: BTreeSet<String>,
+    /// Names of Nodes, or of claims without one, on which a pod was promised a place a moment ago.
+    pub nominated: BTreeSet<String>,
+    /// Moves that were made and undone, and are not made again for a while.
+    pub held_back: Vec<HeldMove>,
+    /// Until when drifted machines of a pool are left alone, because replacing one has failed.
+    pub drift_resumes: BTreeMap<String, Timestamp>,
+    /// The namespace that the controller's lease lives in. Where it is not known, whoever has
+    /// paused disruption by any namespace is taken to mean it.
+    pub namespace: Option<String>,
+    /// Whether a claim without any condition is judged by its Node, because nobody writes
+    /// conditions by hand. A running controller doubts such a claim.
+    pub reads_kindly: bool,
+}
+
+impl Live {
+    /// Where no controller runs that could know more: files, and clusters that are looked at from
+    /// outside.
+    pub fn of_nobody() -> Self {
+        Self { reads_kindly: true, ..Self::default() }
+    }
+}
+
+/// The machines of a snapshot as candidates for removal, as of `now`. The snapshot has to be of the
+/// same objects.
+pub fn fleet(objects: &Objects, snapshot: &Snapshot, live: &Live, now: Timestamp) -> Fleet {
+    let reader = Reader::new(objects, live, now);
+    Fleet {
+        machines: snapshot.nodes.iter().map(|node| reader.machine(node)).collect(),
+        pools: pools::rules(objects, live),
+        paused: pools::paused(objects, live.namespace.as_deref()).map(|(_, why)| why.to_owned()),
+        held_back: live.held_back.clone(),
+        now,
+    }
+}
+
+/// Objects by name.
+struct Reader<'o> {
+    claims: HashMap<&'o str, &'o NodeClaim>,
+    nodes: HashMap<&'o str, &'o Node>,
+    pods: HashMap<(&'o str, &'o str), &'o Pod>,
+    disruption: Disruption,
+    live: &'o Live,
+    now: Timestamp,
+}
+
+impl<'o> Reader<'o> {
+    fn new(objects: &'o Objects, live: &'o Live, now: Timestamp) -> Self {
+        let pods = objects.pods.iter().map(|pod| {
+            let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+            ((namespace, name(&pod.metadata)), &**pod)
+        });
+        Self {
+            claims: objects.node_claims.iter().map(|it| (name(&it.metadata), &**it)).collect(),
+            nodes: objects.nodes.iter().map(|node| (name(&node.metadata), &**node)).collect(),
+            pods: pods.collect(),
+            disruption: Disruption::new(objects, now),
+            live,
+            now,
+        }
+    }
+
+    fn machine(&self, machine: &snapshot::Node) -> Machine {
+        let claim = machine.claim.as_deref().and_then(|name| self.claims.get(name)).copied();
+        let node = machine.node.as_deref().and_then(|name| self.nodes.get(name)).copied();
+        let is_queued = |claim: &String| self.live.queued.contains(claim);
+        Machine {
+            claim: claim.map(|claim| self.claim(claim, machine.initialized)),
+            ready: node.is_some_and(|node| is_ready(node) || self.says_nothing(node)),
+            queued: machine.claim.as_ref().is_some_and(is_queued),
+            nominated: self.live.nominated.contains(machine.name()),
+            do_not_disrupt: is_protected(machine, node, claim),
+            pods: machine.pods.iter().map(|pod| self.pod(pod)).collect(),
+        }
+    }
+
+    /// Whether nobody has said how a Node is, and that is no reason to doubt it.
+    fn says_nothing(&self, node: &Node) -> bool {
+        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+        self.live.reads_kindly && conditions.is_none_or(Vec::is_empty)
+    }
+
+    fn claim(&self, claim: &NodeClaim, node_is_initialized: bool) -> ClaimFacts {
+        let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let is_hand_written = self.live.reads_kindly && claim.conditions().is_empty();
+        let (is_initialized, since) = if is_hand_written {
+            // What nobody remembers was long ago.
+            (node_is_initialized, created.unwrap_or(Timestamp::UNIX_EPOCH))
+        } else {
+            (claim.holds(INITIALIZED), claim.since(INITIALIZED).unwrap_or(self.now))
+        };
+        let moved = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
+        let expire_after = claim.spec.expire_after.as_ref().and_then(|after| after.nanos());
+        ClaimFacts {
+            created: created.unwrap_or(self.now),
+            quiet_since: is_initialized.then(|| moved.map_or(since, |time| time.0)),
+            consolidatable: claim.holds(CONSOLIDATABLE) || (is_hand_written && is_initialized),
+            drifted: drifted(claim, created.unwrap_or(self.now)),
+            has_grace_period: claim.spec.termination_grace_period.is_some(),
+            expire_after: expire_after.map(SignedDuration::from_nanos),
+            instance_terminating: claim.holds(INSTANCE_TERMINATING),
+        }
+    }
+
+    fn pod(&self, planned: &PlannedPod) -> PodFacts {
+        let pod = self.pods.get(&(&*planned.namespace, &*planned.name));
+        // A pod that the objects do not tell of is one that needs a place, as most do.
+        pod.map(|pod| pods::facts(pod, &self.disruption)).unwrap_or_default()
+    }
+}
+
+/// Whether the annotation of the Node, or of the claim while there is no registered one, forbids the
+/// removal of a machine.
+fn is_protected(machine: &snapshot::Node, node: Option<&Node>, claim: Option<&NodeClaim>) -> bool {
+    let is_registered = machine.labels.get(label::REGISTERED).is_some_and(|value| value == "true");
+    let metadata: Option<&ObjectMeta> = match (node, claim) {
+        (node, Some(claim)) if !is_registered || node.is_none() => Some(&claim.metadata),
+        (node, _) => node.map(|node| &node.metadata),
+    };
+    let annotations = metadata.and_then(|metadata| metadata.annotations.as_ref());
+    annotations.and_then(|all| all.get(DO_NOT_DISRUPT)).is_some_and(|value| value == "true")
+}
+
+fn drifted(claim: &NodeClaim, created: Timestamp) -> Option<Drifted> {
+    let condition = condition::find(claim.conditions(), DRIFTED).filter(|it| it.is_true())?;
+    let reason = match condition.reason.as_str() {
+        "" => DRIFTED,
+        reason => reason,
+    };
+    let since = condition.last_transition_time.as_ref().map_or(created, |time| time.0);
+    Some(Drifted { reason: reason.to_owned(), since })
+}

@@ -1,0 +1,435 @@
+//! Objects in, facts about machines out.
+
+use expect_test::{Expect, expect};
+use joiner_core::{
+    disruption::{ConsolidationPolicy, KeptBy, PoolRules},
+    instance_type::Catalog,
+};
+
+use super::*;
+use crate::index::{IndexSettings, snapshot, tests::NOW, tests::objects};
+
+fn now() -> Timestamp {
+    NOW.parse().unwrap()
+}
+
+/// The fleet of objects from YAML.
+fn fleet_of(yaml: &str, live: &Live) -> (Snapshot, Fleet) {
+    let objects = objects(yaml);
+    let snapshot =
+        snapshot(&objects, Catalog::default(), &IndexSettings::default(), now()).snapshot;
+    let fleet = fleet(&objects, &snapshot, live, now());
+    (snapshot, fleet)
+}
+
+/// The only machine of objects from YAML.
+fn machine(yaml: &str, live: &Live) -> Machine {
+    let (_, mut fleet) = fleet_of(yaml, live);
+    assert_eq!(fleet.machines.len(), 1);
+    fleet.machines.remove(0)
+}
+
+const READY: &str = "{type: Ready, status: 'True'}";
+const NO_CONDITIONS: &str = "";
+const ALL_WELL: &str = "
+{type: Initialized, status: 'True', lastTransitionTime: '2026-06-01T10:00:00Z'},
+{type: Consolidatable, status: 'True', lastTransitionTime: '2026-06-01T10:05:00Z'}";
+
+/// A Node with its claim. `metadata` is more of the Node's, `spec` and `status` more of the claim's.
+fn pair(metadata: &str, node_conditions: &str, spec: &str, conditions: &str, status: &str) -> String {
+    format!(
+        "
+apiVersion: v1
+kind: Node
+metadata:
+  name: n
+  labels: {{karpenter.sh/nodepool: p, karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true'}}
+  {metadata}
+spec: {{providerID: 'x://1'}}
+status: {{conditions: [{node_conditions}]}}
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {{name: c, creationTimestamp: '2026-05-01T00:00:00Z', labels: {{karpenter.sh/nodepool: p}}}}
+spec: {{requirements: [], {spec}}}
+status: {{providerID: 'x://1', {status} conditions: [{conditions}]}}
+---
+"
+    )
+}
+
+fn claim_facts(spec: &str, conditions: &str, status: &str, live: &Live) -> ClaimFacts {
+    machine(&pair("", READY, spec, conditions, status), live).claim.unwrap()
+}
+
+#[test]
+fn conditions_of_the_claim_decide() {
+    let controller = Live::default();
+    let facts = claim_facts("", ALL_WELL, "", &controller);
+    assert!(facts.consolidatable && facts.drifted.is_none() && !facts.has_grace_period);
+    assert_eq!(facts.created, "2026-05-01T00:00:00Z".parse().unwrap());
+    assert_eq!(facts.quiet_since, Some("2026-06-01T10:00:00Z".parse().unwrap()));
+
+    let initialized_only = "{type: Initialized, status: 'True'}";
+    for live in [&controller, &Live::of_nobody()] {
+        assert!(!claim_facts("", initialized_only, "", live).consolidatable);
+    }
+    let unknown = "{type: Initialized, status: Unknown}, {type: Consolidatable, status: 'False'}";
+    let facts = claim_facts("", unknown, "", &controller);
+    assert_eq!((facts.quiet_since, facts.consolidatable), (None, false));
+}
+
+#[test]
+fn a_machine_is_quiet_since_its_last_pod_event() {
+    let moved = "lastPodEventTime: '2026-06-01T11:58:00Z',";
+    let facts = claim_facts("", ALL_WELL, moved, &Live::default());
+    assert_eq!(facts.quiet_since, Some("2026-06-01T11:58:00Z".parse().unwrap()));
+}
+
+#[test]
+fn a_claim_written_by_hand_is_judged_by_its_node_and_a_live_one_is_doubted() {
+    let by_hand = claim_facts("", NO_CONDITIONS, "", &Live::of_nobody());
+    assert!(by_hand.consolidatable);
+    assert_eq!(by_hand.quiet_since, Some(by_hand.created));
+    let doubted = claim_facts("", NO_CONDITIONS, "", &Live::default());
+    assert_eq!((doubted.quiet_since, doubted.consolidatable), (None, false));
+}
+
+#[test]
+fn a_drifted_claim_says_why_and_since_when() {
+    let drifted = "{type: Drifted, status: 'True', reason: NodePoolDrifted, \
+                   lastTransitionTime: '2026-06-01T09:00:00Z'}";
+    let facts = claim_facts("", drifted, "", &Live::default());
+    let since = "2026-06-01T09:00:00Z".parse().unwrap();
+    assert_eq!(facts.drifted, Some(Drifted { reason: "NodePoolDrifted".to_owned(), since }));
+    let healed = drifted.replace("'True'", "'False'");
+    assert_eq!(claim_facts("", &healed, "", &Live::default()).drifted, None);
+    let without_words = claim_facts("", "{type: Drifted, status: 'True'}", "", &Live::default());
+    let created = without_words.created;
+    assert_eq!(
+        without_words.drifted,
+        Some(Drifted { reason: "Drifted".to_owned(), since: created })
+    );
+}
+
+#[test]
+fn a_claim_says_how_long_it_lives_and_whether_pods_go_by_force() {
+    let live = Live::default();
+    let facts = claim_facts("terminationGracePeriod: 1h, expireAfter: 720h", "", "", &live);
+    assert!(facts.has_grace_period && !facts.instance_terminating);
+    assert_eq!(facts.expire_after, Some(SignedDuration::from_hours(720)));
+    assert_eq!(claim_facts("expireAfter: Never", "", "", &live).expire_after, None);
+    let terminating = "{type: InstanceTerminating, status: 'True'}";
+    assert!(claim_facts("", terminating, "", &live).instance_terminating);
+}
+
+#[test]
+fn a_node_is_ready_if_it_says_so_or_if_nobody_says_anything_in_a_file() {
+    let is_ready = |conditions, live: &Live| {
+        machine(&pair("", conditions, "", ALL_WELL, ""), live).ready
+    };
+    let (controller, file) = (Live::default(), Live::of_nobody());
+    assert!(is_ready(READY, &controller) && is_ready(READY, &file));
+    let unknown = "{type: Ready, status: Unknown}";
+    assert!(!is_ready(unknown, &controller) && !is_ready(unknown, &file));
+    assert!(!is_ready(NO_CONDITIONS, &controller) && is_ready(NO_CONDITIONS, &file));
+}
+
+#[test]
+fn an_annotation_of_the_node_forbids_its_removal_and_the_claims_until_it_registers() {
+    let protects = |yaml: String| machine(&yaml, &Live::default()).do_not_disrupt;
+    let annotated = "annotations: {karpenter.sh/do-not-disrupt: 'VALUE'}";
+    let node = |value: &str| pair(&annotated.replace("VALUE", value), READY, "", ALL_WELL, "");
+    assert!(protects(node("true")));
+    assert!(!protects(node("1h")), "only pods may name a time");
+    let claim = |yaml: String| yaml.replace("{name: c,", "{name: c, annotations: {karpenter.sh/do-not-disrupt: 'true'},");
+    let plain = || pair("", READY, "", ALL_WELL, "");
+    assert!(!protects(claim(plain())), "the Node has taken over");
+    assert!(protects(claim(plain()).replace("karpenter.sh/registered: 'true', ", "")));
+}
+
+#[test]
+fn what_only_a_controller_knows_is_taken_from_it() {
+    let yaml = pair("", READY, "", ALL_WELL, "")
+        + "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: p}, spec: {template: {spec: \
+           {nodeClassRef: {group: g, kind: k, name: n}, requirements: []}}}}";
+    let resumes = now() + SignedDuration::from_mins(5);
+    let held = HeldMove { pool: "p".to_owned(), instance_type: "t".to_owned(), until: resumes };
+    let live = Live {
+        queued: ["c".to_owned()].into(),
+        nominated: ["n".to_owned()].into(),
+        held_back: vec![held.clone()],
+        drift_resumes: [("p".to_owned(), resumes)].into(),
+        ..Live::default()
+    };
+    let (_, fleet) = fleet_of(&yaml, &live);
+    assert!(fleet.machines[0].queued && fleet.machines[0].nominated);
+    assert_eq!((fleet.held_back, fleet.now), (vec![held], now()));
+    assert_eq!(fleet.pools["p"].drift_resumes, Some(resumes));
+    let (_, fleet) = fleet_of(&yaml, &Live::of_nobody());
+    assert!(!fleet.machines[0].queued && !fleet.machines[0].nominated);
+}
+
+#[test]
+fn a_node_of_nobodys_has_no_claim() {
+    let machine = machine("{apiVersion: v1, kind: Node, metadata: {name: n}}", &Live::of_nobody());
+    assert!(machine.claim.is_none() && machine.ready);
+}
+
+/// A pod on the node, from more of its metadata, spec and status.
+fn pod(name: &str, metadata: &str, spec: &str, status: &str) -> String {
+    format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {name}, labels: {{app: {name}}} {metadata}}}, \
+         spec: {{nodeName: n, containers: [] {spec}}}, status: {{{status}}}}}\n---\n"
+    )
+}
+
+fn budget(name: &str, app: &str, spec: &str, status: &str) -> String {
+    format!(
+        "{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: {name}}}, spec: \
+         {{selector: {{matchLabels: {{app: {app}}}}} {spec}}}, status: {{{status}}}}}\n---\n"
+    )
+}
+
+/// What is known of each pod on the node, a line each, beside the snapshot's name of it.
+#[track_caller]
+fn check_pods(yaml: &str, expected: &Expect) {
+    let (snapshot, fleet) = fleet_of(&(pair("", READY, "", ALL_WELL, "") + yaml), &Live::default());
+    let (node, machine) = (&snapshot.nodes[0], &fleet.machines[0]);
+    assert_eq!(node.pods.len(), machine.pods.len());
+    let lines = node.pods.iter().zip(&machine.pods).map(|(pod, facts)| {
+        let yes = |word: &str, is: bool| if is { format!(" {word}") } else { String::new() };
+        let kept = match &facts.kept_by {
+            None => String::new(),
+            Some(KeptBy::DoNotDisrupt(None)) => " kept by annotation".to_owned(),
+            Some(KeptBy::DoNotDisrupt(Some(end))) => format!(" kept by annotation until {end}"),
+            Some(KeptBy::Budget(name)) => format!(" kept by {name}"),
+            Some(KeptBy::Budgets(names)) => format!(" kept by {}", names.join(" and ")),
+        };
+        format!(
+            "{}{}{}{} cost {}{kept}",
+            pod.name,
+            yes("bare", facts.bare),
+            yes("reschedulable", facts.reschedulable),
+            yes("movable", facts.movable),
+            facts.eviction_cost
+        )
+    });
+    expected.assert_eq(&lines.collect::<Vec<_>>().join("\n"));
+}
+
+fn owned(kind: &str) -> String {
+    let group = if kind == "Node" { "v1" } else { "apps/v1" };
+    format!(", ownerReferences: [{{apiVersion: {group}, kind: {kind}, name: o, uid: u}}]")
+}
+
+#[test]
+fn pods_are_told_by_what_their_machines_removal_means_to_them() {
+    let deleting = ", deletionTimestamp: '2026-06-01T11:59:50Z'";
+    check_pods(
+        &[
+            pod("replica", &owned("ReplicaSet"), "", "phase: Running"),
+            pod("alone", "", "", ""),
+            pod("daemon", &owned("DaemonSet"), "", ""),
+            pod("mirror", &owned("Node"), "", ""),
+            pod("leaving", &(owned("ReplicaSet") + deleting), "", ""),
+            pod("successor", &(owned("StatefulSet") + deleting), "", ""),
+            pod("ended", "", "", "phase: Succeeded"),
+        ]
+        .concat(),
+        &expect![[r"
+            alone bare reschedulable movable cost 1
+            daemon cost 1
+            leaving cost 1
+            mirror cost 1
+            replica reschedulable movable cost 1
+            successor reschedulable movable cost 1"]],
+    );
+}
+
+#[test]
+fn a_pods_eviction_costs_more_with_its_deletion_cost_and_its_priority() {
+    let cost = |text: &str| {
+        format!(", annotations: {{controller.kubernetes.io/pod-deletion-cost: '{text}'}}")
+    };
+    check_pods(
+        &[
+            pod("a-dear", &cost("134217728"), "", ""),
+            pod("b-cheap", &cost("-134217728"), "", ""),
+            pod("c-important", "", ", priority: 33554432", ""),
+            pod("d-both", &cost("134217728"), ", priority: 33554432", ""),
+            pod("e-dearest", &cost("2147483647"), ", priority: 2000001000", ""),
+            pod("f-cheapest", &cost("-2147483648"), "", ""),
+            pod("g-unreadable", &cost("dear"), ", priority: 33554432", ""),
+        ]
+        .concat(),
+        &expect![[r"
+            a-dear bare reschedulable movable cost 2
+            b-cheap bare reschedulable movable cost 0
+            c-important bare reschedulable movable cost 2
+            d-both bare reschedulable movable cost 3
+            e-dearest bare reschedulable movable cost 10
+            f-cheapest bare reschedulable movable cost -10
+            g-unreadable bare reschedulable movable cost 2"]],
+    );
+}
+
+#[test]
+fn a_pods_own_wish_keeps_it_and_says_until_when() {
+    let wish = |text: &str| format!(", annotations: {{karpenter.sh/do-not-disrupt: '{text}'}}");
+    let started = "startTime: '2026-06-01T11:30:00Z'";
+    check_pods(
+        &[
+            pod("a-always", &wish("true"), "", ""),
+            pod("b-for-an-hour", &wish("1h"), "", started),
+            pod("c-over", &wish("10m"), "", started),
+            pod("d-daemon", &(owned("DaemonSet") + &wish("true")), "", ""),
+            pod("e-leaving", &(", deletionTimestamp: '2026-06-01T11:59:50Z'".to_owned() + &wish("true")), "", ""),
+        ]
+        .concat(),
+        &expect![[r"
+            a-always bare reschedulable cost 1 kept by annotation
+            b-for-an-hour bare reschedulable cost 1 kept by annotation until 2026-06-01T12:30:00Z
+            c-over bare reschedulable movable cost 1
+            d-daemon cost 1 kept by annotation
+            e-leaving bare cost 1"]],
+    );
+}
+
+#[test]
+fn budgets_keep_pods_and_are_named() {
+    let unhealthy = "conditions: [{type: Ready, status: 'False'}]";
+    check_pods(
+        &[
+            pod("a-free", "", "", ""),
+            budget("allows-one", "a-free", ", maxUnavailable: 1", "disruptionsAllowed: 1"),
+            pod("b-spent", "", "", ""),
+            budget("allows-none-now", "b-spent", ", maxUnavailable: 1", "disruptionsAllowed: 0"),
+            pod("c-closed", "", "", ""),
+            budget("allows-none-ever", "c-closed", ", maxUnavailable: 0", "disruptionsAllowed: 0"),
+            pod("d-twice", "", "", ""),
+            budget("one", "d-twice", "", "disruptionsAllowed: 1"),
+            budget("two", "d-twice", "", "disruptionsAllowed: 1"),
+            pod("e-broken", "", "", unhealthy),
+            budget("spares-healthy", "e-broken", ", unhealthyPodEvictionPolicy: AlwaysAllow", "disruptionsAllowed: 0"),
+            pod("f-tolerates", "", ", tolerations: [{operator: Exists}]", ""),
+            budget("means-nothing", "f-tolerates", "", "disruptionsAllowed: 0"),
+            pod("g-daemon", &owned("DaemonSet"), "", ""),
+            budget("of-daemons", "g-daemon", "", "disruptionsAllowed: 0"),
+        ]
+        .concat(),
+        &expect![[r"
+            a-free bare reschedulable movable cost 1
+            b-spent bare reschedulable movable cost 1 kept by default/allows-none-now
+            c-closed bare reschedulable cost 1 kept by default/allows-none-ever
+            d-twice bare reschedulable cost 1 kept by default/one and default/two
+            e-broken bare reschedulable movable cost 1
+            f-tolerates bare reschedulable movable cost 1
+            g-daemon cost 1 kept by default/of-daemons"]],
+    );
+}
+
+fn pool(metadata: &str, spec: &str) -> String {
+    format!(
+        "{{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: p{metadata}}}, spec: \
+         {{template: {{spec: {{nodeClassRef: {{group: g, kind: k, name: n}}, requirements: []}}}} {spec}}}}}\n---\n"
+    )
+}
+
+fn rules(metadata: &str, spec: &str) -> PoolRules {
+    fleet_of(&pool(metadata, spec), &Live::of_nobody()).1.pools["p"].clone()
+}
+
+#[test]
+fn what_a_pool_leaves_out_is_what_the_api_server_fills_in() {
+    let ten_percent = NodeBudget { nodes: "10%".to_owned(), ..NodeBudget::default() };
+    let usual = PoolRules {
+        policy: ConsolidationPolicy::WhenEmptyOrUnderutilized,
+        consolidate_after: Some(SignedDuration::ZERO),
+        budgets: vec![ten_percent],
+        ..PoolRules::default()
+    };
+    assert_eq!(rules("", ""), usual);
+    assert_eq!(rules("", ", disruption: {}"), usual);
+    assert_eq!(rules("", ", disruption: {budgets: [{}]}"), usual);
+}
+
+#[test]
+fn a_pool_says_when_its_machines_go() {
+    let after = |text: &str| {
+        rules("", &format!(", disruption: {{consolidateAfter: {text}}}")).consolidate_after
+    };
+    assert_eq!(after("90s"), Some(SignedDuration::from_secs(90)));
+    assert_eq!(after("Never"), None);
+    let policy = |text: &str| {
+        rules("", &format!(", disruption: {{consolidationPolicy: {text}}}")).policy
+    };
+    assert_eq!(policy("WhenEmpty"), ConsolidationPolicy::WhenEmpty);
+    assert_eq!(policy("Balanced"), ConsolidationPolicy::Balanced);
+    let none = rules("", ", disruption: {budgets: []}");
+    assert_eq!(none.budgets, [], "an empty list sets no bound");
+    let two = rules(
+        "",
+        ", disruption: {budgets: [{nodes: '3', reasons: [Empty]}, {nodes: '0', schedule: '@daily', duration: 1h30m}]}",
+    );
+    let about_empty = NodeBudget {
+        nodes: "3".to_owned(),
+        reasons: vec!["Empty".to_owned()],
+        ..NodeBudget::default()
+    };
+    let at_night = NodeBudget {
+        nodes: "0".to_owned(),
+        schedule: Some("@daily".to_owned()),
+        duration: Some(SignedDuration::from_mins(90)),
+        ..NodeBudget::default()
+    };
+    assert_eq!(two.budgets, [about_empty, at_night]);
+}
+
+#[test]
+fn a_pool_of_a_fixed_size_says_how_many_it_keeps_and_may_have() {
+    let rules = rules("", ", replicas: 3, limits: {nodes: '5'}");
+    assert_eq!((rules.replicas, rules.nodes_max), (Some(3), Some(5)));
+}
+
+#[test]
+fn an_annotation_with_a_text_pauses_a_pool() {
+    let paused = |text: &str| {
+        rules(&format!(", annotations: {{joiner.sh/pause-disruption: '{text}'}}"), "").paused
+    };
+    assert_eq!(paused("anna: switches").as_deref(), Some("anna: switches"));
+    assert_eq!(paused(" "), None);
+}
+
+#[test]
+fn a_namespace_pauses_everything_if_it_is_the_leases_or_nobody_knows_which_is() {
+    let yaml = "
+{apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {joiner.sh/pause-disruption: 'sale'}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: ours, annotations: {joiner.sh/pause-disruption: 'anna'}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: other}}
+";
+    let paused = |namespace: Option<&str>| {
+        let live = Live { namespace: namespace.map(str::to_owned), ..Live::default() };
+        fleet_of(yaml, &live).1.paused
+    };
+    assert_eq!(paused(Some("shop")).as_deref(), Some("sale"));
+    assert_eq!(paused(Some("other")), None);
+    assert_eq!(paused(None).as_deref(), Some("anna"));
+}
+
+#[test]
+fn what_is_read_otherwise_than_meant_is_noted() {
+    let cost = ", annotations: {controller.kubernetes.io/pod-deletion-cost: dear}";
+    let wish = ", annotations: {karpenter.sh/do-not-disrupt: soon}";
+    let yaml = [
+        pod("web-1", cost, "", ""),
+        pod("web-0", cost, "", ""),
+        pod("job", wish, "", ""),
+        pool("", ", disruption: {budgets: [{nodes: '1'}, {nodes: '0', reasons: []}]}"),
+        budget("by-hand", "web-0", ", maxUnavailable: 1", ""),
+    ];
+    expect![[r#""#]]
+    .assert_eq(&notes(&objects(&yaml.concat())).join("\n"));
+}
