@@ -26,11 +26,11 @@ use std::{
 
 use joiner_clock::Clock;
 
+pub use self::{carrying_out::CommandQueue, looking::DisruptionLoop};
 use self::{
     commands::Commands,
     memory::{DriftBackoff, Moves},
 };
-pub use self::{carrying_out::CommandQueue, looking::DisruptionLoop};
 use crate::{index::fleet::pause, world::World};
 
 /// What who proposes and who carries out have in common. Clones are the same.
@@ -53,11 +53,7 @@ pub(crate) struct Memory {
 impl Disruption {
     /// Nothing is proposed, begun or remembered yet.
     pub fn new(clock: &Clock, namespace: &str) -> Self {
-        Self {
-            commands: Commands::new(clock),
-            namespace: namespace.into(),
-            memory: Arc::default(),
-        }
+        Self { commands: Commands::new(clock), namespace: namespace.into(), memory: Arc::default() }
     }
 
     /// The namespace that the lease lives in.

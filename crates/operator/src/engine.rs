@@ -23,6 +23,7 @@ use crate::{
     context::Context,
     controller::{Controller, Started, start},
     definitions::Definitions,
+    disruption::{CommandQueue, Disruption, DisruptionLoop},
     events::{Recorder, Writer},
     eviction::{EvictionQueue, Evictions},
     expiration::Expiration,
@@ -122,12 +123,13 @@ impl Engine {
             node_labels: providers.well_known().iter().map(str::to_owned).collect(),
             conditions: shown_conditions(&providers),
         };
+        let namespace = settings.leader_election.namespace.clone().unwrap_or(setup.namespace);
         let candidate = (!settings.leader_election.disabled).then(|| Candidate {
             client: setup.lease_client,
             clock: clock.clone(),
             identity: setup.identity,
             terms: Terms::default(),
-            leases: leases(&settings, &providers, &setup.namespace),
+            leases: leases(&settings, &providers, &namespace),
         });
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
@@ -160,6 +162,9 @@ impl Engine {
         let evictions = Evictions::new(&context.clock);
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
+        let disruption = Disruption::new(&context.clock, &namespace);
+        add.controller(|context| CommandQueue::new(context, disruption.clone()));
+        add.controller(|context| DisruptionLoop::new(context, disruption));
         let provisioner = Provisioner::new(context.clone());
         let readiness = setup.readiness;
         Ok(Self { context, controllers, provisioner, writer, candidate, readiness })
@@ -354,12 +359,10 @@ fn not_ready(states: &BTreeMap<String, FeedState>) -> Vec<NotReady> {
 
 /// Every lease that must be held: our own, and those of the controllers that ours take over from.
 fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
-    let election = &settings.leader_election;
-    let namespace = election.namespace.as_deref().unwrap_or(namespace);
     let of_predecessors =
         providers.all().iter().filter_map(|provider| provider.predecessor_lease());
     of_predecessors
-        .chain([election.name.as_str()])
+        .chain([settings.leader_election.name.as_str()])
         .map(|name| LeaseName { namespace: namespace.to_owned(), name: name.to_owned() })
         .collect()
 }

@@ -23,7 +23,7 @@ use std::{
 };
 
 use joiner_api::{condition::find, node_claim::NodeClaim};
-use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, machine::Machine};
+use joiner_cloud::{CloudError, CloudProvider, machine::Machine};
 use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 use kube::{
@@ -377,7 +377,9 @@ impl Lifecycle {
             tracing::warn!("{}", malformed.message);
             let about = match malformed.on {
                 Annotated::NodePool => self.context.pool_of(claim).map(|pool| Subject::of(&*pool)),
-                Annotated::NodeClass => self.context.class_of(claim).map(|class| Subject::of_class(&class)),
+                Annotated::NodeClass => {
+                    self.context.class_of(claim).map(|class| Subject::of_class(&class))
+                }
             };
             self.tell(about.map(|about| Event::invalid_timeout(&about, &malformed.message)));
         }

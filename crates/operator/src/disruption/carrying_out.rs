@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
 use joiner_clock::Clock;
@@ -77,7 +77,9 @@ impl Controller for CommandQueue {
                 commands.of_claim(name).into_iter().for_each(add);
             }
             // Somebody may have paused what they are about.
-            Change::NodePool(_) | Change::Namespace(_) => commands.begun().into_iter().for_each(add),
+            Change::NodePool(_) | Change::Namespace(_) => {
+                commands.begun().into_iter().for_each(add)
+            }
             _ => {}
         }
     }
@@ -203,27 +205,20 @@ impl CommandQueue {
     }
 
     async fn mark(&self, record: &Record, candidates: &[String]) -> Result<(), Trouble> {
-        self.for_each(record, candidates, async |going, machine| {
-            machine.mark(&self.context, record, going).await
-        })
-        .await
+        let machines = self.machines(record, candidates).into_iter();
+        let marking = machines
+            .map(|(going, machine)| machine.mark(&self.context, record, going).boxed())
+            .collect();
+        together(marking).await
     }
 
-    /// Does something to each of these candidates that is there. All are tried before the first
-    /// failure is told.
-    async fn for_each(
-        &self,
-        record: &Record,
-        candidates: &[String],
-        act: impl AsyncFn(&Going, Marked) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
-        let wanted = record.candidates.iter().filter(|it| candidates.contains(&it.node_claim));
-        let found: Vec<(&Going, Marked)> = self.context.cache.read(|world| {
+    /// Those of these candidates that are there.
+    fn machines<'r>(&self, record: &'r Record, names: &[String]) -> Vec<(&'r Going, Marked)> {
+        let names: BTreeSet<&String> = names.iter().collect();
+        let wanted = record.candidates.iter().filter(|going| names.contains(&going.node_claim));
+        self.context.cache.read(|world| {
             wanted.filter_map(|going| Some((going, marking::find(world, going)?))).collect()
-        });
-        let acting = stream::iter(found).map(|(going, machine)| act(going, machine));
-        let outcomes: Vec<Result<(), Trouble>> = acting.buffered(AT_ONCE).collect().await;
-        stream::iter(outcomes).try_collect().await
+        })
     }
 
     /// Makes replacements whose names were chosen before.
@@ -295,13 +290,17 @@ impl CommandQueue {
 
     async fn delete(&self, record: &Record, candidates: &[String]) -> Result<(), Trouble> {
         self.disruption.commands.change(&record.id, |it| it.deleting = true);
-        self.for_each(record, candidates, async |_, machine| {
-            self.context.cluster.delete(&*machine.claim).await?;
-            self.remember(record.method, &machine.claim);
-            telling::deleted(&self.context, record, &machine);
-            Ok(())
-        })
-        .await
+        let machines = self.machines(record, candidates).into_iter();
+        let deleting =
+            machines.map(|(_, machine)| self.delete_one(record, machine).boxed()).collect();
+        together(deleting).await
+    }
+
+    async fn delete_one(&self, record: &Record, machine: Marked) -> Result<(), Trouble> {
+        self.context.cluster.delete(&*machine.claim).await?;
+        self.remember(record.method, &machine.claim);
+        telling::deleted(&self.context, record, &machine);
+        Ok(())
     }
 
     /// Takes note of a machine that goes.
@@ -388,7 +387,9 @@ impl CommandQueue {
             }
         }
         let all: Vec<String> = record.candidates.iter().map(|it| it.node_claim.clone()).collect();
-        self.for_each(record, &all, async |_, machine| machine.unmark(&self.context).await).await?;
+        let machines = self.machines(record, &all).into_iter();
+        let freeing = machines.map(|(_, machine)| machine.unmark(&self.context).boxed()).collect();
+        together(freeing).await?;
         let until = self.context.now() + KEEP;
         for claim in &ready {
             let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
@@ -413,6 +414,12 @@ impl CommandQueue {
         });
         self.disruption.commands.end(&record.id);
     }
+}
+
+/// Does things beside each other, some at a time. All are tried before the first failure is told.
+async fn together(doing: Vec<BoxFuture<'_, Result<(), Trouble>>>) -> Result<(), Trouble> {
+    let done: Vec<Result<(), Trouble>> = stream::iter(doing).buffered(AT_ONCE).collect().await;
+    done.into_iter().collect()
 }
 
 /// The machines of a command as they are now, to be begun; the name of the first that is gone

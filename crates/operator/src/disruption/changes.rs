@@ -14,9 +14,7 @@ use k8s_openapi::{
 
 use crate::{
     claims::{is_deleting, is_ready},
-    conditions::{
-        CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING, READY,
-    },
+    conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING, READY},
     marks::{DISRUPTED, DO_NOT_DISRUPT},
     pods::{is_provisionable, is_terminal, is_terminating},
     world::{Change, Diff, Kept},
@@ -55,10 +53,8 @@ fn of_node(node: &Node) -> impl PartialEq + use<> {
     // Our own mark is no news.
     let is_foreign = |taint: &&Taint| taint.key != DISRUPTED;
     let taints = spec.and_then(|spec| spec.taints.as_ref()).into_iter().flatten();
-    let taints: Vec<(String, String)> = taints
-        .filter(is_foreign)
-        .map(|taint| (taint.key.clone(), taint.effect.clone()))
-        .collect();
+    let taints: Vec<(String, String)> =
+        taints.filter(is_foreign).map(|taint| (taint.key.clone(), taint.effect.clone())).collect();
     let cordoned = spec.and_then(|spec| spec.unschedulable);
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.clone());
     let wish = annotation(&node.metadata, DO_NOT_DISRUPT);
@@ -85,8 +81,8 @@ fn of_namespace(namespace: &Namespace) -> impl PartialEq + use<> {
 
 /// A budget matters where it allows none, or some.
 fn of_budget(budget: &PodDisruptionBudget) -> impl PartialEq + use<> {
-    let allowed = budget.status.as_ref().map(|status| status.disruptions_allowed > 0);
-    (budget.metadata.generation, allowed)
+    let allowed = budget.status.as_ref().and_then(|status| status.disruptions_allowed);
+    (budget.metadata.generation, allowed.map(|allowed| allowed > 0))
 }
 
 fn annotation(metadata: &ObjectMeta, key: &str) -> Option<String> {

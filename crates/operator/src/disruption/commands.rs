@@ -186,7 +186,9 @@ impl Commands {
 
     /// Changes what is known of a command.
     pub(super) fn change(&self, id: &CommandId, change: impl FnOnce(&mut Begun)) {
-        self.lock().begun.get_mut(id).into_iter().for_each(change);
+        if let Some(begun) = self.lock().begun.get_mut(id) {
+            change(begun);
+        }
     }
 
     /// A command is over.

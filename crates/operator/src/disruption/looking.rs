@@ -123,7 +123,8 @@ impl DisruptionLoop {
         let Change::NodeClaim(diff) = change else { return };
         let (false, Some(claim)) = (diff.initial, &diff.new) else { return };
         let kind = label(&**claim, INSTANCE_TYPE);
-        let was_known = diff.old.as_ref().is_some_and(|old| !label(&**old, INSTANCE_TYPE).is_empty());
+        let was_known =
+            diff.old.as_ref().is_some_and(|old| !label(&**old, INSTANCE_TYPE).is_empty());
         if kind.is_empty() || was_known || record::id_on(claim).is_some() {
             return;
         }
@@ -203,8 +204,7 @@ impl DisruptionLoop {
             let reason = method.budget().as_str().to_lowercase();
             let kind = method.consolidation_type();
             let metrics = &self.context.metrics;
-            let duration =
-                metrics.voluntary_disruption_decision_evaluation_duration(&reason, kind);
+            let duration = metrics.voluntary_disruption_decision_evaluation_duration(&reason, kind);
             duration.observe(took.as_secs_f64());
         }
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     claims::{is_deleting, name, provider_id, uid},
     cluster::Lock,
-    conditions::{Conditioned, DISRUPTION_REASON, Status},
+    conditions::{Conditioned, DISRUPTION_REASON, INSTANCE_TERMINATING, Status},
     context::Context,
     marks::{DISRUPTION_COMMAND, disrupt, is_disrupted, undisrupt},
     trouble::Trouble,
@@ -124,7 +124,8 @@ pub(super) async fn take_command(context: &Context, claim: &NodeClaim) -> Result
 /// nodes. Of a node without a claim nobody knows whether it leaves.
 pub(super) fn stale(context: &Context, world: &World, commands: &Commands) -> Vec<Marked> {
     let ours = world.node_claims.values().filter(|claim| context.provider_of(claim).is_some());
-    let staying = ours.filter(|claim| !is_deleting(&***claim));
+    let leaves = |claim: &NodeClaim| is_deleting(claim) || claim.holds(INSTANCE_TERMINATING);
+    let staying = ours.filter(|claim| !leaves(claim));
     let machines = staying.map(|claim| with_node(world, claim));
     let carries_marks = |machine: &Marked| {
         let annotations = machine.claim.metadata.annotations.as_ref();

@@ -1,7 +1,7 @@
 //! One look at a cluster: which proposals still hold, and what else there is to propose. A pure
 //! function of what was seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_core::{
@@ -57,7 +57,8 @@ impl Look {
     /// Looks. Each command that holds is part of what the next one is judged by: its machines leave,
     /// and where their pods go, others do not leave.
     pub fn look(mut self, settings: &PlannerSettings) -> Found {
-        let disruption = DisruptionSettings { spot_to_spot: settings.gates.spot_to_spot_consolidation };
+        let disruption =
+            DisruptionSettings { spot_to_spot: settings.gates.spot_to_spot_consolidation };
         self.live.nominated.extend(self.nominated.keys().cloned());
         for command in std::mem::take(&mut self.waiting) {
             self.take(&command);
@@ -113,10 +114,4 @@ impl Look {
 fn machine(placement: &ExistingPlacement) -> String {
     let name = Some(&placement.node).filter(|node| !node.is_empty());
     name.unwrap_or(&placement.node_claim).clone()
-}
-
-/// Names of the claims of commands.
-pub fn claims_of(commands: &[Command]) -> BTreeSet<String> {
-    let candidates = commands.iter().flat_map(|command| &command.candidates);
-    candidates.map(|candidate| candidate.node_claim.clone()).collect()
 }

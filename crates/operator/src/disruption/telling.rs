@@ -161,19 +161,18 @@ enum Told {
     Unconsolidatable,
 }
 
-/// Machines that are young or on their way out are as they should be, and what a budget says is told
-/// of its pool.
+/// What a reason to stay is told as. Machines that are young, on their way out or in the middle of a
+/// move are as they should be, and what a budget says is told of its pool.
 fn told(reason: &Reason) -> Option<Told> {
     let id = reason.id.as_str();
-    let is_silent = matches!(id, "node.tooYoung" | "node.leaving" | "node.queued" | "node.notOurs")
-        || id.starts_with("budget.");
-    let is_about_moves = id.starts_with("move.")
-        || id.starts_with("policy.")
-        || matches!(id, "pod.wouldNotFit" | "revertedRecently" | "buffer.protects");
-    match (is_silent, is_about_moves) {
-        (true, _) => None,
-        (false, true) => Some(Told::Unconsolidatable),
-        (false, false) => Some(Told::Blocked),
+    let (about, _) = id.split_once('.').unwrap_or((id, ""));
+    match (about, id) {
+        ("budget" | "drift" | "static", _)
+        | (_, "node.tooYoung" | "node.leaving" | "node.queued" | "node.receives") => None,
+        ("move" | "buffer" | "revertedRecently", _)
+        | (_, "node.typeUnknown" | "node.labelMissing" | "pod.wouldNotFit")
+        | (_, "pool.consolidationOff" | "pool.whenEmpty") => Some(Told::Unconsolidatable),
+        _ => Some(Told::Blocked),
     }
 }
 
@@ -225,9 +224,7 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
     for candidate in &command.candidates {
         let text = short_for(command, &candidate.node);
         for subject in subjects(context, &candidate.node, &candidate.node_claim) {
-            context
-                .events
-                .tell(Event::consolidation_candidate(&subject, &text, command.savings));
+            context.events.tell(Event::consolidation_candidate(&subject, &text, command.savings));
         }
     }
     if matches!(command.method, Method::MultiNode | Method::SingleNode) {
@@ -238,23 +235,32 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
             judged(context, "approved", pool, policy, score);
         }
     }
-    tracing::debug!(controller = CONTROLLER, command = short(command), "{}", command.reason.message);
+    tracing::debug!(
+        controller = CONTROLLER,
+        command = short(command),
+        "{}",
+        command.reason.message
+    );
 }
 
 /// A command did not stand its second look.
 ///
 /// COMPAT: upstream loses these events for commands about several nodes.
 pub(super) fn rejected(context: &Context, command: &Command, rejected: &Rejected) {
-    let failed =
-        context.metrics.voluntary_disruption_failed_validations(command.method.consolidation_type());
+    let failed = context
+        .metrics
+        .voluntary_disruption_failed_validations(command.method.consolidation_type());
     failed.inc_by(command.candidates.len() as u64);
     let why = rejected.because.as_str();
     for candidate in &command.candidates {
         let text = short_for(command, &candidate.node);
         for subject in subjects(context, &candidate.node, &candidate.node_claim) {
-            context
-                .events
-                .tell(Event::consolidation_rejected(&subject, &text, why, command.savings));
+            context.events.tell(Event::consolidation_rejected(
+                &subject,
+                &text,
+                why,
+                command.savings,
+            ));
         }
     }
     tracing::info!(
@@ -268,8 +274,9 @@ pub(super) fn rejected(context: &Context, command: &Command, rejected: &Rejected
 /// Some of the machines of a command did not stand its second look.
 pub(super) fn left_out(context: &Context, command: &Command, held: &Command) {
     let lost = command.candidates.len().saturating_sub(held.candidates.len());
-    let failed =
-        context.metrics.voluntary_disruption_failed_validations(command.method.consolidation_type());
+    let failed = context
+        .metrics
+        .voluntary_disruption_failed_validations(command.method.consolidation_type());
     failed.inc_by(lost as u64);
 }
 
@@ -297,12 +304,7 @@ pub(super) fn begun(context: &Context, command: &Command, record: &Record) {
 }
 
 /// A replacement was made.
-pub(super) fn made(
-    context: &Context,
-    record: &Record,
-    claim: &NodeClaim,
-    planned: &PlannedClaim,
-) {
+pub(super) fn made(context: &Context, record: &Record, claim: &NodeClaim, planned: &PlannedClaim) {
     tell_made(context, CONTROLLER, lower(record.reason), claim, &planned.pods);
     let launching = Event::disruption_launching(&Subject::of(claim), record.reason.as_str());
     context.events.tell(launching);

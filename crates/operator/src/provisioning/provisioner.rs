@@ -180,4 +180,3 @@ fn who_asks(change: &Change) -> Option<&str> {
         _ => None,
     }
 }
-

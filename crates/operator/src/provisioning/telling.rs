@@ -91,12 +91,7 @@ fn nomination(batch: Batch) -> SignedDuration {
 }
 
 /// Tells pods where they go; answers how many there are.
-fn nominate(
-    context: &Context,
-    pods: &[String],
-    claim: Option<&str>,
-    node: Option<&str>,
-) -> usize {
+fn nominate(context: &Context, pods: &[String], claim: Option<&str>, node: Option<&str>) -> usize {
     let subjects = pods.iter().filter_map(|pod| subject(context, pod));
     subjects.map(|pod| context.events.tell(Event::nominated(&pod, claim, node))).count()
 }

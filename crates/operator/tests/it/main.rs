@@ -4,6 +4,7 @@
 
 mod bad_days;
 mod consistency;
+mod disruption;
 mod eviction;
 mod expiration;
 mod garbage;
