@@ -34,6 +34,13 @@ pub const TEST_NODE_CLASS: ClassKind = ClassKind {
 /// How long the cloud may take to answer.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Which conditions of a node mean that its machine should be replaced, unless a test says otherwise.
+const REPAIR_POLICIES: &[RepairPolicy] = &[RepairPolicy {
+    condition: "BadNode",
+    status: "False",
+    toleration: Duration::from_mins(30),
+}];
+
 /// A definition of [`TEST_NODE_CLASS`] for an API server.
 pub fn test_node_class_crd() -> Value {
     let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -68,6 +75,10 @@ pub struct State {
     pub asks_until_gone: u32,
     /// Why every machine is not as it should be.
     pub drift: Option<String>,
+    /// What the next questions whether a machine is as it should be answer instead.
+    pub next_drift: VecDeque<Option<CloudError>>,
+    /// Which conditions of a node mean that its machine should be replaced.
+    pub repair_policies: &'static [RepairPolicy],
     /// Types that machines can have.
     pub types: InstanceTypes,
     /// What every class is said to be.
@@ -89,6 +100,8 @@ impl Default for State {
             mishap: None,
             asks_until_gone: 0,
             drift: None,
+            next_drift: VecDeque::new(),
+            repair_policies: REPAIR_POLICIES,
             types: instance_types(),
             class: ClassCondition {
                 type_: "Valid",
@@ -321,18 +334,19 @@ impl CloudProvider for TestCloud {
 
     async fn drift(
         &self,
-        _machine: &Machine,
+        machine: &Machine,
         _class: &NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        Ok(self.state().drift.clone())
+        self.call(format!("drift {}", machine.provider_id), |state| {
+            match state.next_drift.pop_front().flatten() {
+                Some(error) => Err(error),
+                None => Ok(state.drift.clone()),
+            }
+        })
+        .await
     }
 
     fn repair_policies(&self) -> &'static [RepairPolicy] {
-        const POLICIES: &[RepairPolicy] = &[RepairPolicy {
-            condition: "BadNode",
-            status: "False",
-            toleration: Duration::from_mins(30),
-        }];
-        POLICIES
+        self.state().repair_policies
     }
 }

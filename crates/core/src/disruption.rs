@@ -115,6 +115,9 @@ pub struct PoolRules {
     pub replicas: Option<u32>,
     /// The pool's limit of machines.
     pub nodes_max: Option<u32>,
+    /// Whether drifted machines of a static pool go before their replacements come, where the limit
+    /// has no room for both.
+    pub delete_first: bool,
     /// Who has paused the removal of the pool's machines, as a phrase for people.
     pub paused: Option<String>,
     /// Until when drifted machines are left alone, because replacing one has failed.

@@ -48,6 +48,10 @@ pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed"
 pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 /// Annotation: a `NodeOverlay` changed the capacity of one of the claim's types.
 pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
+/// Annotation that keeps a pod or a node where it is.
+pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Annotation that pauses the removal of machines, of a pool or of all.
+pub const PAUSE_DISRUPTION: &str = "joiner.sh/pause-disruption";
 
 /// Labels that every provider supplies, so that a claim may leave them open.
 pub const WELL_KNOWN: [&str; 8] =

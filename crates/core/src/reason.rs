@@ -1,5 +1,5 @@
-//! Why a pod has no place. Ids are stable words for programs; each has a section in
-//! docs/reasons.md.
+//! Why a pod has no place, and why a machine stays or goes. Ids are stable words for programs; each
+//! has a section in docs/reasons.md.
 
 use std::collections::BTreeMap;
 
@@ -72,6 +72,76 @@ reason_ids! {
     WaitingReservation = "waiting.reservation",
     /// The pod waits for its volumes.
     WaitingVolume = "waiting.volume",
+    /// The machine goes: it holds nothing that would have to move.
+    NodeEmpty = "node.empty",
+    /// The machine goes: it is not what its pool wants any more.
+    NodeDrifted = "node.drifted",
+    /// The machine goes: its pods fit elsewhere, or on something cheaper.
+    NodeUnderutilized = "node.underutilized",
+    /// Somebody has paused the removal of machines.
+    DisruptionPaused = "disruption.paused",
+    /// The machine is on its way out already.
+    NodeLeaving = "node.leaving",
+    /// The machine is part of a command that is being carried out.
+    NodeQueued = "node.queued",
+    /// The claim has no Node.
+    NodeMissing = "node.missing",
+    /// The machine is not initialized.
+    NodeUninitialized = "node.uninitialized",
+    /// A pod that waits was promised a place on the machine.
+    NodeNominated = "node.nominated",
+    /// The annotation on the Node forbids its removal.
+    NodeDoNotDisrupt = "node.doNotDisrupt",
+    /// The machine does not say which pool it belongs to.
+    NodeNoPool = "node.noPool",
+    /// The machine takes pods of machines that go.
+    NodeReceives = "node.receives",
+    /// Something has happened to the machine's pods too short a while ago.
+    NodeTooYoung = "node.tooYoung",
+    /// The machine's pool has no such instance type, so nobody knows what the machine costs.
+    NodeTypeUnknown = "node.typeUnknown",
+    /// The machine lacks a label without which nobody knows what it costs.
+    NodeLabelMissing = "node.labelMissing",
+    /// The machine's pool is gone.
+    PoolNotFound = "pool.notFound",
+    /// The pool has consolidation switched off.
+    PoolConsolidationOff = "pool.consolidationOff",
+    /// The pool gives up machines only once they are empty.
+    PoolWhenEmpty = "pool.whenEmpty",
+    /// A pod's annotation keeps it where it is.
+    PodDoNotDisrupt = "pod.doNotDisrupt",
+    /// A disruption budget keeps a pod where it is.
+    PodPdb = "pod.pdb",
+    /// A pod has no owner that would start it again.
+    PodBare = "pod.bare",
+    /// A pod would have no place.
+    PodWouldNotFit = "pod.wouldNotFit",
+    /// More than one machine would have to be made.
+    MoveReplacementsMoreThanOne = "move.replacementsMoreThanOne",
+    /// Nothing that would do is cheaper.
+    MoveNotCheaper = "move.notCheaper",
+    /// Only a machine just like it would do.
+    MoveEqualShape = "move.equalShape",
+    /// The savings are not worth the moving.
+    MoveScore = "move.score",
+    /// Spot machines are not replaced by spot machines.
+    MoveSpotToSpot = "move.spotToSpot",
+    /// Too few spot types are cheaper, so that the replacement would soon be replaced again.
+    MoveSpotOptions = "move.spotOptions",
+    /// The pool's budgets allow nothing now.
+    BudgetClosed = "budget.closed",
+    /// The pool's budgets are used up.
+    BudgetUsed = "budget.used",
+    /// A budget of the pool cannot be read, so that nothing is allowed.
+    BudgetInvalid = "budget.invalid",
+    /// The machine keeps room for a `CapacityBuffer`.
+    BufferProtects = "buffer.protects",
+    /// The pool keeps a fixed number of machines.
+    StaticReplicas = "static.replicas",
+    /// Replacing drifted machines of the pool has failed, and is tried again later.
+    DriftBackoff = "drift.backoff",
+    /// Such a move was undone a short while ago.
+    RevertedRecently = "revertedRecently",
 }
 
 /// One reason, for one pool where it is about one.

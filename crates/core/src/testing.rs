@@ -11,6 +11,7 @@
 //! ```
 
 mod fake;
+mod fleet;
 mod instance_type;
 mod node;
 mod pod;
@@ -24,6 +25,7 @@ pub use self::{
         fake_default_instance_types, fake_instance_type, fake_instance_types,
         fake_instance_types_assorted,
     },
+    fleet::{FleetBuilder, budget, budget_at, budget_for, fleet, minutes, now},
     instance_type::{TypeBuilder, instance_type, offering},
     node::{NodeBuilder, node},
     pod::{PodBuilder, pod},

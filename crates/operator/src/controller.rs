@@ -7,10 +7,12 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnord
 use joiner_clock::Clock;
 
 use crate::{
+    context::Context,
+    metrics::Metrics,
     queue::{Backoff, Queue},
     stop::Stop,
     trouble::Trouble,
-    world::{Cache, Change, World},
+    world::{Change, World},
 };
 
 /// When to look at an object again, besides when it changes.
@@ -79,8 +81,16 @@ impl fmt::Debug for Started {
 
 impl Started {
     /// A controller and its queue.
-    pub(crate) fn new<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>) -> Self {
-        Self { name: C::NAME, run: Box::new(|stop| work(controller, queue, stop).boxed()) }
+    pub(crate) fn new<C: Controller>(
+        controller: Arc<C>,
+        queue: Arc<Queue<C::Key>>,
+        context: &Context,
+    ) -> Self {
+        let Context { metrics, clock, .. } = context;
+        queue.measure(metrics.add_controller(C::NAME, C::AT_ONCE, Arc::clone(&queue) as _));
+        let measured = Measured { metrics: Arc::clone(metrics), clock: clock.clone() };
+        let run = |stop| work(controller, queue, measured, stop).boxed();
+        Self { name: C::NAME, run: Box::new(run) }
     }
 
     /// Works until it is told to stop; what is under way then is finished.
@@ -90,30 +100,59 @@ impl Started {
 }
 
 /// Starts to collect what a controller has to do.
-pub fn start<C: Controller>(controller: C, cache: &Cache, clock: &Clock) -> Started {
+pub fn start<C: Controller>(controller: C, context: &Context) -> Started {
     let controller = Arc::new(controller);
-    let queue = controller.queue(clock);
-    let (listening, keys) = (Arc::clone(&controller), Arc::clone(&queue));
-    cache.listen(move |world, change| {
-        listening.affected(world, change, &mut |key| keys.add(key));
+    let queue = controller.queue(&context.clock);
+    let started = Started::new(Arc::clone(&controller), Arc::clone(&queue), context);
+    context.cache.listen(move |world, change| {
+        controller.affected(world, change, &mut |key| queue.add(key));
     });
-    Started::new(controller, queue)
+    started
 }
 
-async fn work<C: Controller>(controller: Arc<C>, queue: Arc<Queue<C::Key>>, stop: Stop) {
+/// Counts what controllers do.
+struct Measured {
+    metrics: Arc<Metrics>,
+    clock: Clock,
+}
+
+impl Measured {
+    fn reconciled<C: Controller>(&self, began: Duration, outcome: &Result<Next, Trouble>) {
+        let result = match outcome {
+            Ok(Next::Done) => "success",
+            Ok(Next::Again) => "requeue",
+            Ok(Next::After(_)) => "requeue_after",
+            Err(_) => "error",
+        };
+        let took = self.clock.running().saturating_sub(began);
+        self.metrics.reconciles(C::NAME, result).inc();
+        self.metrics.reconcile_time(C::NAME).observe(took.as_secs_f64());
+        if outcome.is_err() {
+            self.metrics.reconcile_errors(C::NAME).inc();
+        }
+    }
+}
+
+async fn work<C: Controller>(
+    controller: Arc<C>,
+    queue: Arc<Queue<C::Key>>,
+    measured: Measured,
+    stop: Stop,
+) {
     let mut running = FuturesUnordered::new();
     loop {
         tokio::select! {
             biased;
-            Some((key, outcome)) = running.next(), if !running.is_empty() => {
+            Some((key, began, outcome)) = running.next(), if !running.is_empty() => {
+                measured.reconciled::<C>(began, &outcome);
                 settle::<C>(&queue, key, outcome);
             }
             () = stop.asked() => break,
             key = queue.next(), if running.len() < C::AT_ONCE => {
-                let controller = Arc::clone(&controller);
+                let (controller, began) = (Arc::clone(&controller), measured.clock.running());
                 running.push(async move {
                     let outcome = controller.reconcile(&key).await;
-                    (key, outcome)
+                    (key, began, outcome)
                 });
             }
         }

@@ -24,6 +24,7 @@ use crate::{
     controller::{Controller, Started, start},
     definitions::Definitions,
     disruption::{CommandQueue, Disruption, DisruptionLoop},
+    disruption_conditions::DisruptionConditions,
     events::{Recorder, Writer},
     eviction::{EvictionQueue, Evictions},
     expiration::Expiration,
@@ -32,12 +33,14 @@ use crate::{
     lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
     metrics::{self, Metrics, RegistrationError, Registry},
+    observability::{self, ClusterFigures},
     pod_events::{LastPodEvents, PodEvents},
     pools::{PoolCounter, PoolHash, PoolReadiness, PoolValidation},
     probes::{NotReady, Readiness},
     provisioning::Provisioner,
     random::Random,
     registration_health::{PoolRegistrationHealth, RegistrationHealth},
+    repair::NodeRepair,
     rounds::{self, Rounds},
     settings::Settings,
     stop::{Stop, Stopper},
@@ -109,6 +112,7 @@ pub struct Engine {
     provisioner: Provisioner,
     writer: Writer,
     candidate: Option<Candidate>,
+    registry: Registry,
     readiness: Arc<Readiness>,
 }
 
@@ -118,11 +122,7 @@ impl Engine {
         let Setup { client, clock, providers, settings, .. } = setup;
         let cache = Cache::default();
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
-        let shown = metrics::Engine {
-            cluster: setup.cluster,
-            node_labels: providers.well_known().iter().map(str::to_owned).collect(),
-            conditions: shown_conditions(&providers),
-        };
+        let shown = shown(&providers, setup.cluster);
         let namespace = settings.leader_election.namespace.clone().unwrap_or(setup.namespace);
         let candidate = (!settings.leader_election.disabled).then(|| Candidate {
             client: setup.lease_client,
@@ -150,7 +150,12 @@ impl Engine {
         add.controller(|context| Lifecycle::new(context, health.clone()));
         add.controller(Expiration);
         add.controller(Consistency::new);
-        add.controller(|context| PodEvents::new(context, LastPodEvents::default()));
+        let last_pod_events = LastPodEvents::default();
+        add.controller(|context| PodEvents::new(context, last_pod_events.clone()));
+        add.controller(|context| DisruptionConditions::new(context, last_pod_events));
+        if repairs(&context) {
+            add.controller(NodeRepair);
+        }
         add.controller(|context| PoolRegistrationHealth::new(context, health.clone()));
         add.controller(PoolReadiness);
         add.controller(PoolValidation);
@@ -166,13 +171,14 @@ impl Engine {
         add.controller(|context| CommandQueue::new(context, disruption.clone()));
         add.controller(|context| DisruptionLoop::new(context, disruption));
         let provisioner = Provisioner::new(context.clone());
-        let readiness = setup.readiness;
-        Ok(Self { context, controllers, provisioner, writer, candidate, readiness })
+        let (registry, readiness) = (setup.registry, setup.readiness);
+        Ok(Self { context, controllers, provisioner, writer, candidate, registry, readiness })
     }
 
     /// Works until it is told to stop, or may no longer act.
     pub async fn run(self, stop: Stop) -> Result<(), Ended> {
-        let Self { context, controllers, provisioner, writer, candidate, readiness } = self;
+        let Self { context, controllers, provisioner, writer, candidate, registry, readiness } =
+            self;
         let mut tasks = Tasks::default();
         tasks.spawn("events", writer.run());
         tasks.watch_readiness(&context, &readiness);
@@ -191,6 +197,10 @@ impl Engine {
             },
         };
         readiness.ready(LEASES);
+        if leadership.is_some() {
+            let lease = &context.settings.leader_election.name;
+            context.metrics.leader_election_master_status(lease).set(1.0);
+        }
         if !warm_up {
             tasks.feed(&context);
         }
@@ -204,6 +214,9 @@ impl Engine {
         let ended = {
             let work = async {
                 context.feeds.when_synced().await;
+                // Who waits for a lease shows nothing: it would be there twice.
+                observability::count_changes(&context);
+                registry.show(ClusterFigures::new(context.clone()));
                 for started in controllers {
                     tasks.spawn(started.name, started.run(working.clone()));
                 }
@@ -243,12 +256,12 @@ struct Adding<'e> {
 impl Adding<'_> {
     fn controller<C: Controller>(&mut self, new: impl FnOnce(Context) -> C) {
         let controller = new(self.context.clone());
-        self.to.push(start(controller, &self.context.cache, &self.context.clock));
+        self.to.push(start(controller, self.context));
     }
 
     fn rounds<R: Rounds>(&mut self, new: impl FnOnce(Context) -> R) {
         let rounds = new(self.context.clone());
-        self.to.push(rounds::start(rounds, &self.context.clock));
+        self.to.push(rounds::start(rounds, self.context));
     }
 }
 
@@ -319,6 +332,13 @@ impl Tasks {
     }
 }
 
+/// Whether nodes that stay unhealthy are replaced.
+fn repairs(context: &Context) -> bool {
+    let mut providers = context.providers.all().iter();
+    context.settings.planner.gates.node_repair
+        && providers.any(|provider| !provider.repair_policies().is_empty())
+}
+
 /// Which kinds are needed.
 fn wanted(context: &Context) -> Wanted {
     let planner = &context.settings.planner;
@@ -367,6 +387,15 @@ fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeS
         .collect()
 }
 
+/// What the metrics page shows of a cluster with these clouds; its name where there are several.
+pub fn shown(providers: &Providers, cluster: Option<String>) -> metrics::Engine {
+    metrics::Engine {
+        cluster,
+        node_labels: providers.well_known().iter().map(str::to_owned).collect(),
+        conditions: shown_conditions(providers),
+    }
+}
+
 /// Kinds whose conditions are shown on the metrics page, with the labels of their objects that are
 /// shown.
 fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>> {
@@ -375,5 +404,12 @@ fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>
     let of_claims: Vec<String> = [label::NODE_POOL.to_owned()].into_iter().chain(classes).collect();
     let mut of_nodes = of_claims.clone();
     of_nodes.push(label::INITIALIZED.to_owned());
-    BTreeMap::from([("NodeClaim", of_claims), ("Node", of_nodes), ("NodePool", Vec::new())])
+    let own = [
+        ("NodeClaim", of_claims),
+        ("Node", of_nodes),
+        ("NodePool", Vec::new()),
+        ("CapacityBuffer", Vec::new()),
+    ];
+    let of_clouds = providers.class_kinds().map(|class| (class.kind, Vec::new()));
+    own.into_iter().chain(of_clouds).collect()
 }

@@ -50,6 +50,10 @@ pub const REGISTRATION_TIMEOUT: &str = "joiner.sh/registration-timeout";
 /// Annotation of a pool or a class: how long a node may take to be ready for pods.
 pub const INITIALIZATION_TIMEOUT: &str = "joiner.sh/initialization-timeout";
 
+/// Annotation of a pool: how many of its nodes, or how many of a hundred (`30%`), may be unhealthy
+/// before none is repaired any more.
+pub const REPAIR_MAX_UNHEALTHY: &str = "joiner.sh/repair-max-unhealthy";
+
 /// The taint of nodes that go away, or may soon.
 pub fn disrupted_taint() -> Taint {
     Taint { key: DISRUPTED.to_owned(), value: String::new(), effect: Effect::NoSchedule }

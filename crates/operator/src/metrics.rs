@@ -13,12 +13,18 @@ mod buckets;
 mod conditions;
 mod families;
 pub mod gauge_set;
+mod pod_times;
 mod process;
+mod queues;
 pub mod summary;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use joiner_clock::Clock;
 use prometheus::{Encoder, Gauge, Opts, TextEncoder};
@@ -26,6 +32,8 @@ use prometheus::{Encoder, Gauge, Opts, TextEncoder};
 pub use self::{
     conditions::ConditionMetrics,
     families::{FAMILIES, Metrics, NodeGauges},
+    pod_times::PodTimes,
+    queues::{QueueMetrics, Working},
 };
 
 /// The content type of [`Registry::text`].
@@ -56,8 +64,27 @@ impl Build {
 }
 
 /// What a metrics page shows; clones are the same page.
-#[derive(Debug, Clone)]
-pub struct Registry(prometheus::Registry);
+#[derive(Clone)]
+pub struct Registry {
+    families: prometheus::Registry,
+    figures: Arc<Mutex<Vec<Box<dyn Figures>>>>,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").finish_non_exhaustive()
+    }
+}
+
+/// Figures that are worked out when somebody looks at them. In between there is no need to keep one
+/// for each pod of a large cluster.
+pub trait Figures: Send {
+    /// Says everything there is to say now.
+    fn work_out(&self);
+
+    /// Nobody looks any more.
+    fn forget(&self);
+}
 
 /// Why metrics cannot be registered.
 #[derive(Debug, thiserror::Error)]
@@ -67,8 +94,8 @@ pub struct RegistrationError(#[from] prometheus::Error);
 impl Registry {
     /// A page with what there is to say about the process itself.
     pub fn new(build: &Build) -> Result<Self, RegistrationError> {
-        let registry = prometheus::Registry::new();
-        registry.register(Box::new(process::Process::new()?))?;
+        let families = prometheus::Registry::new();
+        families.register(Box::new(process::Process::new()?))?;
         let help = "A metric with a constant '1' value labeled by version from which it was built.";
         let info = Opts::new("karpenter_build_info", help)
             .const_label("version", build.version)
@@ -77,16 +104,26 @@ impl Registry {
             .const_label("commit", build.commit);
         let info = Gauge::with_opts(info)?;
         info.set(1.0);
-        registry.register(Box::new(info))?;
-        Ok(Self(registry))
+        families.register(Box::new(info))?;
+        Ok(Self { families, figures: Arc::default() })
+    }
+
+    /// From now on the page shows these figures too.
+    pub fn show(&self, figures: impl Figures + 'static) {
+        let mut all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Box::new(figures));
     }
 
     /// The page, as of now.
     pub fn text(&self) -> String {
+        // Whoever looks at the same time waits, so that nobody sees what the other has forgotten.
+        let figures = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        figures.iter().for_each(|figures| figures.work_out());
         let mut text = Vec::new();
         // What is written to memory and was checked at registration cannot fail.
-        let written = TextEncoder::new().encode(&self.0.gather(), &mut text);
+        let written = TextEncoder::new().encode(&self.families.gather(), &mut text);
         debug_assert!(written.is_ok(), "{written:?}");
+        figures.iter().for_each(|figures| figures.forget());
         String::from_utf8(text).unwrap_or_default()
     }
 }
@@ -99,7 +136,8 @@ pub struct Engine {
     /// Labels of nodes that providers know, such as `topology.kubernetes.io/zone`; Karpenter's own
     /// among them. Each becomes a label of the gauges of nodes.
     pub node_labels: Vec<String>,
-    /// Kinds whose conditions are shown, and the labels of their objects that are shown with them.
+    /// Kinds whose conditions are shown, by any spelling, and the labels of their objects that are
+    /// shown with them.
     pub conditions: BTreeMap<&'static str, Vec<String>>,
 }
 

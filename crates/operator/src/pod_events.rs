@@ -121,7 +121,7 @@ fn is_news(claim: &NodeClaim, at: Timestamp) -> bool {
 ///
 /// COMPAT: upstream takes every pod that it finds when it starts for one that has come just now, so
 /// that a restart begins all waiting anew. Here such pods say themselves when they came.
-fn event(diff: &Diff<Pod>, now: Timestamp) -> Option<(Key, Timestamp)> {
+pub(crate) fn event(diff: &Diff<Pod>, now: Timestamp) -> Option<(Key, Timestamp)> {
     let pod = diff.latest();
     let node = node_of(pod)?;
     if is_owned_by(pod, Owner::DaemonSet) {

@@ -3,12 +3,14 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
 use joiner_clock::Clock;
 use tokio::{sync::Notify, time::Instant};
+
+use crate::metrics::{QueueMetrics, Working};
 
 /// How long to wait before something that failed is tried again: doubled with each failure in a
 /// row.
@@ -44,6 +46,7 @@ pub struct Queue<K> {
     backoff: Backoff,
     state: Mutex<State<K>>,
     changed: Notify,
+    metrics: OnceLock<QueueMetrics>,
 }
 
 #[derive(Debug)]
@@ -52,27 +55,39 @@ struct State<K> {
     due: BTreeMap<K, Instant>,
     /// The same, by time.
     by_time: BTreeSet<(Instant, K)>,
-    /// Keys that a worker has; those that were added meanwhile are due again when it is done.
-    running: BTreeMap<K, Option<Instant>>,
+    /// Keys that a worker has.
+    running: BTreeMap<K, Running>,
     failures: BTreeMap<K, u32>,
 }
 
+/// A key that a worker has.
+#[derive(Debug)]
+struct Running {
+    /// Since when.
+    since: Instant,
+    /// When it is due again if it was added meanwhile.
+    again: Option<Instant>,
+}
+
 impl<K: Ord + Clone> State<K> {
-    fn schedule(&mut self, key: K, at: Instant) {
-        if let Some(again) = self.running.get_mut(&key) {
-            *again = Some(again.map_or(at, |other| other.min(at)));
-            return;
+    /// Has a key wait until then. Answers whether it did not wait already.
+    fn schedule(&mut self, key: K, at: Instant) -> bool {
+        if let Some(running) = self.running.get_mut(&key) {
+            let is_new = running.again.is_none();
+            running.again = Some(running.again.map_or(at, |other| other.min(at)));
+            return is_new;
         }
-        match self.due.get(&key) {
-            Some(earlier) if *earlier <= at => return,
+        let later = self.due.get(&key).copied();
+        match later {
+            Some(earlier) if earlier <= at => return false,
             Some(later) => {
-                let later = *later;
                 self.by_time.remove(&(later, key.clone()));
             }
             None => {}
         }
         self.due.insert(key.clone(), at);
         self.by_time.insert((at, key));
+        later.is_none()
     }
 }
 
@@ -85,7 +100,13 @@ impl<K: Ord + Clone> Queue<K> {
             running: BTreeMap::new(),
             failures: BTreeMap::new(),
         };
-        Self { clock, backoff, state: Mutex::new(state), changed: Notify::new() }
+        let (state, changed, metrics) = (Mutex::new(state), Notify::new(), OnceLock::new());
+        Self { clock, backoff, state, changed, metrics }
+    }
+
+    /// From now on what happens here is counted. Only the first time counts.
+    pub(crate) fn measure(&self, metrics: QueueMetrics) {
+        self.metrics.get_or_init(|| metrics);
     }
 
     /// Something has happened to an object: look at it now.
@@ -96,7 +117,8 @@ impl<K: Ord + Clone> Queue<K> {
     /// Look at an object after a while, or earlier if something happens.
     pub fn add_after(&self, key: K, wait: Duration) {
         let at = self.clock.instant_after(wait);
-        self.lock().schedule(key, at);
+        let is_new = self.lock().schedule(key, at);
+        self.count(|metrics| metrics.adds.inc_by(u64::from(is_new)));
         self.changed.notify_waiters();
     }
 
@@ -135,13 +157,15 @@ impl<K: Ord + Clone> Queue<K> {
 
     fn take_due(&self) -> Taken<K> {
         let state = &mut *self.lock();
+        let now = Instant::now();
         let Some((at, _)) = state.by_time.first() else { return Taken::NothingUntil(None) };
-        if *at > Instant::now() {
+        if *at > now {
             return Taken::NothingUntil(Some(*at));
         }
-        let Some((_, key)) = state.by_time.pop_first() else { return Taken::NothingUntil(None) };
+        let Some((at, key)) = state.by_time.pop_first() else { return Taken::NothingUntil(None) };
+        self.count(|metrics| metrics.waits.observe((now - at).as_secs_f64()));
         state.due.remove(&key);
-        state.running.insert(key.clone(), None);
+        state.running.insert(key.clone(), Running { since: now, again: None });
         Taken::Key(key)
     }
 
@@ -166,6 +190,7 @@ impl<K: Ord + Clone> Queue<K> {
     /// before `at_least` has passed.
     pub fn failed(&self, key: K, at_least: Duration) {
         let (clock, backoff) = (&self.clock, self.backoff);
+        self.count(|metrics| metrics.retries.inc());
         self.give_back(key, |state, key| {
             let failures = state.failures.entry(key.clone()).or_default();
             let wait = backoff.after(*failures).max(at_least);
@@ -176,16 +201,41 @@ impl<K: Ord + Clone> Queue<K> {
 
     fn give_back(&self, key: K, next: impl FnOnce(&mut State<K>, &K) -> Option<Instant>) {
         let state = &mut *self.lock();
-        let again = state.running.remove(&key).flatten();
+        let running = state.running.remove(&key);
         let next = next(state, &key);
+        let again = running.as_ref().and_then(|running| running.again);
+        self.count(|metrics| {
+            let since = running.map_or_else(Instant::now, |running| running.since);
+            metrics.work.observe(since.elapsed().as_secs_f64());
+            // What was added meanwhile is counted already.
+            metrics.adds.inc_by(u64::from(again.is_none() && next.is_some()));
+        });
         if let Some(at) = again.into_iter().chain(next).min() {
             state.schedule(key, at);
             self.changed.notify_waiters();
         }
     }
 
+    fn count(&self, count: impl FnOnce(&QueueMetrics)) {
+        if let Some(metrics) = self.metrics.get() {
+            count(metrics);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<K>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<K: Ord + Clone + Send + Sync> Working for Queue<K> {
+    fn waiting(&self) -> usize {
+        let now = Instant::now();
+        self.lock().by_time.iter().take_while(|(at, _)| *at <= now).count()
+    }
+
+    fn under_way(&self) -> Vec<f64> {
+        let state = self.lock();
+        state.running.values().map(|running| running.since.elapsed().as_secs_f64()).collect()
     }
 }
 

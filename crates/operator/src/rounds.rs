@@ -2,9 +2,8 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use joiner_clock::Clock;
-
 use crate::{
+    context::Context,
     controller::{Controller, Next, Started},
     queue::{Backoff, Queue},
     trouble::Trouble,
@@ -23,10 +22,11 @@ pub trait Rounds: Send + Sync + 'static {
 }
 
 /// Starts something that is done at once and then again and again.
-pub fn start<R: Rounds>(rounds: R, clock: &Clock) -> Started {
-    let queue = Arc::new(Queue::new(clock.clone(), R::BACKOFF));
+pub fn start<R: Rounds>(rounds: R, context: &Context) -> Started {
+    let queue = Arc::new(Queue::new(context.clock.clone(), R::BACKOFF));
+    let started = Started::new(Arc::new(Round(rounds)), Arc::clone(&queue), context);
     queue.add(Everything);
-    Started::new(Arc::new(Round(rounds)), queue)
+    started
 }
 
 /// A controller with one thing to look at.

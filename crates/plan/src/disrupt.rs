@@ -1,21 +1,67 @@
 //! Which machines are not needed, or wrong, and what happens to their pods?
+//!
+//! All methods look at one snapshot, in Karpenter's order: machines that hold nothing ([`emptiness`]),
+//! machines that are not what their pool wants ([`drift`]), machines whose pods fit elsewhere or on
+//! something cheaper ([`consolidation`]). What one has decided is settled for the next: the machines
+//! are gone, their pods have moved, and budgets are that much smaller. No machine has a part in two
+//! commands, so all of them can be begun at once.
+//!
+//! COMPAT: upstream begins one method's commands, waits, and looks at the cluster anew.
+
+mod balanced;
+mod budget;
+mod candidate;
+mod consolidation;
+mod cron;
+mod drift;
+mod emptiness;
+mod pass;
+mod replacement;
+mod simulate;
+mod tell;
+mod validation;
 
 use joiner_core::{
-    disruption::{Command, DisruptionSettings, Disruptions, Fleet, Rejected},
+    disruption::{Command, DisruptionSettings, Disruptions, Fleet, Method, Rejected},
     settings::PlanSettings,
     snapshot::Snapshot,
 };
+
+pub use self::budget::allowances;
+use self::pass::Pass;
 
 /// Decides which machines go, and why the others stay.
 ///
 /// Pure: equal inputs give equal outputs, including every order in them.
 pub fn disrupt(
-    _snapshot: &Snapshot,
-    _fleet: &Fleet,
-    _planning: &PlanSettings,
-    _settings: &DisruptionSettings,
+    snapshot: &Snapshot,
+    fleet: &Fleet,
+    planning: &PlanSettings,
+    settings: &DisruptionSettings,
 ) -> Disruptions {
-    Disruptions::default()
+    let mut pass = Pass::new(snapshot, fleet, planning, settings);
+    let eligible = Method::ALL
+        .iter()
+        .map(|method| {
+            let count = pass.eligible(|each| match method {
+                Method::Emptiness => each.may_go_empty(fleet),
+                Method::StaticDrift => each.may_drift(true),
+                Method::Drift => each.may_drift(false),
+                Method::MultiNode | Method::SingleNode => each.may_be_consolidated(fleet),
+            });
+            (*method, count)
+        })
+        .collect();
+    for method in Method::ALL {
+        match method {
+            Method::Emptiness => emptiness::decide(&mut pass),
+            Method::StaticDrift => drift::decide_static(&mut pass),
+            Method::Drift => drift::decide(&mut pass),
+            Method::MultiNode => consolidation::decide_several(&mut pass),
+            Method::SingleNode => consolidation::decide_single(&mut pass),
+        }
+    }
+    pass.finish(eligible)
 }
 
 /// Looks at a command once more, some time after it was proposed.
@@ -24,10 +70,26 @@ pub fn disrupt(
 /// other change rejects the command.
 pub fn validate(
     command: &Command,
-    _snapshot: &Snapshot,
-    _fleet: &Fleet,
-    _planning: &PlanSettings,
-    _settings: &DisruptionSettings,
+    snapshot: &Snapshot,
+    fleet: &Fleet,
+    planning: &PlanSettings,
+    settings: &DisruptionSettings,
 ) -> Result<Command, Rejected> {
-    Ok(command.clone())
+    let mut answers =
+        validate_all(std::slice::from_ref(command), snapshot, fleet, planning, settings);
+    answers.remove(0)
+}
+
+/// As [`validate`], for commands that may all be begun at once: each is looked at as if those before
+/// it that are still good had been carried out.
+///
+/// Whether a candidate is marked as part of a command does not matter: these are the commands.
+pub fn validate_all(
+    commands: &[Command],
+    snapshot: &Snapshot,
+    fleet: &Fleet,
+    planning: &PlanSettings,
+    settings: &DisruptionSettings,
+) -> Vec<Result<Command, Rejected>> {
+    validation::all(commands, snapshot, fleet, planning, settings)
 }

@@ -8,6 +8,8 @@ pub mod explain;
 pub mod overlay;
 mod provision;
 mod solve;
+mod static_claim;
 mod validate;
 
 pub use provision::{Planned, Report, provision};
+pub use static_claim::static_claim;

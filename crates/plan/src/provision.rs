@@ -116,15 +116,15 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
 
 /// The pods of a snapshot, those that can be considered apart from those that cannot.
 #[derive(Debug, Default)]
-struct Sorted {
+pub(crate) struct Sorted {
     /// Positions of the pods to place.
-    considered: Vec<u32>,
-    refused: Vec<Unplaced>,
-    deferred: Vec<Unplaced>,
+    pub(crate) considered: Vec<u32>,
+    pub(crate) refused: Vec<Unplaced>,
+    pub(crate) deferred: Vec<Unplaced>,
 }
 
 impl Sorted {
-    fn new(snapshot: &Snapshot, settings: &PlanSettings) -> Self {
+    pub(crate) fn new(snapshot: &Snapshot, settings: &PlanSettings) -> Self {
         let mut sorted = Self::default();
         let mut validated = validate::Validated::default();
         for (index, pod) in snapshot.pods.iter().enumerate() {

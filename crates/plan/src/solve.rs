@@ -16,6 +16,7 @@ mod labels;
 mod limits;
 mod nodes;
 mod reservations;
+mod staged;
 mod template;
 mod topology;
 

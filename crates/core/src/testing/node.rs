@@ -40,6 +40,12 @@ impl NodeBuilder {
         self.label(label::NODE_POOL, pool)
     }
 
+    /// Makes it a machine of a type, on demand.
+    pub fn of_type(self, name: &str) -> Self {
+        self.label(label::INSTANCE_TYPE, name)
+            .label(label::CAPACITY_TYPE, label::CAPACITY_TYPE_ON_DEMAND)
+    }
+
     /// Sets the zone.
     pub fn zone(self, zone: &str) -> Self {
         self.label(label::ZONE, zone)

@@ -8,6 +8,9 @@ use super::{Event, EventType, Subject};
 
 /// For how long the same is not told again, unless an event says otherwise.
 const QUIET: Duration = Duration::from_mins(2);
+/// After how long something is told again that nobody has mended: who looks after it today may not
+/// have been there yesterday, and the API server forgets events.
+const REMIND_AFTER: Duration = Duration::from_hours(24);
 /// How much of an error is told: enough to act on, and what etcd is spared.
 const ERROR_MAX: usize = 300;
 
@@ -205,6 +208,26 @@ impl Event {
         Self::warning(object, "InvalidTimeout", &[&object.uid, problem])
             .saying(problem)
             .quiet_for(Duration::from_mins(15))
+    }
+
+    /// The pool that a claim belongs to is gone.
+    ///
+    /// COMPAT: upstream says nothing, and such claims live until they expire.
+    pub fn node_pool_not_found(claim: &Subject, pool: &str) -> Self {
+        Self::warning(claim, "NodePoolNotFound", &[&claim.uid])
+            .saying(format!(
+                "NodePool {pool:?} of this NodeClaim is gone, so its node is neither replaced nor \
+                 consolidated: create the NodePool again, or delete the NodeClaim to have the node \
+                 drained and removed"
+            ))
+            .quiet_for(REMIND_AFTER)
+    }
+
+    /// Something that a pool says can be used, but hardly means what its author expects.
+    pub fn questionable(pool: &Subject, generation: i64, problem: &str) -> Self {
+        Self::warning(pool, "QuestionableNodePool", &[&pool.uid, &generation.to_string(), problem])
+            .saying(problem)
+            .quiet_for(REMIND_AFTER)
     }
 
     /// A pod's do-not-disrupt annotation cannot be read.

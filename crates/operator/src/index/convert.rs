@@ -37,7 +37,7 @@ fn operator(text: &str) -> Operator {
 }
 
 /// Requirements of pools, claims and overlays.
-pub(super) fn requirements(requirements: &[Requirement]) -> Vec<RequirementSpec> {
+pub(crate) fn requirements(requirements: &[Requirement]) -> Vec<RequirementSpec> {
     let spec = |requirement: &Requirement| RequirementSpec {
         key: requirement.key.clone(),
         operator: operator(&requirement.operator),

@@ -29,7 +29,8 @@ impl ConditionMetrics {
     ) -> Result<Self, RegistrationError> {
         let labels: Vec<String> = labels.iter().map(|key| object_label(key)).collect();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
-        Self::register(to, &format!("operator_{kind}"), &labels, buckets::TRANSITIONS)
+        let prefix = format!("operator_{}", kind.to_lowercase());
+        Self::register(to, &prefix, &labels, buckets::TRANSITIONS)
     }
 
     pub(super) fn of_all_kinds(to: &Registrar<'_>) -> Result<Self, RegistrationError> {
@@ -82,6 +83,11 @@ impl ConditionMetrics {
                 &[],
             )?,
         })
+    }
+
+    /// All gauges.
+    pub fn gauges(&self) -> [&GaugeSet; 3] {
+        [&self.count, &self.current_status_seconds, &self.termination_current_time_seconds]
     }
 
     /// Changes to this status, for objects with these labels.

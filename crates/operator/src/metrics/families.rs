@@ -14,6 +14,8 @@ use super::{
     conditions::ConditionMetrics,
     gauge_set::GaugeSet,
     node_label,
+    pod_times::PodTimes,
+    queues::Queues,
     summary::{Summary, SummaryVec},
 };
 
@@ -122,6 +124,8 @@ pub struct Metrics {
     nodes: NodeGauges,
     conditions: BTreeMap<&'static str, ConditionMetrics>,
     all_conditions: ConditionMetrics,
+    pod_times: PodTimes,
+    queues: Queues,
 }
 
 impl Metrics {
@@ -131,7 +135,7 @@ impl Metrics {
         engine: &Engine,
         clock: &Clock,
     ) -> Result<Self, RegistrationError> {
-        let to = Registrar { registry: &registry.0, cluster: engine.cluster.as_deref(), clock };
+        let to = Registrar { registry: &registry.families, cluster: engine.cluster.as_deref(), clock };
         let families = Families::register(&to)?;
         let conditions = engine.conditions.iter().map(|(kind, labels)| {
             let metrics = ConditionMetrics::of_kind(&to, kind, labels)?;
@@ -141,6 +145,8 @@ impl Metrics {
             nodes: NodeGauges::register(&to, &engine.node_labels)?,
             conditions: conditions.collect::<Result<_, _>>()?,
             all_conditions: ConditionMetrics::of_all_kinds(&to)?,
+            pod_times: PodTimes::default(),
+            queues: Queues::default(),
             families,
         };
         // Dashboards want to see that there were none yet.
@@ -155,9 +161,24 @@ impl Metrics {
         &self.nodes
     }
 
+    /// How far pods that have not started yet have come.
+    pub fn pod_times(&self) -> &PodTimes {
+        &self.pod_times
+    }
+
+    /// The queues of controllers.
+    pub(super) fn queues(&self) -> &Queues {
+        &self.queues
+    }
+
     /// The conditions of objects of a kind, if they are shown.
     pub fn conditions(&self, kind: &str) -> Option<&ConditionMetrics> {
         self.conditions.get(kind)
+    }
+
+    /// The conditions of every kind that is shown, and of all kinds together.
+    pub fn each_conditions(&self) -> impl Iterator<Item = &ConditionMetrics> {
+        self.conditions.values().chain([&self.all_conditions])
     }
 
     /// The conditions of objects of all kinds together, by group and kind; Karpenter shows them

@@ -34,6 +34,12 @@ pub(super) fn tell_plan(context: &Context, pass: &Pass) {
     }
     nominate_existing(context, &plan.existing);
     let metrics = &context.metrics;
+    let placed = plan.claims.iter().flat_map(|claim| &claim.pods);
+    let placed = placed.chain(plan.existing.iter().flat_map(|existing| &existing.pods));
+    let refused = plan.unschedulable.iter().map(|unplaced| &unplaced.pod);
+    let looked_at = placed.map(|pod| (pod.as_str(), true));
+    let looked_at = looked_at.chain(refused.map(|pod| (pod.as_str(), false)));
+    metrics.pods_planned(looked_at, context.now());
     metrics.scheduler_unschedulable_pods(CONTROLLER).set(plan.unschedulable.len() as f64);
     metrics.scheduler_ignored_pods().set(plan.deferred.len() as f64);
     for note in &pass.notes {

@@ -5,6 +5,7 @@
 mod bad_days;
 mod consistency;
 mod disruption;
+mod disruption_conditions;
 mod eviction;
 mod expiration;
 mod garbage;
@@ -15,6 +16,7 @@ mod live;
 mod play;
 mod pod_events;
 mod registration_health;
+mod repair;
 mod roles;
 mod stage;
 mod termination;

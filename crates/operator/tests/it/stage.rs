@@ -14,8 +14,10 @@ use joiner_operator::{
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
+    engine::shown,
     events::Recorder,
-    metrics::{Build, Engine, Metrics, Registry},
+    metrics::{Build, Metrics, Registry},
+    observability::{self, ClusterFigures},
     random::Random,
     rounds::{self, Rounds},
     settings::{Settings, Values},
@@ -74,13 +76,14 @@ impl Stage {
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let registry = Registry::new(&BUILD).unwrap();
-        let metrics = Metrics::register(&registry, &Engine::default(), &clock).unwrap();
         let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
+        let providers = Providers::new(on, Vec::new());
+        let metrics = Metrics::register(&registry, &shown(&providers, None), &clock).unwrap();
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
             clock,
             cache,
-            providers: Arc::new(Providers::new(on, Vec::new())),
+            providers: Arc::new(providers),
             events,
             metrics: Arc::new(metrics),
             feeds: Feeds::default(),
@@ -95,13 +98,13 @@ impl Stage {
     /// Has a controller work once time passes.
     pub(crate) fn with<C: Controller>(mut self, controller: impl FnOnce(Context) -> C) -> Self {
         let controller = controller(self.context.clone());
-        self.waiting.push(start(controller, &self.context.cache, &self.context.clock));
+        self.waiting.push(start(controller, &self.context));
         self
     }
 
     /// Has something be done again and again once time passes.
     pub(crate) fn with_rounds<R: Rounds>(mut self, make: impl FnOnce(Context) -> R) -> Self {
-        self.waiting.push(rounds::start(make(self.context.clone()), &self.context.clock));
+        self.waiting.push(rounds::start(make(self.context.clone()), &self.context));
         self
     }
 
@@ -132,6 +135,8 @@ impl Stage {
             });
         }
         feeds.when_synced().await;
+        observability::count_changes(&self.context);
+        self.registry.show(ClusterFigures::new(self.context.clone()));
         for started in self.waiting.drain(..) {
             self.tasks.spawn(async move {
                 started.run(Stop::never()).await;

@@ -7,16 +7,14 @@ use joiner_core::{
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
     pod::Pod,
     reason::{Reason, ReasonId},
-    requirement::{Requirement, RequirementSpec, Requirements},
+    requirement::{Requirement, RequirementSpec},
     resources::Resources,
     settings::MinValuesPolicy,
 };
 use rustc_hash::FxHashMap;
 
 use super::{Refusal, Refused, Solver, bits::Bits, labels::ReqId, template::Template};
-
-/// The version of the pool hash that claims carry.
-const POOL_HASH_VERSION: &str = "v3";
+use crate::static_claim::{self, claim_labels};
 
 /// What claims of one template, one set of requirements and one set of types have in common.
 #[derive(Debug, Clone)]
@@ -199,7 +197,7 @@ impl<'s> Solver<'s> {
             all.add(label::CAPACITY_TYPE, Requirement::one_of(capacity_types));
         }
         Shape {
-            labels: Arc::new(self.claim_labels(template, &all)),
+            labels: Arc::new(claim_labels(template.pool, &all, &self.snapshot.catalog.well_known)),
             annotations: [false, true]
                 .map(|relaxed| Arc::new(claim_annotations(template, &types, relaxed))),
             daemon_overhead: daemon_overhead(template, &types),
@@ -260,30 +258,11 @@ impl<'s> Solver<'s> {
         }
         found.into_iter().map(str::to_owned).collect()
     }
-
-    /// The pool's labels, and a value for every label of its own that the requirements leave open. Labels that the
-    /// provider fills in are left to it.
-    fn claim_labels(&self, template: &Template<'_>, requirements: &Requirements) -> Labels {
-        let pool = template.pool;
-        let mut labels = pool.labels.clone();
-        labels.insert(label::NODE_POOL.to_owned(), pool.name.clone());
-        let class = &pool.node_class;
-        labels.insert(label::node_class(&class.group, &class.kind), class.name.clone());
-        let well_known = &self.snapshot.catalog.well_known;
-        for (key, requirement) in requirements.iter().filter(|(key, _)| !well_known.contains(key)) {
-            if let Some(value) = requirement.any() {
-                labels.insert(key.to_owned(), value);
-            }
-        }
-        labels
-    }
 }
 
 fn claim_annotations(template: &Template<'_>, types: &[usize], min_values_relaxed: bool) -> Labels {
-    let mut annotations = template.pool.annotations.clone();
+    let mut annotations = static_claim::claim_annotations(template.pool);
     let mut set = |key: &str, value: &str| annotations.insert(key.to_owned(), value.to_owned());
-    set(label::NODE_POOL_HASH, &template.pool.hash);
-    set(label::NODE_POOL_HASH_VERSION, POOL_HASH_VERSION);
     set(label::MIN_VALUES_RELAXED, if min_values_relaxed { "true" } else { "false" });
     let types = || types.iter().map(|t| template.types[*t].instance_type);
     if types().any(|t| t.price_overlaid) {

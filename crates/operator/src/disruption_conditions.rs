@@ -1,0 +1,253 @@
+//! What claims say of their removal: whether they still are what their pool wants (`Drifted`), and
+//! whether nothing has happened on their nodes for long enough (`Consolidatable`).
+//!
+//! [`drift`] and [`quiet`] decide from objects alone; what only the cloud knows is asked for here and
+//! kept for a while in `answers`.
+
+mod answers;
+pub mod drift;
+pub mod quiet;
+
+use std::{sync::Arc, time::Duration};
+
+use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
+use joiner_cloud::{CloudProvider, class::NodeClass};
+
+use self::{
+    answers::Answers,
+    drift::{TYPE_CHECK_AGE, Verdict},
+    quiet::Quiet,
+};
+use crate::{
+    claims::{self, is_deleting, provider_id, refers_to, uid},
+    cluster::Lock,
+    conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, Status},
+    context::Context,
+    controller::{Controller, Next},
+    events::{Event, Subject},
+    pod_events::{self, LastPodEvents},
+    trouble::Trouble,
+    world::{Change, Diff, Kept, Key, World},
+};
+
+/// How often a claim is looked at although nothing in the cluster has changed: the cloud may have.
+const LOOK_EVERY: Duration = Duration::from_mins(5);
+
+/// Says of each claim whether it has drifted and whether it may be consolidated.
+#[derive(Debug)]
+pub struct DisruptionConditions {
+    context: Context,
+    last: LastPodEvents,
+    answers: Answers,
+}
+
+/// A claim of ours and what it is measured by.
+struct Facts {
+    claim: Arc<NodeClaim>,
+    provider: Arc<dyn CloudProvider>,
+    /// The name of its pool.
+    pool_name: String,
+    pool: Option<Arc<NodePool>>,
+    /// The class that its pool names.
+    class: Option<Arc<NodeClass>>,
+}
+
+impl Controller for DisruptionConditions {
+    type Key = Key;
+
+    const NAME: &'static str = "nodeclaim.disruption";
+
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        match change {
+            Change::NodeClaim(diff) => match &diff.new {
+                Some(claim) => add(claim.key()),
+                None => self.answers.forget(uid(&diff.latest().metadata)),
+            },
+            Change::NodePool(diff) if says_something_else(diff) => {
+                let name = claims::name(&diff.latest().metadata);
+                let claims = world.node_claims.values();
+                claims
+                    .filter(|claim| claims::pool(claim) == Some(name))
+                    .for_each(|claim| add(claim.key()));
+            }
+            Change::NodeClass(diff) => {
+                let class = diff.latest();
+                let claims = world.node_claims.values();
+                claims
+                    .filter(|claim| refers_to(claim.spec.node_class_ref.as_ref(), class))
+                    .for_each(|claim| add(claim.key()));
+            }
+            Change::Pod(diff) => {
+                if let Some((node, _)) = pod_events::event(diff, self.context.now()) {
+                    let claim = world.nodes.get(&node).and_then(|node| world.claim_of(node));
+                    claim.into_iter().for_each(|claim| add(claim.key()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let Some(facts) = self.facts(key) else { return Ok(Next::Done) };
+        let Some(pool) = &facts.pool else {
+            let about = Subject::of(&*facts.claim);
+            self.context.events.tell(Event::node_pool_not_found(&about, &facts.pool_name));
+            return Ok(Next::After(LOOK_EVERY));
+        };
+        let verdict = match drift::of_objects(&facts.claim, pool) {
+            Some(verdict) => Ok(verdict),
+            None => self.ask(&facts, pool).await,
+        };
+        // Much may have happened while the cloud was asked.
+        let Some(Facts { claim, pool: Some(pool), .. }) = self.facts(key) else {
+            return Ok(Next::Again);
+        };
+        let now = self.context.now();
+        let quiet = quiet::of(&claim, &pool, self.last_event(&claim), now);
+        let known = verdict.as_ref().unwrap_or(&Verdict::Unknown);
+        if let Some(next) = said(&claim, known, quiet, now) {
+            match self.context.cluster.patch_status(&*claim, &next, Lock::Version).await {
+                Err(trouble) if !trouble.is_not_found() => return Err(trouble),
+                _ => {}
+            }
+        }
+        verdict?;
+        Ok(match quiet {
+            Quiet::Until(end) => {
+                let left = Duration::try_from(end.duration_since(now)).unwrap_or_default();
+                Next::After(left.min(LOOK_EVERY))
+            }
+            Quiet::No | Quiet::Yes => Next::After(LOOK_EVERY),
+        })
+    }
+}
+
+impl DisruptionConditions {
+    /// Reckons with what `last` knows of pods besides what claims show.
+    pub fn new(context: Context, last: LastPodEvents) -> Self {
+        Self { context, last, answers: Answers::default() }
+    }
+
+    /// What is known of a claim that is ours, stays, and belongs to a pool.
+    fn facts(&self, key: &Key) -> Option<Facts> {
+        self.context.cache.read(|world| {
+            let claim = world.node_claims.get(key).filter(|claim| !is_deleting(&***claim))?;
+            let provider = self.context.provider_of(claim)?;
+            let pool_name = claims::pool(claim)?;
+            let pool = world.node_pools.named(pool_name);
+            let class = pool.and_then(|pool| {
+                let class = pool.spec.template.spec.node_class_ref.as_ref()?;
+                world.class(&class.group, &class.kind, &class.name)
+            });
+            Some(Facts {
+                claim: Arc::clone(claim),
+                provider: Arc::clone(provider),
+                pool_name: pool_name.to_owned(),
+                pool: pool.cloned(),
+                class: class.cloned(),
+            })
+        })
+    }
+
+    /// When something last happened on the claim's node.
+    fn last_event(&self, claim: &NodeClaim) -> Option<jiff::Timestamp> {
+        let status = claim.status.as_ref()?;
+        let shown = status.last_pod_event_time.as_ref().map(|time| time.0);
+        let node = status.node_name.as_deref().filter(|name| !name.is_empty());
+        shown.max(node.and_then(|name| self.last.on(&Key::cluster(name))))
+    }
+
+    /// What only the cloud knows. Of a class that is leaving or gone it is not asked anything: its
+    /// machines are as good as they were.
+    async fn ask(&self, facts: &Facts, pool: &NodePool) -> Result<Verdict, Trouble> {
+        let Some(class) = facts.class.as_ref().filter(|class| class.deleting.is_none()) else {
+            return Ok(Verdict::Unknown);
+        };
+        if self.type_is_gone(facts, pool, class)? {
+            return Ok(Verdict::Drifted(drift::INSTANCE_TYPE_NOT_FOUND.to_owned()));
+        }
+        let Some(id) = provider_id(&facts.claim) else { return Ok(Verdict::AsWanted) };
+        let (identity, running) = (uid(&facts.claim.metadata), self.context.clock.running());
+        if let Some(answer) = self.answers.drift(identity, class, running) {
+            return Ok(answer.into());
+        }
+        let provider = facts.provider.as_ref();
+        let get = self.context.ask(Self::NAME, "Get", provider, provider.get(id));
+        // A machine that is gone has not drifted; somebody else cares for its claim.
+        let Some(machine) = get.await? else { return Ok(Verdict::AsWanted) };
+        let asked = provider.drift(&machine, class);
+        let answer = self.context.ask(Self::NAME, "IsDrifted", provider, asked).await?;
+        self.answers.drift_is(identity, class, answer.clone(), running + LOOK_EVERY);
+        Ok(answer.into())
+    }
+
+    /// Whether the machine is of a type that its cloud does not have any more. Young machines are
+    /// let alone, since lists of types may be late.
+    fn type_is_gone(
+        &self,
+        facts: &Facts,
+        pool: &NodePool,
+        class: &NodeClass,
+    ) -> Result<bool, Trouble> {
+        let created = facts.claim.metadata.creation_timestamp.as_ref();
+        let age = created.map(|created| self.context.now().duration_since(created.0));
+        let (identity, running) = (uid(&facts.claim.metadata), self.context.clock.running());
+        let is_young = age.is_none_or(|age| age < TYPE_CHECK_AGE);
+        if is_young || self.answers.type_is_there(identity, running) {
+            return Ok(false);
+        }
+        let provider = &facts.provider;
+        let types = provider.instance_types(claims::name(&pool.metadata), class)?;
+        let is_gone = drift::type_is_gone(
+            &facts.claim,
+            &types,
+            &provider.well_known(),
+            provider.reservation_id_label(),
+        );
+        if !is_gone {
+            self.answers.type_was_seen(identity, running);
+        }
+        Ok(is_gone)
+    }
+}
+
+/// Whether a pool says something else than before, besides what is said of it.
+fn says_something_else(diff: &Diff<NodePool>) -> bool {
+    match (&diff.old, &diff.new) {
+        (Some(old), Some(new)) => {
+            old.spec != new.spec || old.metadata.annotations != new.metadata.annotations
+        }
+        _ => true,
+    }
+}
+
+/// The claim with what there is to say of it; nothing if it says so already.
+fn said(
+    claim: &NodeClaim,
+    verdict: &Verdict,
+    quiet: Quiet,
+    now: jiff::Timestamp,
+) -> Option<NodeClaim> {
+    let mut next = claim.clone();
+    let mut conditions = next.conditions_mut(now);
+    match quiet {
+        Quiet::Yes => conditions.set_true(CONSOLIDATABLE),
+        Quiet::No | Quiet::Until(_) => conditions.clear(CONSOLIDATABLE),
+    }
+    match verdict {
+        Verdict::AsWanted => conditions.clear(DRIFTED),
+        Verdict::Drifted(reason) => conditions.set(DRIFTED, Status::True, reason, reason),
+        // What objects said before, they say no more; what the cloud said still stands.
+        Verdict::Unknown => {
+            let known = find(claim.conditions(), DRIFTED);
+            if known.is_some_and(|known| drift::comes_from_objects(&known.reason)) {
+                conditions.clear(DRIFTED);
+            }
+        }
+    }
+    // A claim of which nothing was said yet gets its other conditions from elsewhere.
+    let is_news = [CONSOLIDATABLE, DRIFTED]
+        .iter()
+        .any(|type_| find(next.conditions(), type_) != find(claim.conditions(), type_));
+    is_news.then_some(next)
+}

@@ -1,0 +1,105 @@
+//! Whether a machine is still what its pool wants.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
+use joiner_core::{
+    instance_type::InstanceType,
+    label::{self, Labels, WellKnown},
+    requirement::{Requirement, Requirements},
+};
+
+use crate::{
+    claims,
+    conditions::{Conditioned, LAUNCHED},
+    index::convert,
+};
+
+/// The pool's template has changed in a way that its machines cannot follow.
+pub const NODE_POOL_DRIFTED: &str = "NodePoolDrifted";
+/// The pool's requirements rule the machine out.
+pub const REQUIREMENTS_DRIFTED: &str = "RequirementsDrifted";
+/// The cloud does not have the machine's type any more.
+pub const INSTANCE_TYPE_NOT_FOUND: &str = "InstanceTypeNotFound";
+
+/// How old a claim must be before the absence of its type means something.
+pub const TYPE_CHECK_AGE: SignedDuration = SignedDuration::from_hours(1);
+
+/// What is to be said of a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is what its pool wants.
+    AsWanted,
+    /// It is not, and why, in one `CamelCase` word.
+    Drifted(String),
+    /// The objects say nothing against it, and the cloud cannot be asked.
+    Unknown,
+}
+
+impl From<Option<String>> for Verdict {
+    fn from(reason: Option<String>) -> Self {
+        reason.map_or(Self::AsWanted, Self::Drifted)
+    }
+}
+
+/// Whether a reason is one that the objects alone decide on.
+pub fn comes_from_objects(reason: &str) -> bool {
+    matches!(reason, NODE_POOL_DRIFTED | REQUIREMENTS_DRIFTED)
+}
+
+/// What the claim and its pool alone say; nothing if it depends on the cloud.
+pub fn of_objects(claim: &NodeClaim, pool: &NodePool) -> Option<Verdict> {
+    if !claim.holds(LAUNCHED) {
+        return Some(Verdict::AsWanted);
+    }
+    let reason = if template_has_changed(claim, pool) {
+        NODE_POOL_DRIFTED
+    } else if is_ruled_out(claim, pool) {
+        REQUIREMENTS_DRIFTED
+    } else {
+        return None;
+    };
+    Some(Verdict::Drifted(reason.to_owned()))
+}
+
+/// Whether the claim was made from another template. Hashes that were made in different ways, or
+/// that are missing, say nothing.
+fn template_has_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
+    let both = |key: &str| {
+        let of = |annotations: Option<&Labels>| annotations.and_then(|all| all.get(key)).cloned();
+        of(claim.metadata.annotations.as_ref()).zip(of(pool.metadata.annotations.as_ref()))
+    };
+    let is_same_way = both(label::NODE_POOL_HASH_VERSION).is_some_and(|(own, now)| own == now);
+    is_same_way && both(label::NODE_POOL_HASH).is_some_and(|(own, now)| own != now)
+}
+
+/// Whether the pool's requirements do not allow the claim's labels.
+fn is_ruled_out(claim: &NodeClaim, pool: &NodePool) -> bool {
+    let labels = Requirements::from_labels(claim.metadata.labels.iter().flatten());
+    let wanted = convert::requirements(&pool.spec.template.spec.requirements);
+    !labels.is_compatible(&Requirements::from_specs(&wanted), None)
+}
+
+/// Whether the cloud, which has `types`, could not make such a machine any more, not even when there
+/// is room again.
+pub fn type_is_gone(
+    claim: &NodeClaim,
+    types: &[Arc<InstanceType>],
+    well_known: &WellKnown,
+    reservation_id_label: Option<&str>,
+) -> bool {
+    let name = claims::label(claim, label::INSTANCE_TYPE);
+    let Some(own) = types.iter().find(|known| known.name == name) else { return true };
+    let mut labels = Requirements::from_labels(claim.metadata.labels.iter().flatten());
+    // A reservation that ends turns into a machine on demand.
+    if claims::label(claim, label::CAPACITY_TYPE) == label::CAPACITY_TYPE_RESERVED {
+        let either = [label::CAPACITY_TYPE_RESERVED, label::CAPACITY_TYPE_ON_DEMAND];
+        labels.set(label::CAPACITY_TYPE, Requirement::one_of(either));
+        reservation_id_label.and_then(|label| labels.remove(label));
+    }
+    !own.offerings.iter().any(|offering| offering.serves(&labels, well_known))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! What the machines of each pool cost.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::InstanceTypes;
+use joiner_core::{
+    instance_type::InstanceType,
+    label::{CAPACITY_TYPE, INSTANCE_TYPE, WellKnown, ZONE},
+    requirement::{Requirement, Requirements},
+};
+
+use super::{Lines, Shown};
+use crate::{
+    claims::{self, label, uid},
+    context::Context,
+    world::Kept,
+};
+
+/// Identities of claims whose price nobody knows. Each is told and counted once.
+pub(super) type Unpriced = BTreeSet<String>;
+
+pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced) {
+    let types = types_by_pool(context, shown);
+    let mut costs: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut still = Unpriced::new();
+    for claim in &shown.claims {
+        let Some(provider) = context.provider_of(claim) else { continue };
+        let Some((pool, bought)) = claims::pool(claim).zip(bought_as(claim)) else { continue };
+        let price = types
+            .get(pool)
+            .and_then(|types| price(&bought, types, &provider.well_known()));
+        let cost = costs.entry(pool).or_default();
+        match price {
+            Some(price) => *cost += price,
+            None => {
+                let identity = uid(&claim.metadata).to_owned();
+                if !unpriced.contains(&identity) {
+                    context.metrics.nodepools_cost_tracker_errors(pool).inc();
+                    tracing::error!(
+                        NodeClaim = %claim.key(), NodePool = pool,
+                        "the price of a machine is not known, so that it counts as nothing in the \
+                         cost of its pool"
+                    );
+                }
+                still.insert(identity);
+            }
+        }
+    }
+    *unpriced = still;
+    let mut lines = Lines::default();
+    for (pool, cost) in costs {
+        lines.add(pool, &[pool], cost);
+    }
+    lines.show(context.metrics.nodepools_cost());
+}
+
+/// Every pool's types, where they can be told.
+pub(super) fn types_by_pool<'s>(context: &Context, shown: &'s Shown) -> BTreeMap<&'s str, InstanceTypes> {
+    let types = shown.pools.iter().filter_map(|pool| {
+        let name = claims::name(&pool.metadata);
+        let reference = pool.spec.template.spec.node_class_ref.as_ref();
+        let provider = context.provider(reference)?;
+        let class =
+            shown.classes.iter().find(|class| claims::refers_to(reference, class))?;
+        Some((name, provider.instance_types(name, class).ok()?))
+    });
+    types.collect()
+}
+
+/// What a machine was bought as.
+struct Bought<'c> {
+    instance_type: &'c str,
+    offering: Requirements,
+}
+
+fn bought_as(claim: &NodeClaim) -> Option<Bought<'_>> {
+    let known = |key: &str| Some(label(claim, key)).filter(|value| !value.is_empty());
+    let mut offering = Requirements::new();
+    for key in [ZONE, CAPACITY_TYPE] {
+        offering.add(key, Requirement::one_of([known(key)?]));
+    }
+    Some(Bought { instance_type: known(INSTANCE_TYPE)?, offering })
+}
+
+/// What a machine costs an hour, whether or not another could be had now.
+fn price(
+    bought: &Bought<'_>,
+    types: &[Arc<InstanceType>],
+    well_known: &WellKnown,
+) -> Option<f64> {
+    let instance_type = types.iter().find(|known| known.name == bought.instance_type)?;
+    let mut prices = instance_type
+        .offerings
+        .iter()
+        .filter(|offering| offering.serves(&bought.offering, well_known))
+        .map(|offering| offering.price);
+    let first = prices.next()?;
+    Some(prices.fold(first, f64::min))
+}

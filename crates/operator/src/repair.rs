@@ -1,0 +1,199 @@
+//! Nodes that stay unhealthy are replaced: their claims are deleted, and whatever protects their pods
+//! counts no more, since nothing that runs there does its work.
+//!
+//! Which conditions mean that, and for how long they are tolerated, is the provider's to say
+//! ([`policy`]). Where too many nodes are unhealthy at once ([`breaker`]), something else is wrong,
+//! and replacing them would make it worse.
+
+pub mod breaker;
+pub mod policy;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
+use joiner_cloud::RepairPolicy;
+use joiner_core::label::{CAPACITY_TYPE, NODE_POOL};
+use k8s_openapi::api::core::v1::{Node, NodeCondition};
+
+use self::{
+    breaker::{Breaker, MaxUnhealthy},
+    policy::Due,
+};
+use crate::{
+    claims::{is_deleting, label},
+    cluster::Lock,
+    conditions::seconds,
+    context::Context,
+    controller::{Controller, Next},
+    disrupted,
+    events::{Event, Subject},
+    marks::TERMINATION_TIMESTAMP,
+    queue::Backoff,
+    trouble::Trouble,
+    world::{Change, Diff, Kept, Key, World},
+};
+
+/// Why a claim is disrupted, as metrics call it.
+const REASON: &str = "unhealthy";
+/// How often a node is looked at that is not repaired because too many others are unhealthy too.
+const BLOCKED_FOR: Duration = Duration::from_mins(5);
+
+/// Replaces nodes that stay unhealthy.
+#[derive(Debug)]
+pub struct NodeRepair(pub Context);
+
+/// A node that its provider would not tolerate for ever, and what else has a say.
+struct Patient {
+    node: Arc<Node>,
+    claim: Arc<NodeClaim>,
+    pool: Option<Arc<NodePool>>,
+    due: Due,
+    breaker: Breaker,
+}
+
+impl Controller for NodeRepair {
+    type Key = Key;
+
+    const NAME: &'static str = "node.health";
+    const BACKOFF: Backoff = Backoff::REASONABLE;
+
+    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        if let Change::Node(diff) = change
+            && let Some(node) = &diff.new
+            && conditions_have_changed(diff)
+            && self.0.manages(node)
+        {
+            add(node.key());
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let Some(patient) = self.patient(key) else { return Ok(Next::Done) };
+        let now = self.0.now();
+        if let Ok(left) = Duration::try_from(patient.due.at.duration_since(now))
+            && !left.is_zero()
+        {
+            return Ok(Next::After(left));
+        }
+        if let Some(why) = patient.breaker.blocks() {
+            self.tell_blocked(&patient, &why);
+            return Ok(Next::After(BLOCKED_FOR));
+        }
+        let Patient { claim, due, .. } = &patient;
+        let claim = self.end_now(claim, now).await?;
+        if !is_deleting(&*claim) {
+            self.0.cluster.delete(&*claim).await?;
+            self.count(&claim, due.condition);
+            tracing::info!(
+                Node = %key, NodeClaim = %claim.key(), condition = due.condition,
+                "deleting unhealthy node"
+            );
+        }
+        Ok(Next::Done)
+    }
+}
+
+impl NodeRepair {
+    /// A node that is ours and has a condition that its provider does not tolerate for ever. One
+    /// with several claims, or none, is let alone: it is not clear whose machine it is.
+    fn patient(&self, key: &Key) -> Option<Patient> {
+        self.0.cache.read(|world| {
+            let node = world.nodes.get(key).filter(|node| self.0.manages(node))?;
+            let claim = world.claim_of(node)?;
+            let policies = self.0.provider_of(claim)?.repair_policies();
+            let due = policy::due(node, policies)?;
+            let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());
+            let pool = pool_name.and_then(|name| world.node_pools.named(name));
+            Some(Patient {
+                breaker: breaker(world, pool_name, pool.map(AsRef::as_ref), policies),
+                node: Arc::clone(node),
+                claim: Arc::clone(claim),
+                pool: pool.cloned(),
+                due,
+            })
+        })
+    }
+
+    /// The claim with a time for its pods that has come already, so that nothing keeps them. A time
+    /// in the past that somebody has set stays.
+    async fn end_now(
+        &self,
+        claim: &Arc<NodeClaim>,
+        now: Timestamp,
+    ) -> Result<Arc<NodeClaim>, Trouble> {
+        let annotations = claim.metadata.annotations.as_ref();
+        let written = annotations.and_then(|all| all.get(TERMINATION_TIMESTAMP));
+        let has_come = |text: &String| text.parse::<Timestamp>().is_ok_and(|end| end <= now);
+        if written.is_some_and(has_come) {
+            return Ok(Arc::clone(claim));
+        }
+        let mut ending = NodeClaim::clone(claim);
+        let annotations = ending.metadata.annotations.get_or_insert_default();
+        annotations.insert(TERMINATION_TIMESTAMP.to_owned(), seconds(now).to_string());
+        let written = self.0.cluster.patch(&**claim, &ending, Lock::None).await?;
+        Ok(written.map_or_else(|| Arc::clone(claim), Arc::new))
+    }
+
+    fn count(&self, claim: &NodeClaim, condition: &str) {
+        disrupted::count_claim(&self.0, claim, REASON);
+        disrupted::count_pods(&self.0, claim, REASON);
+        let (pool, capacity_type) = (label(claim, NODE_POOL), label(claim, CAPACITY_TYPE));
+        let image = claim.status.as_ref().and_then(|status| status.image_id.as_deref());
+        let condition = policy::snake_case(condition);
+        let metrics = &self.0.metrics;
+        let repaired = metrics.nodeclaims_unhealthy_disrupted(
+            &condition,
+            pool,
+            capacity_type,
+            image.unwrap_or_default(),
+        );
+        repaired.inc();
+    }
+
+    /// Tells everybody whose business it is.
+    fn tell_blocked(&self, patient: &Patient, why: &str) {
+        let Patient { node, claim, pool, .. } = patient;
+        let pool = pool.as_ref().map(|pool| Subject::of(&**pool));
+        for about in [Subject::of(&**node), Subject::of(&**claim)].into_iter().chain(pool) {
+            self.0.events.tell(Event::node_repair_blocked(&about, why));
+        }
+    }
+}
+
+/// Whether a node has other conditions than before, or has had them since another time. When the
+/// kubelet last said so does not matter.
+fn conditions_have_changed(diff: &Diff<Node>) -> bool {
+    fn of(node: &Node) -> BTreeMap<&str, (&str, Option<Timestamp>)> {
+        let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let since =
+            |known: &NodeCondition| known.last_transition_time.as_ref().map(|time| time.0);
+        conditions
+            .map(|known| (known.type_.as_str(), (known.status.as_str(), since(known))))
+            .collect()
+    }
+    match (&diff.old, &diff.new) {
+        (Some(old), Some(new)) => of(old) != of(new),
+        _ => true,
+    }
+}
+
+/// How the nodes of a pool are, or those of the whole cluster for one without a pool.
+fn breaker(
+    world: &World,
+    pool_name: Option<&str>,
+    pool: Option<&NodePool>,
+    policies: &[RepairPolicy],
+) -> Breaker {
+    let counted = world
+        .nodes
+        .values()
+        .filter(|node| pool_name.is_none_or(|name| label(&***node, NODE_POOL) == name));
+    let (mut nodes, mut unhealthy) = (0, 0);
+    for node in counted {
+        nodes += 1;
+        unhealthy += usize::from(policy::is_unhealthy(node, policies));
+    }
+    let of_pool = pool.and_then(|pool| MaxUnhealthy::of_pool(pool).ok().flatten());
+    Breaker { of_pool: pool_name.is_some(), nodes, unhealthy, max: of_pool.unwrap_or_default() }
+}

@@ -1,0 +1,110 @@
+//! The Balanced policy: is a move worth its moving?
+//!
+//! The share of a pool's price that is saved is held against the share of its pods that move, each
+//! pod by how dear its eviction is.
+
+use std::collections::BTreeMap;
+
+use joiner_core::{
+    disruption::ConsolidationPolicy,
+    reason::{Reason, ReasonId},
+};
+
+use super::candidate::{Removable, Totals};
+
+/// From this score on a move is made: it may move twice the share of what it saves.
+const SCORE_MIN: f64 = 0.5;
+
+/// How much of a pool's price is saved for how much of its moving.
+pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
+    if !(totals.price > 0.0 && totals.cost > 0.0 && savings > 0.0) {
+        return 0.0;
+    }
+    if cost <= 0.0 {
+        return f64::INFINITY;
+    }
+    (savings / totals.price) / (cost / totals.cost)
+}
+
+/// The lowest score of a move among the pools that ask for one; none if no pool does. If it is too
+/// low, the pool that refuses.
+pub(super) fn approve(
+    set: &[&Removable<'_>],
+    savings: f64,
+    totals: &BTreeMap<&str, Totals>,
+) -> Result<Option<f64>, Reason> {
+    let all: f64 = set.iter().map(|each| each.price).sum();
+    let mut pools: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    for each in set.iter().filter(|each| each.rules.policy == ConsolidationPolicy::Balanced) {
+        let (price, cost) = pools.entry(each.pool).or_default();
+        *price += each.price;
+        *cost += each.cost;
+    }
+    let mut lowest: Option<f64> = None;
+    for (pool, (price, cost)) in pools {
+        let share = if all > 0.0 { savings * price / all } else { 0.0 };
+        let of_pool = totals.get(pool).copied().unwrap_or_default();
+        let score = score(share, cost, of_pool);
+        if score < SCORE_MIN {
+            return Err(refusal(pool, score, share, cost, of_pool));
+        }
+        lowest = Some(lowest.map_or(score, |lowest| lowest.min(score)));
+    }
+    Ok(lowest)
+}
+
+fn refusal(pool: &str, score: f64, savings: f64, cost: f64, totals: Totals) -> Reason {
+    let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+    let message = format!(
+        "the best move saves {:.1}% of what NodePool {pool:?} costs and moves {:.1}% of its pods: \
+         score {score:.2}, and its policy Balanced asks for {SCORE_MIN:.2}",
+        percent(savings.max(0.0), totals.price),
+        percent(cost, totals.cost),
+    );
+    let reason = Reason::new(ReasonId::MoveScore, message).in_pool(pool);
+    reason.with("score", format!("{score:.4}")).with("threshold", SCORE_MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn score_of(savings: f64, cost: f64, price: f64, total: f64) -> f64 {
+        score(savings, cost, Totals { price, cost: total })
+    }
+
+    /// A-01 to A-04 and the table of scores.
+    #[test]
+    fn the_share_saved_is_held_against_the_share_moved() {
+        for (savings, cost, price, total, expected) in [
+            (7.26, 4.0, 58.08, 90.0, 2.8125),
+            (4.84, 5.0, 58.08, 90.0, 1.5),
+            (2.42, 9.0, 58.08, 90.0, 0.4167),
+            (2.42, 9.0, 48.40, 90.0, 0.5),
+            // The only machine of a pool.
+            (3.0, 4.0, 3.0, 4.0, 1.0),
+            (0.0, 4.0, 58.08, 90.0, 0.0),
+            (-1.0, 4.0, 58.08, 90.0, 0.0),
+            (1.0, 0.0, 58.08, 90.0, f64::INFINITY),
+            (1.0, 1.0, 0.0, 90.0, 0.0),
+            (1.0, 1.0, 58.08, 0.0, 0.0),
+            (1.0, 1.0, f64::NAN, 90.0, 0.0),
+            (f64::NAN, 1.0, 58.08, 90.0, 0.0),
+        ] {
+            let found = score_of(savings, cost, price, total);
+            let same = found == expected || (found - expected).abs() < 5e-5;
+            assert!(same, "{savings} {cost} {price} {total}: {found}, not {expected}");
+        }
+    }
+
+    #[test]
+    fn the_scale_of_prices_does_not_matter() {
+        let (small, large) = (score_of(1.0, 2.0, 10.0, 40.0), score_of(100.0, 2.0, 1000.0, 40.0));
+        assert!((small - large).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_boundary_is_approved() {
+        assert!(score_of(2.42, 9.0, 48.40, 90.0) >= SCORE_MIN);
+    }
+}

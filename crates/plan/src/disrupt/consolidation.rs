@@ -1,0 +1,237 @@
+//! Machines whose pods fit elsewhere, or on one machine that is cheaper, go.
+
+use joiner_core::{
+    disruption::{DisruptionReason, Method},
+    reason::{Reason, ReasonId},
+};
+
+use super::{
+    balanced,
+    candidate::Removable,
+    pass::{Pass, Proposal, by_ratio, in_turns},
+    replacement,
+    simulate::{Outcome, Question},
+    tell,
+};
+
+const REASON: DisruptionReason = DisruptionReason::Underutilized;
+
+/// One machine may come, for however many go.
+pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(1) };
+
+/// As many machines as Karpenter's search looks at together, counted from 0.
+const UPSTREAM_LAST: usize = 100;
+
+/// By how many more machines a set that gets one replacement is tried to be enlarged.
+const GROWTH_TRIES_MAX: usize = 16;
+
+/// Why machines cannot go together.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// These pods would have no place.
+    Homeless(Vec<String>),
+    Reason(Reason),
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+/// Whether it pays that the machines of `set` go, given what happens to their pods.
+pub(super) fn judge(
+    pass: &Pass<'_>,
+    set: &[&Removable<'_>],
+    outcome: Outcome,
+) -> Result<Proposal, Refusal> {
+    if !outcome.homeless.is_empty() {
+        return Err(Refusal::Homeless(outcome.homeless));
+    }
+    let price = set.iter().fold(0.0, |sum, each| sum + each.price);
+    let (replacements, savings) = match outcome.claims.as_slice() {
+        [] => (Vec::new(), price),
+        [claim] => {
+            let scene = &pass.scene;
+            let spot_to_spot = scene.settings.spot_to_spot;
+            let claim = replacement::cheaper(&scene.snapshot.catalog, set, claim, spot_to_spot)?;
+            let savings = price - claim.price;
+            (vec![claim], savings)
+        }
+        claims => {
+            let message = format!(
+                "can't remove without creating {} machines: its pods do not fit on one new machine \
+                 besides what the others can take",
+                claims.len()
+            );
+            let reason = Reason::new(ReasonId::MoveReplacementsMoreThanOne, message);
+            return Err(reason.with("machines", claims.len()).into());
+        }
+    };
+    let score = balanced::approve(set, savings, &pass.totals)?;
+    Ok(Proposal { replacements, destinations: outcome.existing, savings, score })
+}
+
+/// Several machines together, as often as there is something to gain.
+///
+/// Karpenter looks for the longest run of the best machines that can go together. This looks for the
+/// same, and besides among the machines of each pool and of each type, and takes what saves most;
+/// then again on what is left.
+pub(super) fn decide_several(pass: &mut Pass<'_>) {
+    let fleet = pass.scene.fleet;
+    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
+    candidates.sort_by(by_ratio);
+    loop {
+        candidates.retain(|each| pass.is_free(each.at));
+        let mut best: Option<(Vec<&Removable<'_>>, Proposal)> = None;
+        for group in groups(&candidates) {
+            let affordable =
+                pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
+            if let Some(found) = longest_run(pass, &affordable) {
+                let better = best
+                    .as_ref()
+                    .is_none_or(|(_, best)| replacement::is_less(best.savings, found.1.savings));
+                if better {
+                    best = Some(found);
+                }
+            }
+        }
+        let Some((set, proposal)) = best else { return };
+        let (set, proposal) = grown(pass, &candidates, set, proposal);
+        let reason = tell::underutilized(&set, &proposal);
+        pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
+    }
+}
+
+/// All machines, then those of each pool, then those of each pool's types; only groups of two or
+/// more, and none twice.
+fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<Vec<&'c Removable<'s>>> {
+    let type_of = |each: &Removable<'s>| each.instance_type.map(|of| of.name.as_str());
+    let mut groups: Vec<Vec<&Removable<'s>>> = vec![candidates.iter().collect()];
+    let mut pools: Vec<&str> = candidates.iter().map(|each| each.pool).collect();
+    pools.sort_unstable();
+    pools.dedup();
+    for pool in pools {
+        let of_pool: Vec<&Removable<'s>> =
+            candidates.iter().filter(|each| each.pool == pool).collect();
+        let mut types: Vec<Option<&str>> = of_pool.iter().map(|each| type_of(each)).collect();
+        types.sort_unstable();
+        types.dedup();
+        let by_type: Vec<Vec<&Removable<'s>>> = types
+            .into_iter()
+            .map(|of| of_pool.iter().copied().filter(|each| type_of(each) == of).collect())
+            .collect();
+        groups.push(of_pool);
+        groups.extend(by_type);
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    groups.retain(|group| {
+        let positions: Vec<usize> = group.iter().map(|each| each.at).collect();
+        group.len() >= 2 && seen.insert(positions)
+    });
+    groups
+}
+
+/// The longest run from the beginning that can go together, as far as halving finds it.
+fn longest_run<'c, 's>(
+    pass: &mut Pass<'s>,
+    order: &[&'c Removable<'s>],
+) -> Option<(Vec<&'c Removable<'s>>, Proposal)> {
+    let last = order.len().checked_sub(1)?;
+    let found = halving(pass, order, last.min(UPSTREAM_LAST));
+    let further = if last > UPSTREAM_LAST { halving(pass, order, last) } else { None };
+    let saved = |found: &Option<(usize, Proposal)>| found.as_ref().map(|(_, found)| found.savings);
+    let found = if saved(&further) > saved(&found) { further } else { found };
+    found.map(|(count, proposal)| (order[..count].to_vec(), proposal))
+}
+
+fn halving<'s>(
+    pass: &mut Pass<'s>,
+    order: &[&Removable<'s>],
+    last: usize,
+) -> Option<(usize, Proposal)> {
+    let (mut low, mut high) = (1, last);
+    let mut best = None;
+    while low <= high {
+        let middle = usize::midpoint(low, high);
+        match ask(pass, &order[..=middle]) {
+            Ok(proposal) => {
+                best = Some((middle + 1, proposal));
+                low = middle + 1;
+            }
+            Err(_) => high = middle - 1,
+        }
+    }
+    best
+}
+
+/// A set that gets one new machine may take in machines further down the order, past one that does
+/// not fit in. For a set that gets none this is not worth trying: what is left is looked at next.
+fn grown<'c, 's>(
+    pass: &mut Pass<'s>,
+    candidates: &'c [Removable<'s>],
+    mut set: Vec<&'c Removable<'s>>,
+    mut proposal: Proposal,
+) -> (Vec<&'c Removable<'s>>, Proposal) {
+    if proposal.replacements.is_empty() {
+        return (set, proposal);
+    }
+    let others: Vec<&Removable<'s>> = candidates
+        .iter()
+        .filter(|each| !set.iter().any(|own| own.at == each.at))
+        .take(GROWTH_TRIES_MAX)
+        .collect();
+    for each in others {
+        let mut larger = set.clone();
+        larger.push(each);
+        let pools = larger.iter().map(|each| (*each, each.pool));
+        if pass.ledger.within(pools, REASON).len() < larger.len() {
+            continue;
+        }
+        if let Ok(found) = ask(pass, &larger)
+            && replacement::is_less(proposal.savings, found.savings)
+        {
+            (set, proposal) = (larger, found);
+        }
+    }
+    (set, proposal)
+}
+
+fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refusal> {
+    let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
+    let outcome = pass.simulator.without(&machines, QUESTION);
+    judge(pass, set, outcome)
+}
+
+/// Machines one by one; pools take turns.
+pub(super) fn decide_single(pass: &mut Pass<'_>) {
+    let fleet = pass.scene.fleet;
+    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
+    candidates.sort_by(by_ratio);
+    for each in in_turns(candidates) {
+        if !pass.is_free(each.at) {
+            continue;
+        }
+        let set = [&each];
+        if pass.ledger.left(each.pool, REASON) == 0 {
+            pass.stays_by_budget(&each, REASON);
+            continue;
+        }
+        // What saves most is that nothing comes in its place.
+        if let Err(reason) = balanced::approve(&set, each.price, &pass.totals) {
+            pass.stays(each.at, [reason]);
+            continue;
+        }
+        match ask(pass, &set) {
+            Ok(proposal) => {
+                let reason = tell::underutilized(&set, &proposal);
+                pass.decide(Method::SingleNode, &set, QUESTION, proposal, reason);
+            }
+            Err(Refusal::Reason(reason)) => pass.stays(each.at, [reason]),
+            Err(Refusal::Homeless(pods)) => {
+                let reason = pass.homeless(&set, QUESTION, &pods);
+                pass.stays(each.at, [reason]);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Machines that are not what their pool wants are replaced.
+
+use joiner_core::{
+    disruption::{DisruptionReason, Method},
+    reason::{Reason, ReasonId},
+};
+
+use super::{
+    candidate::Removable,
+    pass::{Pass, Proposal, in_turns},
+    simulate::Question,
+    tell,
+};
+use crate::static_claim;
+
+const REASON: DisruptionReason = DisruptionReason::Drifted;
+
+/// Pools that keep a fixed number of machines: one comes for each that goes, and pods are not looked
+/// at.
+pub(super) fn decide_static(pass: &mut Pass<'_>) {
+    let drifted = in_order(pass.candidates(|each| each.may_drift(true)));
+    for each in drifted {
+        let replacements = match room(pass, &each) {
+            Ok(true) => {
+                let snapshot = pass.scene.snapshot;
+                let pool = snapshot.pools.iter().find(|pool| pool.name == each.pool);
+                pool.map(|pool| static_claim(pool, &snapshot.catalog.well_known))
+            }
+            // The pool fills up again by itself once the machine is gone.
+            Ok(false) => None,
+            Err(reason) => {
+                pass.stays(each.at, [reason]);
+                continue;
+            }
+        };
+        if pass.ledger.left(each.pool, REASON) == 0 {
+            pass.stays_by_budget(&each, REASON);
+            continue;
+        }
+        let proposal = Proposal {
+            replacements: replacements.into_iter().collect(),
+            destinations: Vec::new(),
+            // Another one comes in its place.
+            savings: 0.0,
+            score: None,
+        };
+        let reason = tell::drifted(&each, &proposal);
+        pass.decide(Method::StaticDrift, &[&each], Question::default(), proposal, reason);
+    }
+}
+
+/// Whether a static pool has room for one machine more than it keeps. Where it has none, its machines
+/// go first if its owner has said so.
+fn room(pass: &Pass<'_>, each: &Removable<'_>) -> Result<bool, Reason> {
+    let pool = each.pool;
+    let claims = pass.scene.ours().filter(|(_, node, ..)| node.pool.as_deref() == Some(pool));
+    let (leaving, staying): (Vec<_>, Vec<_>) = claims.partition(|(_, node, ..)| node.leaving);
+    // Machines that this pass has decided to replace come twice until they are gone.
+    let coming = pass.ledger.taken(pool) as usize;
+    let replicas = each.rules.replicas.unwrap_or_default() as usize;
+    if staying.len() > replicas {
+        let message = format!(
+            "NodePool {pool:?} has {} machines and keeps {replicas}; drifted ones are replaced once \
+             there are no more than that",
+            staying.len()
+        );
+        return Err(Reason::new(ReasonId::StaticReplicas, message).in_pool(pool));
+    }
+    let Some(limit) = each.rules.nodes_max else { return Ok(true) };
+    let there = staying.len() + leaving.len() + coming;
+    if there < limit as usize {
+        return Ok(true);
+    }
+    if each.rules.delete_first {
+        return Ok(false);
+    }
+    let message = format!(
+        "NodePool {pool:?} is limited to {limit} nodes and has {there}, so no replacement can come \
+         first"
+    );
+    let reason = Reason::new(ReasonId::PoolLimitReached, message).in_pool(pool);
+    Err(reason.with("resource", "nodes").with("limit", limit).with("left", 0))
+}
+
+/// All other pools: the pods of a machine must have places, whatever those cost.
+pub(super) fn decide(pass: &mut Pass<'_>) {
+    let drifted = in_order(pass.candidates(|each| each.may_drift(false)));
+    let question = Question::default();
+    for each in drifted {
+        if !pass.is_free(each.at) {
+            continue;
+        }
+        if let Some(reason) = backoff(pass, &each) {
+            pass.stays(each.at, [reason]);
+            continue;
+        }
+        if pass.ledger.left(each.pool, REASON) == 0 {
+            pass.stays_by_budget(&each, REASON);
+            continue;
+        }
+        let outcome = pass.simulator.without(&[each.at], question);
+        if !outcome.homeless.is_empty() {
+            let reason = pass.homeless(&[&each], question, &outcome.homeless);
+            pass.stays(each.at, [reason]);
+            continue;
+        }
+        let cost = outcome.claims.iter().fold(0.0, |sum, claim| sum + claim.price);
+        let proposal = Proposal {
+            replacements: outcome.claims,
+            destinations: outcome.existing,
+            savings: each.price - cost,
+            score: None,
+        };
+        let reason = tell::drifted(&each, &proposal);
+        pass.decide(Method::Drift, &[&each], question, proposal, reason);
+    }
+}
+
+/// Machines without pods first, then those that drifted first; pools take turns, so that one whose
+/// machines cannot be replaced does not keep the others waiting.
+fn in_order(mut drifted: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
+    drifted.sort_by_key(|each| {
+        let since = each.claim.drifted.as_ref().map(|drifted| drifted.since);
+        (!each.is_empty(), since, each.name())
+    });
+    in_turns(drifted)
+}
+
+/// COMPAT: upstream tries a machine that cannot be replaced again and again, before any other
+/// (defect 12).
+fn backoff(pass: &Pass<'_>, each: &Removable<'_>) -> Option<Reason> {
+    let resumes = each.rules.drift_resumes.filter(|at| *at > pass.scene.fleet.now)?;
+    let message = format!(
+        "replacing a drifted machine of NodePool {:?} has failed; it is tried again from {resumes}",
+        each.pool
+    );
+    let reason = Reason::new(ReasonId::DriftBackoff, message).in_pool(each.pool);
+    Some(reason.with("until", resumes))
+}

@@ -1,0 +1,282 @@
+//! One pass over all machines: what was found out, what was decided, and what is left to decide on.
+
+use std::collections::BTreeMap;
+
+use joiner_core::{
+    disruption::{
+        Command, Decision, DisruptionReason, DisruptionSettings, Disruptions, Fleet, Method,
+        Staying,
+    },
+    plan::{ExistingPlacement, PlannedClaim},
+    reason::{Reason, ReasonId},
+    settings::PlanSettings,
+    snapshot::Snapshot,
+};
+
+use super::{
+    budget::Ledger,
+    candidate::{Removable, Scene, Totals},
+    simulate::{Outcome, Question, Simulator},
+};
+
+/// Of how many machines a pass finds out why their pods would have no place. Finding out is dear,
+/// and one answer is much like the next.
+const EXPLAINED_MAX: usize = 32;
+
+/// A pass.
+#[derive(Debug)]
+pub(super) struct Pass<'s> {
+    pub(super) scene: Scene<'s>,
+    pub(super) simulator: Simulator<'s>,
+    pub(super) ledger: Ledger,
+    pub(super) totals: BTreeMap<&'s str, Totals>,
+    /// By position, the machines that nothing keeps so far.
+    pub(super) removable: BTreeMap<usize, Removable<'s>>,
+    /// What each machine does in a command of this pass.
+    parts: BTreeMap<usize, Part>,
+    /// Why each machine stays.
+    stays: BTreeMap<usize, Vec<Reason>>,
+    commands: Vec<Command>,
+    explained: usize,
+}
+
+/// What a machine does in a command. It does so in one command only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Goes,
+    /// It receives pods of this machine, and perhaps of others.
+    Receives(String),
+}
+
+/// What could be done about some machines.
+#[derive(Debug, Clone)]
+pub(super) struct Proposal {
+    pub(super) replacements: Vec<PlannedClaim>,
+    pub(super) destinations: Vec<ExistingPlacement>,
+    pub(super) savings: f64,
+    pub(super) score: Option<f64>,
+}
+
+impl Proposal {
+    pub(super) fn decision(&self) -> Decision {
+        if self.replacements.is_empty() { Decision::Delete } else { Decision::Replace }
+    }
+}
+
+impl<'s> Pass<'s> {
+    pub(super) fn new(
+        snapshot: &'s Snapshot,
+        fleet: &'s Fleet,
+        planning: &PlanSettings,
+        settings: &DisruptionSettings,
+    ) -> Self {
+        let scene = Scene { snapshot, fleet, settings: *settings };
+        let simulator = Simulator::new(snapshot, fleet, planning);
+        let mut pass = Self {
+            scene,
+            ledger: Ledger::new(snapshot, fleet),
+            totals: scene.totals(),
+            removable: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            stays: BTreeMap::new(),
+            commands: Vec::new(),
+            explained: 0,
+            simulator,
+        };
+        for (at, node, ..) in scene.ours() {
+            let found = scene.removable(at, &pass.simulator);
+            match (scene.paused(node.pool.as_deref()), found) {
+                (None, Ok(found)) => _ = pass.removable.insert(at, found),
+                (paused, found) => {
+                    pass.stays(at, paused.into_iter().chain(found.err()));
+                }
+            }
+        }
+        pass
+    }
+
+    /// Machines that `may` go, in order of position, whatever budgets say and whatever was decided.
+    pub(super) fn eligible(
+        &self,
+        may: impl Fn(&Removable<'s>) -> Result<(), Option<Reason>>,
+    ) -> usize {
+        self.removable.values().filter(|each| may(each).is_ok()).count()
+    }
+
+    /// Machines that `may` go and have no part in a command yet. The others get their reason.
+    pub(super) fn candidates(
+        &mut self,
+        may: impl Fn(&Removable<'s>) -> Result<(), Option<Reason>>,
+    ) -> Vec<Removable<'s>> {
+        let mut found = Vec::new();
+        let mut kept = Vec::new();
+        for (at, each) in &self.removable {
+            match may(each) {
+                Ok(()) if self.parts.contains_key(at) => {}
+                Ok(()) => found.push(each.clone()),
+                Err(reason) => kept.extend(reason.map(|reason| (*at, reason))),
+            }
+        }
+        for (at, reason) in kept {
+            self.stays(at, [reason]);
+        }
+        found
+    }
+
+    /// Whether a machine has no part in a command yet.
+    pub(super) fn is_free(&self, at: usize) -> bool {
+        !self.parts.contains_key(&at)
+    }
+
+    pub(super) fn stays(&mut self, at: usize, reasons: impl IntoIterator<Item = Reason>) {
+        let known = self.stays.entry(at).or_default();
+        for reason in reasons {
+            if !known.contains(&reason) {
+                known.push(reason);
+            }
+        }
+    }
+
+    /// The machine stays because no more machines of its pool may go.
+    pub(super) fn stays_by_budget(&mut self, each: &Removable<'_>, reason: DisruptionReason) {
+        let refusal = self.ledger.refusal(each.pool, reason);
+        self.stays(each.at, [refusal]);
+    }
+
+    /// Why the pods of these machines would have no place.
+    pub(super) fn homeless(
+        &mut self,
+        set: &[&Removable<'_>],
+        question: Question,
+        homeless: &[String],
+    ) -> Reason {
+        let pod = homeless.first().map_or("", String::as_str);
+        let others = match homeless.len() {
+            0 | 1 => String::new(),
+            count => format!(", as would {} more", count - 1),
+        };
+        self.explained += 1;
+        let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
+        let nearest = (self.explained <= EXPLAINED_MAX)
+            .then(|| self.simulator.explain_homeless(&machines, question))
+            .and_then(|all| all.into_iter().find(|each| each.pod == pod));
+        let reason = |message: String| Reason::new(ReasonId::PodWouldNotFit, message);
+        let told = match &nearest {
+            Some(why) => reason(format!("pod {pod} would have no place{others}: {}", why.message)),
+            None => reason(format!("pod {pod} would have no place{others}")),
+        };
+        let told = told.with("pod", pod).with("pods", homeless.len());
+        match nearest.and_then(|why| why.reasons.into_iter().next()) {
+            Some(nearest) => told.with("nearest", nearest.id.as_str()),
+            None => told,
+        }
+    }
+
+    /// Decides that machines go.
+    pub(super) fn decide(
+        &mut self,
+        method: Method,
+        set: &[&Removable<'_>],
+        question: Question,
+        proposal: Proposal,
+        reason: Reason,
+    ) {
+        self.settle(set, question, &proposal.destinations);
+        self.commands.push(Command {
+            method,
+            decision: proposal.decision(),
+            candidates: set.iter().map(|each| each.candidate()).collect(),
+            replacements: proposal.replacements,
+            destinations: proposal.destinations,
+            reason,
+            savings: proposal.savings,
+            score: proposal.score,
+        });
+    }
+
+    /// From now on the machines are gone, and those that take their pods are spoken for.
+    pub(super) fn settle(
+        &mut self,
+        set: &[&Removable<'_>],
+        question: Question,
+        destinations: &[ExistingPlacement],
+    ) -> Outcome {
+        let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
+        let outcome = self.simulator.commit(&machines, question);
+        for each in set {
+            self.ledger.take(each.pool);
+            self.parts.insert(each.at, Part::Goes);
+        }
+        let from = set.first().map_or("", |each| each.name());
+        let nodes = self.scene.snapshot.nodes.iter().enumerate();
+        let receives = |(_, node): &(usize, &joiner_core::snapshot::Node)| {
+            destinations.iter().any(|to| {
+                let name = if to.node.is_empty() { &to.node_claim } else { &to.node };
+                name == node.name()
+            })
+        };
+        for (at, _) in nodes.filter(receives) {
+            self.parts.entry(at).or_insert_with(|| Part::Receives(from.to_owned()));
+        }
+        outcome
+    }
+
+    /// Everything that was decided.
+    pub(super) fn finish(mut self, eligible: Vec<(Method, usize)>) -> Disruptions {
+        let removable = std::mem::take(&mut self.removable);
+        for (at, each) in &removable {
+            if let Some(Part::Receives(from)) = self.parts.get(at) {
+                let message =
+                    format!("{} takes pods of {from}, which goes in this pass", each.name());
+                let reason = Reason::new(ReasonId::NodeReceives, message).with("from", from);
+                self.stays(*at, [reason]);
+            }
+            self.stays(*at, each.held.clone());
+            self.stays(*at, each.bare().next().map(|pod| bare(&pod)));
+        }
+        let mut staying: Vec<Staying> = Vec::new();
+        for (at, node, ..) in self.scene.ours() {
+            if self.parts.get(&at) == Some(&Part::Goes) {
+                continue;
+            }
+            staying.push(Staying {
+                node: node.name().to_owned(),
+                claim: node.claim.clone().unwrap_or_default(),
+                reasons: self.stays.remove(&at).unwrap_or_default(),
+            });
+        }
+        staying.sort_by(|a, b| (&a.node, &a.claim).cmp(&(&b.node, &b.claim)));
+        Disruptions {
+            commands: self.commands,
+            staying,
+            allowances: self.ledger.into_allowances(),
+            eligible,
+        }
+    }
+}
+
+fn bare(pod: &str) -> Reason {
+    let message =
+        format!("pod {pod} has no owner: if its machine went, nobody would start it again");
+    Reason::new(ReasonId::PodBare, message).with("pod", pod)
+}
+
+/// The best savings for the least moving first; among equals by name.
+pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> std::cmp::Ordering {
+    b.ratio().total_cmp(&a.ratio()).then_with(|| a.name().cmp(b.name()))
+}
+
+/// The first of each pool, then the second of each, and so on. Within a pool the order stays; pools
+/// take turns in the order in which they first occur.
+pub(super) fn in_turns<'s>(candidates: Vec<Removable<'s>>) -> Vec<Removable<'s>> {
+    let mut turns: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut keyed = Vec::with_capacity(candidates.len());
+    for each in candidates {
+        let next = turns.len();
+        let (place, turn) = turns.entry(each.pool).or_insert((next, 0));
+        keyed.push(((*turn, *place), each));
+        *turn += 1;
+    }
+    keyed.sort_by_key(|(key, _)| *key);
+    keyed.into_iter().map(|(_, each)| each).collect()
+}

@@ -1,0 +1,266 @@
+//! What a new machine may be launched as, so that it is cheaper than what it replaces.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use joiner_core::{
+    instance_type::{Catalog, InstanceType, Offering, satisfies_min_values},
+    label::{self, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT},
+    plan::PlannedClaim,
+    reason::{Reason, ReasonId},
+    requirement::{Requirement, Requirements},
+};
+
+use super::candidate::Removable;
+
+/// With fewer cheaper types than this, a spot machine that replaces one would be the next to be
+/// replaced. Karpenter's number.
+const SPOT_OPTIONS_MIN: usize = 15;
+
+/// Prices that differ by less are the same price, computed in another order.
+const PRICE_TOLERANCE: f64 = 1e-9;
+
+/// The types that a claim may still become.
+#[derive(Debug)]
+struct Options<'s> {
+    catalog: &'s Catalog,
+    requirements: Requirements,
+    types: Vec<&'s InstanceType>,
+}
+
+/// The claim, narrowed to types that are cheaper than the machines of `set` together.
+pub(super) fn cheaper(
+    catalog: &Catalog,
+    set: &[&Removable<'_>],
+    claim: &PlannedClaim,
+    spot_to_spot: bool,
+) -> Result<PlannedClaim, Reason> {
+    let mut options = Options::of(catalog, claim);
+    let price: f64 = set.iter().map(|each| each.price).sum();
+    let all_spot = set.iter().all(|each| each.capacity_type() == Some(CAPACITY_TYPE_SPOT));
+    let is_spot_to_spot = all_spot && options.may_be(CAPACITY_TYPE_SPOT);
+    if is_spot_to_spot {
+        if !spot_to_spot {
+            let message = "SpotToSpotConsolidation is disabled, so a spot machine is not replaced by \
+                           a spot machine";
+            return Err(Reason::new(ReasonId::MoveSpotToSpot, message));
+        }
+        options.pin(CAPACITY_TYPE_SPOT);
+    }
+    let before = options.types.clone();
+    options.keep_below(price);
+    if options.types.is_empty() {
+        return Err(not_cheaper(set, price, &before, &options));
+    }
+    if let [.., _, _] = set {
+        options.keep_other_shapes(set)?;
+    } else if is_spot_to_spot {
+        options.keep_flexible()?;
+    }
+    if options.may_be(CAPACITY_TYPE_SPOT) && options.may_be(CAPACITY_TYPE_ON_DEMAND) {
+        // If there is no spot capacity after all the launch has to fail, rather than become dearer
+        // than what it replaces.
+        let launched = if options.any_offered(CAPACITY_TYPE_SPOT) {
+            CAPACITY_TYPE_SPOT
+        } else {
+            CAPACITY_TYPE_ON_DEMAND
+        };
+        options.pin(launched);
+    }
+    let reached = satisfies_min_values(options.types.iter().copied(), &options.requirements);
+    if let Some(key) = reached.err().and_then(|short| short.into_keys().next()) {
+        return Err(short_of_min_values(claim, &key));
+    }
+    Ok(options.narrowed(claim))
+}
+
+/// Whether `price` is less than `than`, beyond what rounding explains.
+pub(super) fn is_less(price: f64, than: f64) -> bool {
+    price < than - PRICE_TOLERANCE * than.abs().max(PRICE_TOLERANCE)
+}
+
+impl<'s> Options<'s> {
+    fn of(catalog: &'s Catalog, claim: &PlannedClaim) -> Self {
+        let types: BTreeMap<&str, &InstanceType> = catalog
+            .types(&claim.node_pool)
+            .iter()
+            .map(|each| (each.name.as_str(), &**each))
+            .collect();
+        let listed = claim.instance_types.iter();
+        Self {
+            catalog,
+            requirements: Requirements::from_specs(claim.requirements.iter()),
+            types: listed.filter_map(|name| types.get(name.as_str()).copied()).collect(),
+        }
+    }
+
+    fn may_be(&self, capacity_type: &str) -> bool {
+        let own = self.requirements.get(label::CAPACITY_TYPE);
+        own.is_none_or(|own| own.has(capacity_type))
+    }
+
+    /// Offerings that the claim could be launched with now.
+    fn offerings<'o>(&'o self, of: &'o InstanceType) -> impl Iterator<Item = &'o Offering> {
+        of.compatible_offerings(&self.requirements, &self.catalog.well_known)
+    }
+
+    fn any_offered(&self, capacity_type: &str) -> bool {
+        let mut offerings = self.types.iter().flat_map(|each| self.offerings(each));
+        offerings.any(|offering| is_of(offering, capacity_type))
+    }
+
+    /// Lets the claim be launched as one capacity type only.
+    fn pin(&mut self, capacity_type: &str) {
+        let min_values =
+            self.requirements.get(label::CAPACITY_TYPE).and_then(Requirement::min_values);
+        let pinned = Requirement::one_of([capacity_type]).with_min_values(min_values);
+        self.requirements.set(label::CAPACITY_TYPE, pinned);
+        let (requirements, well_known) = (&self.requirements, &self.catalog.well_known);
+        self.types.retain(|each| each.cheapest(requirements, well_known).is_some());
+    }
+
+    /// The most that a machine of this type can turn out to cost.
+    fn worst_price(&self, of: &InstanceType) -> Option<f64> {
+        let order = [CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT, CAPACITY_TYPE_ON_DEMAND];
+        order.into_iter().find_map(|capacity_type| {
+            let prices = self.offerings(of).filter(|each| is_of(each, capacity_type));
+            prices.map(|offering| offering.price).max_by(f64::total_cmp)
+        })
+    }
+
+    fn keep_below(&mut self, price: f64) {
+        let mut types = std::mem::take(&mut self.types);
+        types.retain(|each| self.worst_price(each).is_some_and(|worst| is_less(worst, price)));
+        self.types = types;
+    }
+
+    /// If the new machine may be of a type that goes, it must be cheaper than each machine of such a
+    /// type: otherwise one of them could simply stay.
+    fn keep_other_shapes(&mut self, set: &[&Removable<'_>]) -> Result<(), Reason> {
+        let of_type = |each: &&InstanceType| {
+            let name = each.name.as_str();
+            let same = set.iter().filter(|gone| gone.instance_type.is_some_and(|t| t.name == name));
+            same.map(|gone| gone.price).min_by(f64::total_cmp)
+        };
+        let Some(most) = self.types.iter().filter_map(of_type).min_by(f64::total_cmp) else {
+            return Ok(());
+        };
+        self.keep_below(most);
+        if self.types.is_empty() {
+            let message = "the new machine would be one just like those that go, so one of them can \
+                           stay";
+            return Err(Reason::new(ReasonId::MoveEqualShape, message));
+        }
+        Ok(())
+    }
+
+    /// A spot machine is replaced only where many types would do, and then by one of the cheapest.
+    fn keep_flexible(&mut self) -> Result<(), Reason> {
+        let found = self.types.len();
+        if found < SPOT_OPTIONS_MIN {
+            let message = format!(
+                "SpotToSpotConsolidation requires {SPOT_OPTIONS_MIN} cheaper instance type options \
+                 than the current candidate to consolidate, got {found}"
+            );
+            return Err(Reason::new(ReasonId::MoveSpotOptions, message)
+                .with("options", found)
+                .with("needed", SPOT_OPTIONS_MIN));
+        }
+        self.types = self.by_price().into_iter().map(|(_, each)| each).collect();
+        let needed = satisfies_min_values(self.types.iter().copied(), &self.requirements);
+        self.types.truncate(needed.unwrap_or(found).max(SPOT_OPTIONS_MIN));
+        Ok(())
+    }
+
+    /// Types with the price of their cheapest offering, cheapest first; of equals by name.
+    fn by_price(&self) -> Vec<(f64, &'s InstanceType)> {
+        let well_known = &self.catalog.well_known;
+        let mut priced: Vec<(f64, &InstanceType)> = self
+            .types
+            .iter()
+            .map(|each| {
+                let price = each.cheapest(&self.requirements, well_known);
+                (price.unwrap_or(f64::INFINITY), *each)
+            })
+            .collect();
+        priced.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        priced
+    }
+
+    /// The claim with what is left.
+    fn narrowed(self, claim: &PlannedClaim) -> PlannedClaim {
+        let priced = self.by_price();
+        let names: Vec<String> = priced.iter().map(|(_, each)| each.name.clone()).collect();
+        let mut requirements = self.requirements;
+        let min_values = requirements.get(label::INSTANCE_TYPE).and_then(Requirement::min_values);
+        let named = Requirement::one_of(names.iter().cloned()).with_min_values(min_values);
+        requirements.set(label::INSTANCE_TYPE, named);
+        let mut annotations = (*claim.annotations).clone();
+        for (key, overlaid) in [
+            (label::PRICE_OVERLAY_APPLIED, priced.iter().any(|(_, each)| each.price_overlaid)),
+            (
+                label::CAPACITY_OVERLAY_APPLIED,
+                priced.iter().any(|(_, each)| each.capacity_overlaid),
+            ),
+        ] {
+            if !overlaid {
+                annotations.remove(key);
+            }
+        }
+        PlannedClaim {
+            instance_types: names.into(),
+            requirements: requirements.to_specs().into(),
+            annotations: Arc::new(annotations),
+            price: priced.first().map_or(0.0, |(price, _)| *price),
+            ..claim.clone()
+        }
+    }
+}
+
+fn is_of(offering: &Offering, capacity_type: &str) -> bool {
+    let own = offering.requirements.get(label::CAPACITY_TYPE).and_then(|own| own.single());
+    own == Some(capacity_type)
+}
+
+fn not_cheaper(
+    set: &[&Removable<'_>],
+    price: f64,
+    before: &[&InstanceType],
+    options: &Options<'_>,
+) -> Reason {
+    let priced = before.iter().filter_map(|each| Some((options.worst_price(each)?, *each)));
+    let cheapest = priced.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    if let ([only], Some((_, cheapest))) = (set, cheapest)
+        && only.instance_type.is_some_and(|own| own.name == cheapest.name)
+        && let (Some(zone), Some(capacity_type)) = (only.zone(), only.capacity_type())
+    {
+        let message = format!(
+            "its pods need a machine like {}: the best replacement is another {} (now {capacity_type} \
+             in zone {zone})",
+            only.name(),
+            cheapest.name
+        );
+        let reason = Reason::new(ReasonId::MoveEqualShape, message);
+        return reason.with("instanceType", &cheapest.name);
+    }
+    let reason = |message: String| Reason::new(ReasonId::MoveNotCheaper, message);
+    let told = match cheapest {
+        Some((worst, cheapest)) => reason(format!(
+            "can't replace with a cheaper node: the cheapest that fits, {}, may cost {worst:.4} per \
+             hour, and now it is {price:.4}",
+            cheapest.name
+        ))
+        .with("instanceType", &cheapest.name)
+        .with("replacement", format!("{worst:.4}")),
+        None => reason("can't replace with a cheaper node: nothing that fits is offered".to_owned()),
+    };
+    told.with("price", format!("{price:.4}"))
+}
+
+fn short_of_min_values(claim: &PlannedClaim, key: &str) -> Reason {
+    let pool = &claim.node_pool;
+    let message = format!(
+        "the types that would do and are cheaper leave fewer values of {key} than the minValues of \
+         NodePool {pool:?}"
+    );
+    Reason::new(ReasonId::MinValuesUnmet, message).in_pool(pool).with("key", key)
+}

@@ -1,0 +1,113 @@
+//! Sentences about commands: what goes, where the pods go, what is saved.
+
+use joiner_core::{
+    plan::{ExistingPlacement, PlannedClaim},
+    reason::{Reason, ReasonId},
+};
+
+use super::{candidate::Removable, pass::Proposal};
+
+/// How many machines a sentence names.
+const NAMED_MAX: usize = 3;
+
+/// Machines that hold nothing.
+pub(super) fn empty(set: &[&Removable<'_>], savings: f64) -> Reason {
+    let message = match set {
+        [only] => format!(
+            "{} holds nothing that would have to move; {savings:.4} per hour are saved",
+            only.name()
+        ),
+        _ => format!(
+            "{} machines hold nothing that would have to move: {}; {savings:.4} per hour are saved",
+            set.len(),
+            machines(set)
+        ),
+    };
+    facts(Reason::new(ReasonId::NodeEmpty, message), set, savings)
+}
+
+/// A machine that is not what its pool wants.
+pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
+    let why = each.claim.drifted.as_ref().map_or("", |drifted| drifted.reason.as_str());
+    let what =
+        format!("{} is not what NodePool {:?} wants any more ({why})", each.name(), each.pool);
+    let message = if each.is_static() {
+        format!("{what}; another one takes its place first")
+    } else {
+        format!("{what}; {}", places(&[each], proposal))
+    };
+    let reason = Reason::new(ReasonId::NodeDrifted, message).in_pool(each.pool);
+    facts(reason.with("drift", why), &[each], proposal.savings)
+}
+
+/// Machines whose pods fit elsewhere, or on something cheaper.
+pub(super) fn underutilized(set: &[&Removable<'_>], proposal: &Proposal) -> Reason {
+    let savings = proposal.savings;
+    let message =
+        format!("{}: {}; {savings:.4} per hour are saved", machines(set), places(set, proposal));
+    facts(Reason::new(ReasonId::NodeUnderutilized, message), set, savings)
+}
+
+fn facts(reason: Reason, set: &[&Removable<'_>], savings: f64) -> Reason {
+    let pods: usize = set.iter().map(|each| each.moving().count()).sum();
+    let reason = reason
+        .with("machines", set.len())
+        .with("pods", pods)
+        .with("savings", format!("{savings:.4}"));
+    let bare: Vec<String> = set.iter().flat_map(|each| each.bare()).collect();
+    if bare.is_empty() { reason } else { reason.with("bare", bare.join(", ")) }
+}
+
+fn machines(set: &[&Removable<'_>]) -> String {
+    listed(set.iter().map(|each| each.name().to_owned()).collect())
+}
+
+fn listed(mut names: Vec<String>) -> String {
+    if names.len() > NAMED_MAX + 1 {
+        let others = names.len() - NAMED_MAX;
+        names.truncate(NAMED_MAX);
+        names.push(format!("{others} others"));
+    }
+    match names.pop() {
+        Some(last) if names.is_empty() => last,
+        Some(last) => format!("{} and {last}", names.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn places(set: &[&Removable<'_>], proposal: &Proposal) -> String {
+    let pods: usize = set.iter().map(|each| each.moving().count()).sum();
+    let there = proposal.destinations.iter().map(existing);
+    let new = proposal.replacements.iter().map(new_machine);
+    let places: Vec<String> = there.chain(new).collect();
+    let gone: Vec<String> = set.iter().flat_map(|each| each.bare()).collect();
+    let lost = match gone.as_slice() {
+        [] => String::new(),
+        [pod] => format!("; nobody starts pod {pod} again, since it has no owner"),
+        [pod, others @ ..] => format!(
+            "; nobody starts pod {pod} and {} others again, since they have no owner",
+            others.len()
+        ),
+    };
+    let moved = match pods {
+        0 => "nothing has to move".to_owned(),
+        1 => format!("its pod fits on {}", listed(places)),
+        count => format!("the {count} pods fit on {}", listed(places)),
+    };
+    moved + &lost
+}
+
+fn existing(at: &ExistingPlacement) -> String {
+    let name = if at.node.is_empty() { &at.node_claim } else { &at.node };
+    format!("{name} ({})", at.pods.len())
+}
+
+fn new_machine(claim: &PlannedClaim) -> String {
+    let cheapest = claim.instance_types.first().map_or("any type", String::as_str);
+    format!(
+        "a new {cheapest} at {:.4} per hour ({}, NodePool {:?})",
+        claim.price,
+        claim.pods.len(),
+        claim.node_pool
+    )
+}
