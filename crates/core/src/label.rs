@@ -48,9 +48,12 @@ pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed"
 pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 /// Annotation: a `NodeOverlay` changed the capacity of one of the claim's types.
 pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
-/// Annotation that keeps a pod or a node where it is.
+/// Annotation that keeps a node where it is (`true`), or a pod, for ever (`true`) or for so long after
+/// its start.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
-/// Annotation that pauses the removal of machines, of a pool or of all.
+/// Annotation of a pool, or of the namespace that the controller's lease lives in: none of the pool's
+/// machines, or none at all, is removed or replaced by our own decision. Its text says who wants
+/// that, and why.
 pub const PAUSE_DISRUPTION: &str = "joiner.sh/pause-disruption";
 
 /// Labels that every provider supplies, so that a claim may leave them open.

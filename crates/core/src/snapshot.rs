@@ -74,7 +74,7 @@ pub struct Node {
     pub leaving: bool,
     /// How many volumes of each CSI driver it can attach.
     pub volume_limits: BTreeMap<String, u32>,
-    /// The pods that stay on it.
+    /// The pods that stay on it, each with what a place elsewhere would have to offer it.
     pub pods: Vec<Pod>,
 }
 

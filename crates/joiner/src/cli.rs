@@ -5,6 +5,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use jiff::Timestamp;
 
 use crate::{
     bench::BenchArgs,
@@ -56,6 +57,13 @@ pub(crate) enum Command {
 pub(crate) enum Explain {
     /// Say where a pod would be placed, or what every NodePool has against it
     Pod(Box<ExplainPodArgs>),
+    /// Say why a node stays or goes, where its pods would be, and when it may go next
+    Node(Box<ExplainNodeArgs>),
+    /// List all nodes with what they cost and hold, and why each stays or goes
+    Nodes(Box<ExplainNodesArgs>),
+    /// Say what would happen if nodes were drained now: in which order pods leave, where they go,
+    /// what keeps them, and which machines would be made
+    Drain(Box<ExplainDrainArgs>),
 }
 
 /// What to do in the laboratory.
@@ -151,7 +159,10 @@ pub(crate) struct PlanArgs {
     /// How to print the plan
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub(crate) output: Format,
-    /// Exit with 3 instead of 0 when machines would be made
+    /// Show also which machines are not needed or wrong and would go, and why the others stay
+    #[arg(long)]
+    pub(crate) disrupt: bool,
+    /// Exit with 3 instead of 0 when machines would be made, or would go with --disrupt
     #[arg(long = "detailed-exitcode")]
     pub(crate) detailed_exit_code: bool,
     /// Write what was read of the cluster to this folder, a file for each kind, for plan -f
@@ -179,6 +190,48 @@ pub(crate) struct ExplainPodArgs {
     pub(crate) settings: RawSettings,
 }
 
+/// `joiner explain node`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainNodeArgs {
+    /// The node, or its NodeClaim while there is no node
+    #[arg(value_name = "NAME")]
+    pub(crate) node: String,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) settings: RawSettings,
+}
+
+/// `joiner explain nodes`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainNodesArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) settings: RawSettings,
+}
+
+/// `joiner explain drain`.
+#[derive(Debug, Args)]
+pub(crate) struct ExplainDrainArgs {
+    /// The nodes
+    #[arg(value_name = "NODE", required = true)]
+    pub(crate) nodes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    /// How to print the answer
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) settings: RawSettings,
+}
+
 /// Where a cluster is read from.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
@@ -192,4 +245,12 @@ pub(crate) struct InputArgs {
     /// those that VsphereNodeClasses list
     #[arg(long, value_name = "FILE")]
     pub(crate) instance_types: Option<PathBuf>,
+    /// Judge as of this moment instead of now, such as 2026-01-31T22:00:00Z: what ends or opens with
+    /// time is read as it is then
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub(crate) at: Option<Timestamp>,
+}
+
+fn moment(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "is no moment; write it as 2026-01-31T22:00:00Z".to_owned())
 }

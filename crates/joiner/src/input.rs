@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, io};
 
 use jiff::Timestamp;
-use joiner_core::{instance_type::Catalog, snapshot::Snapshot};
+use joiner_core::{disruption::Fleet, instance_type::Catalog, snapshot::Snapshot};
 use joiner_operator::{
     files, index,
     live::{self, Live},
@@ -26,6 +26,10 @@ impl InputArgs {
     pub(crate) fn is_live(&self) -> bool {
         self.files.is_empty()
     }
+
+    fn now(&self) -> Timestamp {
+        self.at.unwrap_or_else(Timestamp::now)
+    }
 }
 
 /// A cluster's objects, wherever they come from.
@@ -36,6 +40,8 @@ pub(crate) struct Input {
     pub(crate) namespace: String,
     /// What roles call the kinds that were asked for, where a cluster itself was read.
     pub(crate) read: BTreeSet<String>,
+    /// The moment that the objects are judged as of.
+    now: Timestamp,
 }
 
 impl Input {
@@ -50,7 +56,8 @@ impl Input {
             ));
         }
         let objects = of_files(args)?;
-        Ok(Self { objects, namespace: DEFAULT_NAMESPACE.to_owned(), read: BTreeSet::new() })
+        let namespace = DEFAULT_NAMESPACE.to_owned();
+        Ok(Self { objects, namespace, read: BTreeSet::new(), now: args.now() })
     }
 
     /// The snapshot of the objects. What is odd about them is told on stderr.
@@ -66,12 +73,20 @@ impl Input {
         } else {
             machines.catalog.clone()
         };
-        let mut indexed = index::snapshot(objects, catalog, &settings.index, Timestamp::now());
+        let mut indexed = index::snapshot(objects, catalog, &settings.index, self.now);
         for note in machines.notes.iter().chain(&indexed.notes) {
             output::talk(&format!("joiner: {note}"));
         }
         machines.close_pools(&mut indexed.snapshot);
         Ok(indexed.snapshot)
+    }
+
+    /// The snapshot's machines as candidates for removal. What is odd about them is told on stderr.
+    pub(crate) fn fleet(&self, snapshot: &Snapshot) -> Fleet {
+        for note in index::fleet::notes(&self.objects) {
+            output::talk(&format!("joiner: {note}"));
+        }
+        index::fleet(&self.objects, snapshot, &index::Live::of_nobody(), self.now)
     }
 }
 
@@ -125,7 +140,7 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
     for note in notes {
         output::talk(&format!("joiner: {note}"));
     }
-    Ok(Input { objects, namespace, read })
+    Ok(Input { objects, namespace, read, now: args.now() })
 }
 
 /// The catalog with the corrections of `NodeOverlay`s.

@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::{
-    cli::{Cli, Command, Explain, Lab},
+    cli::{Cli, Command, Lab},
     errors::{Exit, Failure},
 };
 
@@ -47,7 +47,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),
-        Command::Explain(Explain::Pod(args)) => explain::run(&args),
+        Command::Explain(what) => explain::run(&what),
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),

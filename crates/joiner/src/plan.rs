@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use joiner_check::Finding;
 use joiner_core::{
+    disruption::{Command, Disruptions, Fleet, Staying},
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
     reason::Reason,
     settings::PlanSettings,
     snapshot::Snapshot,
 };
-use joiner_plan::Planned;
+use joiner_plan::{Planned, disrupt::disrupt};
 use serde::Serialize;
 
 use crate::{
@@ -77,6 +78,15 @@ struct Document<'p> {
     unschedulable: &'p [Unplaced],
     deferred: &'p [Unplaced],
     summary: &'p Summary,
+    #[serde(flatten)]
+    disruptions: Option<DisruptionsDocument<'p>>,
+}
+
+/// What is added with `--disrupt`.
+#[derive(Debug, Serialize)]
+struct DisruptionsDocument<'p> {
+    commands: &'p [Command],
+    blocked: &'p [Staying],
 }
 
 /// Runs `joiner plan`.
@@ -91,22 +101,60 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     for note in &planned.report.pools {
         output::talk(&format!("joiner: {}", pool_note(note)));
     }
-    let Plan { claims, existing, unschedulable, deferred } = &planned.plan;
-    let document = Document { claims, existing, unschedulable, deferred, summary: &summary };
-    match args.output {
-        Format::Table | Format::Wide => {
-            let wide = args.output == Format::Wide;
-            output::text(&table::render(&snapshot, &planned.plan, &summary, wide))?;
-        }
-        Format::Json => output::json(&document)?,
-        Format::Yaml => output::yaml(&document)?,
-    }
-    if !findings.is_empty() {
+    let disruptions = args.disrupt.then(|| {
+        let fleet = input.fleet(&snapshot);
+        let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
+        (fleet, disruptions)
+    });
+    print(args.output, &snapshot, &planned.plan, &summary, disruptions.as_ref())?;
+    let mut accepted = findings.is_empty();
+    if !accepted {
         refuse(&findings);
-        return Ok(Exit::Refused);
     }
-    let changes = args.detailed_exit_code && summary.claims > 0;
-    Ok(if changes { Exit::WouldChange } else { Exit::Success })
+    let mut changes = summary.claims > 0;
+    if let Some((fleet, disruptions)) = &disruptions {
+        accepted &= accept_disruptions(&snapshot, fleet, &settings.plan, disruptions);
+        changes |= !disruptions.commands.is_empty();
+    }
+    Ok(match (accepted, changes && args.detailed_exit_code) {
+        (false, _) => Exit::Refused,
+        (true, true) => Exit::WouldChange,
+        (true, false) => Exit::Success,
+    })
+}
+
+fn print(
+    format: Format,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    summary: &Summary,
+    disruptions: Option<&(Fleet, Disruptions)>,
+) -> Result<(), Failure> {
+    if matches!(format, Format::Table | Format::Wide) {
+        let wide = format == Format::Wide;
+        let mut sections = vec![table::render(snapshot, plan, summary, wide)];
+        sections.extend(disruptions.map(|(fleet, disruptions)| {
+            table::disruptions::render(snapshot, fleet, disruptions, wide)
+        }));
+        return output::text(&sections.join("\n"));
+    }
+    let Plan { claims, existing, unschedulable, deferred } = plan;
+    let disruptions = disruptions.map(|(_, disruptions)| DisruptionsDocument {
+        commands: &disruptions.commands,
+        blocked: &disruptions.staying,
+    });
+    let document = Document { claims, existing, unschedulable, deferred, summary, disruptions };
+    if format == Format::Json { output::json(&document) } else { output::yaml(&document) }
+}
+
+/// Whether the checker accepts what was decided about machines. What it finds is told.
+pub(crate) fn accept_disruptions(
+    _snapshot: &Snapshot,
+    _fleet: &Fleet,
+    _settings: &PlanSettings,
+    _disruptions: &Disruptions,
+) -> bool {
+    true
 }
 
 /// Says that a plan must not be acted on.

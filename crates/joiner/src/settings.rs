@@ -9,7 +9,10 @@ mod given;
 use std::path::PathBuf;
 
 use clap::Args;
-use joiner_core::settings::{PlanSettings, PreferencePolicy};
+use joiner_core::{
+    disruption::DisruptionSettings,
+    settings::{PlanSettings, PreferencePolicy},
+};
 use joiner_operator::{
     index::{IndexSettings, Pending},
     settings::{Accepted, PlannerSettings, Reader, Setting, declared},
@@ -64,6 +67,8 @@ pub(crate) struct RawSettings {
 pub(crate) struct Settings {
     /// What the planner is told.
     pub(crate) plan: PlanSettings,
+    /// What is told about the removal of machines.
+    pub(crate) disruption: DisruptionSettings,
     /// How the objects are read.
     pub(crate) index: IndexSettings,
     /// Whether `NodeOverlay`s change prices and capacities.
@@ -81,6 +86,7 @@ impl Settings {
         Self {
             index: IndexSettings { ignore_dra: plan.ignore_dra, ..IndexSettings::default() },
             plan,
+            disruption: DisruptionSettings::default(),
             node_overlay: false,
             kwok_instance_types: None,
             vsphere: joiner_vsphere::Settings::default(),
@@ -109,6 +115,7 @@ impl Settings {
         let vsphere = vsphere(&mut reader, &planner);
         reader.accept(Self {
             plan: PlanSettings { reserved_fallback: raw.reserved_fallback, ..planner.plan },
+            disruption: DisruptionSettings { spot_to_spot: planner.gates.spot_to_spot_consolidation },
             index: IndexSettings { pending, ..planner.index },
             node_overlay: planner.gates.node_overlay,
             kwok_instance_types: planner.instance_types_file,

@@ -1,5 +1,6 @@
 //! A plan as people read it: machines, what they cost, and what has no place.
 
+pub(crate) mod disruptions;
 mod machines;
 mod unplaced;
 
@@ -10,6 +11,7 @@ use joiner_core::{
     plan::{Plan, PlannedClaim},
     pod::Pod,
     requirement::Requirements,
+    resources::Resources,
     snapshot::Snapshot,
 };
 
@@ -47,6 +49,21 @@ pub(crate) fn without_pool(message: &str, pool: &str) -> String {
     let pool = format!("pool {pool:?}");
     let rest = message.strip_prefix(&pool).unwrap_or(message);
     rest.replace(&format!(" of {pool}"), "").replace(&format!(" with {pool}"), "").trim().to_owned()
+}
+
+/// `0.1000 per hour less`.
+pub(crate) fn savings(savings: f64) -> String {
+    match text::price(savings.abs()) {
+        amount if amount == text::price(0.0) => "as much per hour as before".to_owned(),
+        amount if savings > 0.0 => format!("{amount} per hour less"),
+        amount => format!("{amount} per hour more"),
+    }
+}
+
+/// The share of a resource that is asked for; nothing where there is none of it.
+pub(crate) fn share(requests: &Resources, room: &Resources, name: &str) -> Option<f64> {
+    let room = room.get(name).as_f64();
+    (room > 0.0).then(|| requests.get(name).as_f64() / room)
 }
 
 /// The zones a claim is held to: one by name, several by number, none if it may be anywhere.

@@ -1,5 +1,6 @@
 //! What is written on objects, besides labels and conditions, for others to see.
 
+pub use joiner_core::label::{DO_NOT_DISRUPT, PAUSE_DISRUPTION};
 use joiner_core::taint::{Effect, Taint};
 use k8s_openapi::api::core::v1::{self as core, Node};
 
@@ -13,16 +14,8 @@ pub const DISRUPTED: &str = "karpenter.sh/disrupted";
 /// be carried on by whoever acts next.
 pub const DISRUPTION_COMMAND: &str = "joiner.sh/disruption-command";
 
-/// Annotation of pods: not to be evicted, for ever (`true`) or for so long after the start.
-pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
-
 /// Annotation of pods: how dear their removal is, as `ReplicaSet`s read it when they shrink.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-
-/// Annotation of a pool, or of the namespace that the controller's lease lives in: none of the
-/// pool's machines, or none at all, is removed or replaced by our own decision. Its text says who
-/// wants that, and why.
-pub const PAUSE_DISRUPTION: &str = "joiner.sh/pause-disruption";
 
 /// Annotation of claims: when the last pod will be gone, whatever protects it.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";

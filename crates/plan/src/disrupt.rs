@@ -11,6 +11,7 @@
 mod balanced;
 mod budget;
 mod candidate;
+mod consider;
 mod consolidation;
 mod cron;
 mod drift;
@@ -27,8 +28,11 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-pub use self::budget::allowances;
 use self::pass::Pass;
+pub use self::{
+    budget::allowances,
+    consider::{consider, price},
+};
 
 /// Decides which machines go, and why the others stay.
 ///

@@ -1,9 +1,11 @@
 //! Pure decisions about machines.
 //!
-//! [`provision`] answers which machines the pods of a snapshot need. It knows nothing of Kubernetes
-//! clients, files, clocks or async, and equal snapshots give equal plans, in the same order.
+//! [`provision`] answers which machines the pods of a snapshot need, [`drain`](drain()) where the
+//! pods of machines go that somebody wants gone. Nothing here knows of Kubernetes clients, files,
+//! clocks or async, and equal snapshots give equal plans, in the same order.
 
 pub mod disrupt;
+mod drain;
 pub mod explain;
 pub mod overlay;
 mod provision;
@@ -11,5 +13,6 @@ mod solve;
 mod static_claim;
 mod validate;
 
+pub use drain::{Moves, drain};
 pub use provision::{Planned, Report, provision};
 pub use static_claim::static_claim;

@@ -11,7 +11,7 @@ use joiner_core::{
     snapshot::{Node, Snapshot},
 };
 
-use super::{Pods, shape, zone};
+use super::{Pods, shape, share, zone};
 use crate::text::{self, Align, Cell, DIM, GOOD, Table};
 
 /// More lines than this are folded by pool, shape and zone: nobody reads them one by one.
@@ -229,11 +229,6 @@ impl<'s> Context<'s> {
             .min_by(|a, b| a.price.total_cmp(&b.price))?;
         Some(cheapest.allocatable(offering))
     }
-}
-
-fn share(requests: &Resources, room: &Resources, name: &str) -> Option<f64> {
-    let room = room.get(name).as_f64();
-    (room > 0.0).then(|| requests.get(name).as_f64() / room)
 }
 
 /// Requests other than the ones every machine has.

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     objects::Objects,
     pods::{
-        Owner, belongs_to_node, is_active, is_owned_by, is_provisionable, is_terminal,
-        is_terminating,
+        Owner, belongs_to_node, is_active, is_owned_by, is_provisionable, is_reschedulable,
+        is_terminal, is_terminating,
     },
 };
 
@@ -112,28 +112,33 @@ impl<'o> PodReader<'o> {
     fn placed(&mut self, pod: &core::Pod, volumes: PodVolumes, role: Role) -> Pod {
         let mut spec = convert_spec(pod);
         self.spread.apply(&pod.metadata, &mut spec);
-        let shared = Shared {
-            labels: self.interner.labels(pod.metadata.labels.as_ref()),
-            spec: self.interner.spec(spec),
-            volumes: self.interner.volumes(volumes),
-        };
-        self.named(&pod.metadata, &shared, role)
+        self.read(pod, spec, volumes, role)
     }
 
+    /// A pod that stays. One that would need another place if its node went is read as it would be
+    /// placed there, so that its move can be tried.
     fn bound(&mut self, pod: &core::Pod) -> Pod {
         let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
         let name = pod.metadata.name.as_deref().unwrap_or_default();
-        let empty = core::PodSpec::default();
-        let written = pod.spec.as_ref().unwrap_or(&empty);
-        let volumes = self.volumes.of_bound(namespace, name, written);
         let owner = is_owned_by(pod, Owner::DaemonSet).then(|| daemon_set_name(pod)).flatten();
         let role = Role::Bound {
             daemon_set: owner.map(|owner| self.interner.name(&format!("{namespace}/{owner}"))),
             terminating: is_terminating(pod),
         };
+        if is_reschedulable(pod) {
+            let volumes = self.volumes.of_moving(pod);
+            return self.placed(pod, volumes, role);
+        }
+        let empty = core::PodSpec::default();
+        let written = pod.spec.as_ref().unwrap_or(&empty);
+        let volumes = self.volumes.of_bound(namespace, name, written);
+        self.read(pod, convert_spec(pod), volumes, role)
+    }
+
+    fn read(&mut self, pod: &core::Pod, spec: PodSpec, volumes: PodVolumes, role: Role) -> Pod {
         let shared = Shared {
             labels: self.interner.labels(pod.metadata.labels.as_ref()),
-            spec: self.interner.spec(convert_spec(pod)),
+            spec: self.interner.spec(spec),
             volumes: self.interner.volumes(volumes),
         };
         self.named(&pod.metadata, &shared, role)

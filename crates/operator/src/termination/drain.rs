@@ -1,6 +1,6 @@
 //! Which pods leave a node now, and which later.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
@@ -30,10 +30,14 @@ pub struct Drain {
 /// When pods leave: one group after the other, each when the one before is completely gone. Pods
 /// that others depend on leave after them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tier {
+pub enum Tier {
+    /// What users run.
     Workload,
+    /// What daemon sets run on every node.
     Daemon,
+    /// What the cluster needs to run.
     CriticalWorkload,
+    /// What the cluster needs to run on every node.
     CriticalDaemon,
 }
 
@@ -50,6 +54,18 @@ impl Tier {
     }
 }
 
+/// The pods that have to leave a node before it goes, in the order in which they do.
+pub fn order<'p>(
+    pods: impl IntoIterator<Item = &'p Arc<Pod>>,
+    now: Timestamp,
+) -> BTreeMap<Tier, Vec<&'p Arc<Pod>>> {
+    let mut tiers: BTreeMap<Tier, Vec<_>> = BTreeMap::new();
+    for pod in pods.into_iter().filter(|pod| is_waiting_eviction(pod, now)) {
+        tiers.entry(Tier::of(pod)).or_default().push(pod);
+    }
+    tiers
+}
+
 /// What to do to have a node's pods leave: those whose time is over now, of any tier, and of the
 /// others the first tier that is still there.
 ///
@@ -60,17 +76,17 @@ pub fn decide<'p>(
     deadline: Option<Timestamp>,
     now: Timestamp,
 ) -> Drain {
-    let waiting: Vec<&Arc<Pod>> =
-        pods.into_iter().filter(|pod| is_waiting_eviction(pod, now)).collect();
-    let first = waiting.iter().map(|pod| Tier::of(pod)).min();
+    let tiers = order(pods, now);
+    let first = tiers.keys().next().copied();
     let is_forced = |pod: &Pod| {
         deadline.and_then(|deadline| forced_since(pod, deadline)).is_some_and(|since| since <= now)
     };
-    let leaves_now = |pod: &Pod| is_forced(pod) || (is_active(pod) && Some(Tier::of(pod)) == first);
-    Drain {
-        waiting: waiting.len(),
-        leave_now: waiting.into_iter().filter(|pod| leaves_now(pod)).cloned().collect(),
-    }
+    let leaves_now =
+        |tier: Tier, pod: &Pod| is_forced(pod) || (is_active(pod) && Some(tier) == first);
+    let waiting = tiers.values().map(Vec::len).sum();
+    let all = tiers.into_iter().flat_map(|(tier, pods)| pods.into_iter().map(move |p| (tier, p)));
+    let leave_now = all.filter(|(tier, pod)| leaves_now(*tier, pod)).map(|(_, pod)| Arc::clone(pod));
+    Drain { waiting, leave_now: leave_now.collect() }
 }
 
 /// Whether an empty node has been drained for long enough, if it was not found to be already.

@@ -2,7 +2,8 @@
 
 use joiner_api::{
     capacity_buffer::CapacityBuffer, node_claim::NodeClaim,
-    node_class_reference::NodeClassReference, node_overlay::NodeOverlay, node_pool::NodePool,
+    node_class_reference::NodeClassReference, node_overlay::NodeOverlay,
+    node_pool::{Budget, Disruption, NodePool},
     requirement::Requirement,
 };
 use joiner_core::resources::NODES;
@@ -26,6 +27,7 @@ impl Validate for NodePool {
         each("taints", template.taints.iter().flatten(), taint).within("spec.template.spec")?;
         each("startupTaints", template.startup_taints.iter().flatten(), taint)
             .within("spec.template.spec")?;
+        spec.disruption.as_ref().map_or(Ok(()), disruption).within("spec.disruption")?;
         quantities("spec.limits", Some(&spec.limits), Sign::NotNegative)?;
         if let Some(weight) = spec.weight.filter(|weight| !(1..=100).contains(weight)) {
             return Err(Invalid::new("spec.weight", format!("is {weight}; write 1 to 100")));
@@ -34,6 +36,60 @@ impl Validate for NodePool {
             return fixed_size(self, replicas);
         }
         Ok(())
+    }
+}
+
+fn disruption(disruption: &Disruption) -> Result<(), Invalid> {
+    if let Some(policy) = &disruption.consolidation_policy {
+        let known = ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"];
+        one_of("consolidationPolicy", policy, &known)?;
+    }
+    each("budgets", disruption.budgets.iter().flatten(), budget)
+}
+
+/// Whether a schedule is one is found out when its time is looked for: the CRD does not know either.
+fn budget(budget: &Budget) -> Result<(), Invalid> {
+    if let Some(nodes) = budget.nodes.as_deref().filter(|nodes| !is_number_of_nodes(nodes)) {
+        let problem = format!("is {nodes:?}; write a number, or a percentage from 0% to 100%");
+        return Err(Invalid::new("nodes", problem));
+    }
+    each("reasons", budget.reasons.iter().flatten(), |reason| {
+        one_of("", reason, &["Underutilized", "Empty", "Drifted"])
+    })?;
+    match (&budget.schedule, &budget.duration) {
+        (Some(_), None) => Err(Invalid::new(
+            "duration",
+            "is missing; a schedule needs one, such as 8h",
+        )),
+        (None, Some(_)) => Err(Invalid::new(
+            "schedule",
+            "is missing; a duration needs one, such as 0 9 * * *",
+        )),
+        (_, Some(duration)) if !is_in_hours_and_minutes(duration.as_str()) => {
+            let problem = format!("is {duration}; write hours and minutes, such as 8h or 1h30m");
+            Err(Invalid::new("duration", problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn is_number_of_nodes(text: &str) -> bool {
+    match text.strip_suffix('%') {
+        Some(percent) => percent == "100" || (is_number(percent) && percent.len() <= 2),
+        None => is_number(text),
+    }
+}
+
+fn is_in_hours_and_minutes(text: &str) -> bool {
+    let text = text.strip_suffix("0s").unwrap_or(text);
+    let are_minutes = |text: &str| text.strip_suffix('m').is_some_and(is_number);
+    match text.split_once('h') {
+        Some((hours, rest)) => is_number(hours) && (rest.is_empty() || are_minutes(rest)),
+        None => are_minutes(text),
     }
 }
 

@@ -266,3 +266,32 @@ fn storage_nodes_and_budgets() {
             PodDisruptionBudget default/b: spec.selector.matchExpressions[0].operator: is "X"; use In, NotIn, Exists, DoesNotExist"#]],
     );
 }
+
+#[test]
+fn disruption_of_pools() {
+    let pool = |disruption: &str| {
+        format!(
+            "{{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: p}}, spec: {{template: \
+             {{spec: {{nodeClassRef: {{group: g, kind: K, name: n}}, requirements: []}}}}, \
+             disruption: {{{disruption}}}}}}}"
+        )
+    };
+    let pools = [
+        pool("consolidationPolicy: whenEmpty"),
+        pool("consolidateAfter: 1hr"),
+        pool("budgets: [{nodes: '1'}, {nodes: '-1'}]"),
+        pool("budgets: [{nodes: '101%'}]"),
+        pool("budgets: [{nodes: '0', reasons: [Empty, Old]}]"),
+        pool("budgets: [{nodes: '0', schedule: '@daily'}]"),
+        pool("budgets: [{nodes: '0', duration: 8h}]"),
+        pool("budgets: [{nodes: '0', schedule: '@daily', duration: 90s}]"),
+    ];
+    check(
+        &pools.iter().map(String::as_str).collect::<Vec<_>>(),
+        expect![[r#""#]],
+    );
+    for right in ["1h30m", "8h0m0s", "90m"] {
+        let budgets = format!("budgets: [{{nodes: 100%, schedule: '@daily', duration: {right}}}]");
+        assert!(files::read(&["-".into()], pool(&budgets).as_bytes()).is_ok(), "{right}");
+    }
+}

@@ -374,7 +374,7 @@ impl<'s> Removable<'s> {
 }
 
 /// What a machine costs an hour, whether another could be had for that or not.
-fn price(node: &Node, instance_type: &InstanceType) -> f64 {
+pub(super) fn price(node: &Node, instance_type: &InstanceType) -> f64 {
     let is = |requirements: &joiner_core::requirement::Requirements, key: &str| {
         let own = requirements.get(key).and_then(|own| own.single());
         own.is_some() && own == node.labels.get(key).map(String::as_str)

@@ -48,8 +48,7 @@ fn rules_of(pool: &NodePool) -> PoolRules {
             .contains(NODES)
             .then(|| u32::try_from(limits.get(NODES).floor()).unwrap_or(u32::MAX)),
         paused: pause(&pool.metadata).map(str::to_owned),
-        drift_resumes: None,
-        cost: None,
+        ..PoolRules::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use joiner_core::{
-    disruption::{ConsolidationPolicy, KeptBy, PoolRules},
+    disruption::{ConsolidationPolicy, KeptBy, NodeBudget, PoolRules},
     instance_type::Catalog,
 };
 

@@ -1,0 +1,166 @@
+//! `joiner explain drain`: what would happen if nodes were drained now.
+
+use std::collections::HashMap;
+
+use joiner_core::{plan::PlannedClaim, pod::Pod};
+use joiner_operator::termination::drain::{Tier, order};
+use joiner_plan::Moves;
+use serde::Serialize;
+
+use super::{
+    machine::Judged,
+    places::{Place, Places, PodPlace, new_machine},
+};
+use crate::{
+    cli::ExplainDrainArgs,
+    errors::{Exit, Failure},
+    output::{self, Format},
+    text::{self, Align, BAD, BOLD, DIM, GOOD, Table, styled},
+};
+
+/// The answer, as programs read it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'j> {
+    nodes: Vec<Drained<'j>>,
+    /// Machines that would be made.
+    replacements: &'j [PlannedClaim],
+    /// Whether the drain would come to its end without anybody's help.
+    completes: bool,
+}
+
+/// A node that is drained.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Drained<'j> {
+    node: &'j str,
+    node_claim: &'j str,
+    /// Whether its pods go by force in the end.
+    forced: bool,
+    /// What leaves together, one group after the other.
+    steps: Vec<Step<'j>>,
+}
+
+/// Pods that leave together.
+#[derive(Debug, Serialize)]
+struct Step<'j> {
+    what: &'static str,
+    pods: Vec<PodPlace<'j>>,
+}
+
+/// Runs `joiner explain drain`.
+pub(super) fn run(args: &ExplainDrainArgs) -> Result<Exit, Failure> {
+    let judged = Judged::read(&args.input, &args.settings)?;
+    let machines = judged.find_all(&args.nodes)?;
+    let moves =
+        joiner_plan::drain(&judged.snapshot, &judged.fleet, &judged.settings.plan, &machines);
+    let answer = Answer::new(&judged, &machines, &moves);
+    match args.output {
+        Format::Table | Format::Wide => output::text(&render(&answer))?,
+        Format::Json => output::json(&answer)?,
+        Format::Yaml => output::yaml(&answer)?,
+    }
+    Ok(Exit::Success)
+}
+
+impl<'j> Answer<'j> {
+    fn new(judged: &'j Judged, machines: &[usize], moves: &'j Moves) -> Self {
+        let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
+        let nodes: Vec<Drained<'j>> =
+            machines.iter().map(|at| Drained::new(judged, *at, &places)).collect();
+        let stops = |pod: &PodPlace<'_>| match &pod.place {
+            Place::Kept { until, .. } => until.is_none(),
+            _ => false,
+        };
+        let mut pods = nodes.iter().flat_map(|node| &node.steps).flat_map(|step| &step.pods);
+        Self { completes: !pods.any(stops), replacements: &moves.claims, nodes }
+    }
+}
+
+impl<'j> Drained<'j> {
+    fn new(judged: &'j Judged, at: usize, places: &Places<'j>) -> Self {
+        let (node, machine) = (&judged.snapshot.nodes[at], &judged.fleet.machines[at]);
+        let known: HashMap<String, _> =
+            node.pods.iter().map(Pod::key).zip(&machine.pods).collect();
+        let on_it = judged.objects.pods.iter().filter(|pod| {
+            let on = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            on.is_some() && on == node.node.as_deref()
+        });
+        let steps = order(on_it, judged.fleet.now).into_iter().map(|(tier, pods)| {
+            let mut keys: Vec<String> = pods
+                .iter()
+                .map(|pod| {
+                    let meta = &pod.metadata;
+                    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+                    format!("{}/{}", text(&meta.namespace), text(&meta.name))
+                })
+                .collect();
+            keys.sort();
+            let place = |key: String| known.get(&key).map(|facts| places.of(key, facts));
+            Step { what: words(tier), pods: keys.into_iter().filter_map(place).collect() }
+        });
+        Self {
+            node: node.node.as_deref().unwrap_or_default(),
+            node_claim: node.claim.as_deref().unwrap_or_default(),
+            forced: machine.claim.as_ref().is_some_and(|claim| claim.has_grace_period),
+            steps: steps.collect(),
+        }
+    }
+}
+
+fn words(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Workload => "workloads",
+        Tier::Daemon => "daemons",
+        Tier::CriticalWorkload => "critical workloads",
+        Tier::CriticalDaemon => "critical daemons",
+    }
+}
+
+fn render(answer: &Answer<'_>) -> String {
+    let mut sections: Vec<String> = answer.nodes.iter().map(node).collect();
+    sections.push(verdict(answer));
+    sections.join("\n")
+}
+
+fn node(drained: &Drained<'_>) -> String {
+    let name = if drained.node.is_empty() { drained.node_claim } else { drained.node };
+    let name = styled(name, BOLD);
+    if drained.steps.is_empty() {
+        return format!("{name} has no pod that would have to leave.\n");
+    }
+    let mut out = format!("{name} is left by its pods in this order:\n");
+    for (number, Step { what, pods }) in drained.steps.iter().enumerate() {
+        let title = format!("  {}. {what}", number + 1);
+        let mut table = Table::new([("POD", Align::Left), ("GOES TO", Align::Left)]);
+        for pod in pods {
+            table.row([format!("    {}", pod.pod).into(), pod.cell()]);
+        }
+        out.push_str(&format!("{}\n", styled(&title, DIM)));
+        // Its titles would be said again for every step.
+        out.extend(table.render().split_inclusive('\n').skip(1));
+    }
+    if drained.forced {
+        out.push_str("  Its claim has a terminationGracePeriod: what has not left by then is deleted.\n");
+    }
+    out
+}
+
+fn verdict(answer: &Answer<'_>) -> String {
+    let machines = match answer.replacements {
+        [] => "No new machine is needed.".to_owned(),
+        [one] => format!("A new machine is needed: {}.", new_machine(one)),
+        many => {
+            let price = many.iter().fold(0.0, |sum, claim| sum + claim.price);
+            let count = text::count(many.len(), "new machine");
+            format!("{count} are needed, {} per hour.", text::price(price))
+        }
+    };
+    let end = if answer.completes {
+        styled("The drain would come to its end.", GOOD)
+    } else {
+        let hint = "The drain would wait for what is kept above, until somebody does what is said there.";
+        styled(hint, BAD)
+    };
+    format!("{machines}\n{end}\n")
+}

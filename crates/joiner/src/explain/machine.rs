@@ -1,0 +1,229 @@
+//! What explanations of machines have in common: the cluster with what is decided about it.
+
+use std::collections::BTreeSet;
+
+use joiner_core::{
+    disruption::{Candidate, Command, Decision, Disruptions, Fleet, Staying},
+    label,
+    reason::Reason,
+    resources::{CPU, MEMORY, Resources},
+    snapshot::{Node, Snapshot},
+};
+use joiner_operator::{index, objects::Objects};
+use joiner_plan::disrupt::{self, disrupt};
+use serde::Serialize;
+
+use super::near::near_matches;
+use crate::{
+    cli::InputArgs,
+    errors::Failure,
+    input::Input,
+    plan::accept_disruptions,
+    settings::{RawSettings, Settings},
+    table::share,
+    text,
+};
+
+/// A cluster, and what is decided about its machines.
+#[derive(Debug)]
+pub(super) struct Judged {
+    pub(super) objects: Objects,
+    pub(super) settings: Settings,
+    pub(super) snapshot: Snapshot,
+    pub(super) fleet: Fleet,
+    pub(super) disruptions: Disruptions,
+    /// Whether the checker accepts the decisions.
+    pub(super) checked: bool,
+}
+
+/// What becomes of a machine.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict<'j> {
+    /// It goes.
+    Goes(&'j Command, &'j Candidate),
+    /// It stays, nearest reason first.
+    Stays(&'j [Reason]),
+    /// It is on its way out already.
+    Leaving,
+    /// It is nobody's that we know, and none of our business.
+    Foreign,
+}
+
+impl Judged {
+    /// Reads a cluster and judges its machines.
+    pub(super) fn read(args: &InputArgs, raw: &RawSettings) -> Result<Self, Failure> {
+        let settings = Settings::read(raw, args.is_live())?;
+        let input = Input::read(args, &settings)?;
+        let snapshot = input.snapshot(args, &settings)?;
+        let fleet = input.fleet(&snapshot);
+        let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
+        let checked = accept_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
+        Ok(Self { objects: input.objects, settings, snapshot, fleet, disruptions, checked })
+    }
+
+    /// The position of the machine that goes by this name, as a Node or as a claim.
+    pub(super) fn find(&self, name: &str) -> Result<usize, Failure> {
+        self.position(name).ok_or_else(|| Failure::bad_input(self.not_there(name)))
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        let nodes = &self.snapshot.nodes;
+        let is_called = |called: Option<&str>| called == Some(name);
+        let by_node = nodes.iter().position(|node| is_called(node.node.as_deref()));
+        let by_claim = || nodes.iter().position(|node| is_called(node.claim.as_deref()));
+        by_node.or_else(by_claim)
+    }
+
+    /// The positions of the machines that go by these names, each once. All that are not there are
+    /// told together.
+    pub(super) fn find_all(&self, names: &[String]) -> Result<Vec<usize>, Failure> {
+        let mut found: BTreeSet<usize> = BTreeSet::new();
+        let mut missing = Vec::new();
+        for name in names {
+            match self.position(name) {
+                Some(at) => found.extend([at]),
+                None => missing.push(self.not_there(name)),
+            }
+        }
+        if missing.is_empty() {
+            Ok(found.into_iter().collect())
+        } else {
+            Err(Failure::BadInput(missing))
+        }
+    }
+
+    fn not_there(&self, name: &str) -> String {
+        let nodes = &self.snapshot.nodes;
+        let near = near_matches(name, nodes.iter().map(|node| node.name().to_owned()));
+        let hint = match near.as_slice() {
+            [] if nodes.is_empty() => "there are no nodes at all".to_owned(),
+            [] => format!(
+                "there {}, none with a similar name; joiner explain nodes lists them",
+                match nodes.len() {
+                    1 => "is 1 node".to_owned(),
+                    many => format!("are {}", text::count(many, "node")),
+                }
+            ),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
+        format!("no Node and no NodeClaim is called {name}: {hint}")
+    }
+
+    /// What becomes of the machine at this position.
+    pub(super) fn verdict(&self, at: usize) -> Verdict<'_> {
+        let node = &self.snapshot.nodes[at];
+        let Some(claim) = node.claim.as_deref() else { return Verdict::Foreign };
+        for command in &self.disruptions.commands {
+            let mut candidates = command.candidates.iter();
+            if let Some(candidate) = candidates.find(|candidate| candidate.node_claim == claim) {
+                return Verdict::Goes(command, candidate);
+            }
+        }
+        if node.leaving {
+            return Verdict::Leaving;
+        }
+        let is_it = |staying: &&Staying| staying.claim == claim;
+        let staying = self.disruptions.staying.iter().find(is_it);
+        Verdict::Stays(staying.map_or(&[], |staying| &staying.reasons))
+    }
+
+    /// Who has paused the removal of machines for the whole cluster, as a sentence.
+    pub(super) fn paused(&self) -> Option<String> {
+        let (namespace, why) = index::fleet::paused(&self.objects, None)?;
+        Some(format!("Disruption is paused for the whole cluster by Namespace {namespace}: {why}"))
+    }
+}
+
+impl Verdict<'_> {
+    /// For programs.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Goes(command, _) => match command.decision {
+                Decision::Delete => "delete",
+                Decision::Replace => "replace",
+            },
+            Self::Stays(_) => "stay",
+            Self::Leaving => "leaving",
+            Self::Foreign => "foreign",
+        }
+    }
+
+    /// For people.
+    pub(super) fn phrase(self) -> &'static str {
+        match self {
+            Self::Goes(command, _) => match command.decision {
+                Decision::Delete => "goes",
+                Decision::Replace => "is replaced",
+            },
+            Self::Stays(_) => "stays",
+            Self::Leaving => "is leaving",
+            Self::Foreign => "is not ours",
+        }
+    }
+
+    /// The first reason for it.
+    pub(super) fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::Goes(..) | Self::Stays(_) => None,
+            Self::Leaving => Some("it has been told to go already"),
+            Self::Foreign => Some("no NodeClaim belongs to it, so that nobody removes it by itself"),
+        }
+    }
+}
+
+/// A machine at a glance.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Glance<'j> {
+    /// Its Node's name, or nothing while there is none.
+    pub(super) node: &'j str,
+    /// Its claim's name, or nothing where it is not ours.
+    pub(super) node_claim: &'j str,
+    pub(super) node_pool: &'j str,
+    pub(super) instance_type: &'j str,
+    pub(super) zone: &'j str,
+    /// For an hour; nothing where its type is not known.
+    pub(super) price: Option<f64>,
+    /// How many pods need another place if it goes.
+    pub(super) pods: usize,
+    /// The share of its CPUs that pods have asked for.
+    pub(super) cpu: Option<f64>,
+    pub(super) memory: Option<f64>,
+    pub(super) verdict: &'static str,
+}
+
+impl<'j> Glance<'j> {
+    /// The machine at this position.
+    pub(super) fn new(judged: &'j Judged, at: usize) -> Self {
+        let node = &judged.snapshot.nodes[at];
+        let label = |key: &str| node.labels.get(key).map_or("", String::as_str);
+        let requested = requested(node);
+        let pods = &judged.fleet.machines[at].pods;
+        Self {
+            node: node.node.as_deref().unwrap_or_default(),
+            node_claim: node.claim.as_deref().unwrap_or_default(),
+            node_pool: node.pool.as_deref().unwrap_or_default(),
+            instance_type: label(label::INSTANCE_TYPE),
+            zone: label(label::ZONE),
+            price: disrupt::price(&judged.snapshot, node),
+            pods: pods.iter().filter(|pod| pod.reschedulable).count(),
+            cpu: share(&requested, &node.allocatable, CPU),
+            memory: share(&requested, &node.allocatable, MEMORY),
+            verdict: judged.verdict(at).word(),
+        }
+    }
+
+    /// What it is called.
+    pub(super) fn name(&self) -> &'j str {
+        if self.node.is_empty() { self.node_claim } else { self.node }
+    }
+}
+
+/// What the pods of a machine have asked for.
+fn requested(node: &Node) -> Resources {
+    let mut requested = Resources::new();
+    for pod in &node.pods {
+        requested.add(&pod.spec.requests);
+    }
+    requested
+}

@@ -1,0 +1,291 @@
+//! `joiner explain node`: why a machine stays or goes, and what would become of its pods.
+
+use jiff::Timestamp;
+use joiner_core::{
+    disruption::{Allowance, Command},
+    plan::PlannedClaim,
+    reason::Reason,
+};
+use joiner_plan::{Moves, disrupt::consider, explain::remedy};
+use serde::Serialize;
+
+use super::{
+    machine::{Glance, Judged, Verdict},
+    places::{PodPlace, Places, new_machine},
+};
+use crate::{
+    cli::ExplainNodeArgs,
+    errors::{Exit, Failure},
+    output::{self, Format},
+    table,
+    text::{self, Align, BAD, BOLD, GOOD, Table, WAITS, styled},
+};
+
+/// The answer, as programs read it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'j> {
+    #[serde(flatten)]
+    glance: Glance<'j>,
+    /// What is done about it, if anything is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<&'j Command>,
+    /// Why it stays, the first reason first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<ReasonToStay<'j>>,
+    /// What would happen if it went now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    if_gone: Option<IfGone<'j>>,
+    /// What the pool's budgets come to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    budgets: Vec<Budget<'j>>,
+    /// Who has paused the removal of the pool's machines, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pool_paused: Option<&'j str>,
+    /// Who has paused the removal of machines for the whole cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<String>,
+    #[serde(skip)]
+    verdict: Verdict<'j>,
+}
+
+#[derive(Debug, Serialize)]
+struct ReasonToStay<'j> {
+    #[serde(flatten)]
+    reason: &'j Reason,
+    remedy: String,
+}
+
+/// What would happen if the machine went now.
+#[derive(Debug, Serialize)]
+struct IfGone<'j> {
+    pods: Vec<PodPlace<'j>>,
+    /// Machines that would have to be made.
+    replacements: &'j [PlannedClaim],
+    /// How much less an hour would cost; negative where it would cost more. Nothing where the
+    /// machine's price is not known, or where pods would have no place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    savings: Option<f64>,
+}
+
+/// What a pool's budgets come to for one reason.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Budget<'j> {
+    reason: &'static str,
+    allowed: u32,
+    taken: u32,
+    machines: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opens: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'j str>,
+}
+
+/// Runs `joiner explain node`.
+pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
+    let judged = Judged::read(&args.input, &args.settings)?;
+    let at = judged.find(&args.node)?;
+    let moves = match judged.verdict(at) {
+        Verdict::Goes(command, _) => Some(Moves {
+            existing: command.destinations.clone(),
+            claims: command.replacements.clone(),
+            unplaced: Vec::new(),
+        }),
+        Verdict::Stays(_) => {
+            Some(consider(&judged.snapshot, &judged.fleet, &judged.settings.plan, at))
+        }
+        Verdict::Leaving | Verdict::Foreign => None,
+    };
+    let answer = Answer::new(&judged, at, moves.as_ref());
+    match args.output {
+        Format::Table | Format::Wide => output::text(&render(&answer))?,
+        Format::Json => output::json(&answer)?,
+        Format::Yaml => output::yaml(&answer)?,
+    }
+    Ok(if judged.checked { Exit::Success } else { Exit::Refused })
+}
+
+impl<'j> Answer<'j> {
+    fn new(judged: &'j Judged, at: usize, moves: Option<&'j Moves>) -> Self {
+        let (glance, verdict) = (Glance::new(judged, at), judged.verdict(at));
+        let (command, reasons) = match verdict {
+            Verdict::Goes(command, _) => (Some(command), &[][..]),
+            Verdict::Stays(reasons) => (None, reasons),
+            Verdict::Leaving | Verdict::Foreign => (None, &[][..]),
+        };
+        let rules = judged.fleet.pools.get(glance.node_pool);
+        let is_of_pool = |allowance: &&Allowance| {
+            !glance.node_pool.is_empty() && allowance.pool == glance.node_pool
+        };
+        let is_ours = !matches!(verdict, Verdict::Foreign);
+        Self {
+            command,
+            reasons: reasons
+                .iter()
+                .map(|reason| ReasonToStay { reason, remedy: remedy(reason) })
+                .collect(),
+            if_gone: moves.map(|moves| IfGone::new(judged, at, moves, command, glance.price)),
+            budgets: judged
+                .disruptions
+                .allowances
+                .iter()
+                .filter(is_of_pool)
+                .map(Budget::new)
+                .collect(),
+            pool_paused: rules.and_then(|rules| rules.paused.as_deref()),
+            paused: judged.paused().filter(|_| is_ours),
+            verdict,
+            glance,
+        }
+    }
+}
+
+impl<'j> IfGone<'j> {
+    fn new(
+        judged: &'j Judged,
+        at: usize,
+        moves: &'j Moves,
+        command: Option<&Command>,
+        price: Option<f64>,
+    ) -> Self {
+        let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
+        let pods = judged.snapshot.nodes[at].pods.iter().zip(&judged.fleet.machines[at].pods);
+        let moving = pods.filter(|(_, facts)| facts.reschedulable || facts.kept_by.is_some());
+        let fits = moves.unplaced.is_empty();
+        Self {
+            pods: moving.map(|(pod, facts)| places.of(pod.key(), facts)).collect(),
+            replacements: &moves.claims,
+            savings: match command {
+                Some(command) => Some(command.savings),
+                None => price.filter(|_| fits).map(|price| price - moves.price()),
+            },
+        }
+    }
+}
+
+impl<'j> Budget<'j> {
+    fn new(allowance: &'j Allowance) -> Self {
+        Self {
+            reason: allowance.reason.as_str(),
+            allowed: allowance.allowed,
+            taken: allowance.consuming,
+            machines: allowance.machines,
+            opens: allowance.opens,
+            error: allowance.error.as_deref(),
+        }
+    }
+}
+
+fn render(answer: &Answer<'_>) -> String {
+    let mut sections = vec![title(answer)];
+    sections.extend(why(answer));
+    if let Some(if_gone) = &answer.if_gone {
+        sections.extend(places(if_gone, answer.command.is_some()));
+        sections.extend(money(if_gone, answer.command));
+    }
+    sections.extend(limits(answer));
+    sections.join("\n")
+}
+
+fn title(answer: &Answer<'_>) -> String {
+    let glance = &answer.glance;
+    let name = styled(glance.name(), BOLD);
+    let verdict = match answer.verdict {
+        Verdict::Goes(..) => styled(answer.verdict.phrase(), WAITS),
+        Verdict::Stays(_) => styled(answer.verdict.phrase(), GOOD),
+        Verdict::Leaving | Verdict::Foreign => styled(answer.verdict.phrase(), BAD),
+    };
+    let why = answer.verdict.reason().map(|why| format!(": {why}")).unwrap_or_default();
+    let mut facts = Vec::new();
+    if !glance.node_pool.is_empty() {
+        facts.push(format!("pool {}", glance.node_pool));
+    }
+    facts.extend([glance.instance_type, glance.zone].map(str::to_owned));
+    facts.extend(glance.price.map(|price| format!("{} per hour", text::price(price))));
+    facts.push(text::count(glance.pods, "pod"));
+    for (what, share) in [("cpu", glance.cpu), ("memory", glance.memory)] {
+        facts.extend(share.map(|share| format!("{what} {}%", text::percent(share))));
+    }
+    facts.retain(|fact| !fact.is_empty());
+    format!("{name} {verdict}{why}.\n  {}\n", facts.join(", "))
+}
+
+fn why(answer: &Answer<'_>) -> Option<String> {
+    if let Some(command) = answer.command {
+        let mut lines = format!("Why: {}\n", command.reason.message);
+        let others: Vec<&str> = command
+            .candidates
+            .iter()
+            .map(|candidate| candidate.node.as_str())
+            .filter(|node| *node != answer.glance.node)
+            .collect();
+        if !others.is_empty() {
+            lines.push_str(&format!("  together with {}\n", others.join(", ")));
+        }
+        return Some(lines);
+    }
+    if answer.reasons.is_empty() {
+        return None;
+    }
+    let mut lines = "Why it stays, what stands in the way first:\n".to_owned();
+    for ReasonToStay { reason, remedy } in &answer.reasons {
+        lines.push_str(&format!("  {}\n    → {remedy}\n", reason.message));
+    }
+    Some(lines)
+}
+
+/// Where its pods go, a line each.
+fn places(if_gone: &IfGone<'_>, goes: bool) -> Option<String> {
+    if if_gone.pods.is_empty() {
+        return None;
+    }
+    let mut table = Table::new([
+        (if goes { "POD" } else { "IF IT WENT NOW" }, Align::Left),
+        ("WOULD BE ON", Align::Left),
+    ]);
+    for pod in &if_gone.pods {
+        table.row([pod.pod.as_str().into(), pod.cell()]);
+    }
+    Some(table.render())
+}
+
+/// What the move would save.
+fn money(if_gone: &IfGone<'_>, command: Option<&Command>) -> Option<String> {
+    let savings = if_gone.savings?;
+    let by = match if_gone.replacements {
+        [] => "without a new machine".to_owned(),
+        [one] => format!("with {} in its place", new_machine(one)),
+        many => format!("with {} in its place", text::count(many.len(), "new machine")),
+    };
+    let amount = table::savings(savings);
+    Some(match command {
+        Some(_) => format!("{amount}, {by}.\n"),
+        None => format!("The best move that there is: {amount}, {by}.\n"),
+    })
+}
+
+/// What budgets and pauses say.
+fn limits(answer: &Answer<'_>) -> Option<String> {
+    let pool = answer.glance.node_pool;
+    let mut lines = Vec::new();
+    if !answer.budgets.is_empty() {
+        lines.push(format!("What the budgets of pool {pool} allow:"));
+    }
+    for Budget { reason, allowed, taken, machines, opens, error } in &answer.budgets {
+        let opens = opens.map(|opens| format!("; more from {opens}")).unwrap_or_default();
+        lines.push(match error {
+            Some(error) => format!("  {reason}: nothing, {error}"),
+            // Where no budget is in force, the number of machines is all there is to say.
+            None if allowed >= machines => {
+                format!("  {reason}: all {machines} machines, {taken} taken{opens}")
+            }
+            None => format!("  {reason}: {allowed} of {machines} machines, {taken} taken{opens}"),
+        });
+    }
+    if let Some(why) = answer.pool_paused {
+        lines.push(styled(&format!("Disruption is paused for NodePool {pool}: {why}"), WAITS));
+    }
+    lines.extend(answer.paused.as_ref().map(|paused| styled(paused, WAITS)));
+    (!lines.is_empty()).then(|| lines.join("\n") + "\n")
+}

@@ -1,0 +1,117 @@
+//! `joiner explain nodes`: every machine at a glance, and why it stays or goes.
+
+use joiner_core::reason::Reason;
+use serde::Serialize;
+
+use super::machine::{Glance, Judged, Verdict};
+use crate::{
+    cli::ExplainNodesArgs,
+    errors::{Exit, Failure},
+    output::{self, Format},
+    text::{self, Align, BAD, BOLD, Cell, DIM, GOOD, Table, WAITS, styled},
+};
+
+/// The answer, as programs read it.
+#[derive(Debug, Serialize)]
+struct Answer<'j> {
+    nodes: Vec<Line<'j>>,
+    /// Who has paused the removal of machines for the whole cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'j> {
+    #[serde(flatten)]
+    glance: Glance<'j>,
+    /// Why it stays or goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'j Reason>,
+    #[serde(skip)]
+    verdict: Verdict<'j>,
+}
+
+/// Runs `joiner explain nodes`.
+pub(super) fn run(args: &ExplainNodesArgs) -> Result<Exit, Failure> {
+    let judged = Judged::read(&args.input, &args.settings)?;
+    let line = |at| {
+        let verdict = judged.verdict(at);
+        let reason = match verdict {
+            Verdict::Goes(command, _) => Some(&command.reason),
+            Verdict::Stays(reasons) => reasons.first(),
+            Verdict::Leaving | Verdict::Foreign => None,
+        };
+        Line { glance: Glance::new(&judged, at), reason, verdict }
+    };
+    let answer = Answer {
+        nodes: (0..judged.snapshot.nodes.len()).map(line).collect(),
+        paused: judged.paused(),
+    };
+    match args.output {
+        Format::Table | Format::Wide => output::text(&render(&answer))?,
+        Format::Json => output::json(&answer)?,
+        Format::Yaml => output::yaml(&answer)?,
+    }
+    Ok(if judged.checked { Exit::Success } else { Exit::Refused })
+}
+
+fn render(answer: &Answer<'_>) -> String {
+    if answer.nodes.is_empty() {
+        return "There are no nodes.\n".to_owned();
+    }
+    let mut table = Table::new([
+        ("NODE", Align::Left),
+        ("POOL", Align::Left),
+        ("TYPE", Align::Left),
+        ("ZONE", Align::Left),
+        ("PRICE/H", Align::Right),
+        ("PODS", Align::Right),
+        ("CPU", Align::Left),
+        ("MEMORY", Align::Left),
+        ("VERDICT", Align::Left),
+        ("WHY", Align::Left),
+    ]);
+    for Line { glance, reason, verdict } in &answer.nodes {
+        let style = match verdict {
+            Verdict::Goes(..) => WAITS,
+            Verdict::Stays(_) => GOOD,
+            Verdict::Leaving => BAD,
+            Verdict::Foreign => DIM,
+        };
+        let why = reason.map_or(verdict.reason().unwrap_or_default(), |reason| &reason.message);
+        let share = |share: Option<f64>| share.map_or_else(String::new, text::bar);
+        table.row([
+            Cell::new(glance.name(), BOLD),
+            glance.node_pool.into(),
+            glance.instance_type.into(),
+            glance.zone.into(),
+            glance.price.map_or_else(|| "–".to_owned(), text::price).into(),
+            glance.pods.to_string().into(),
+            share(glance.cpu).into(),
+            share(glance.memory).into(),
+            Cell::new(verdict.phrase(), style),
+            why.into(),
+        ]);
+    }
+    let mut out = table.render();
+    out.push_str(&format!("\n{}\n", totals(answer)));
+    if let Some(paused) = &answer.paused {
+        out.push_str(&format!("{}\n", styled(paused, WAITS)));
+    }
+    out
+}
+
+fn totals(answer: &Answer<'_>) -> String {
+    let price = answer.nodes.iter().filter_map(|line| line.glance.price).fold(0.0, |a, b| a + b);
+    let going =
+        answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(..))).count();
+    let fate = match going {
+        0 => "none would go".to_owned(),
+        going => format!("{going} would go"),
+    };
+    format!(
+        "{}, {} per hour; {fate}.",
+        text::count(answer.nodes.len(), "node"),
+        text::price(price)
+    )
+}

@@ -1,0 +1,109 @@
+//! `joiner plan --disrupt`.
+
+use expect_test::{expect, expect_file};
+use serde_json::Value;
+
+use crate::{check, run, run_with};
+
+/// The sample cluster, in the forenoon of a Monday.
+const FORENOON: [&str; 6] =
+    ["plan", "--disrupt", "-f", "examples/right-size", "--at", "2026-03-02T10:00:00Z"];
+
+fn forenoon<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&FORENOON[..], more].concat()
+}
+
+#[test]
+fn what_goes_comes_first_and_then_why_the_others_stay() {
+    check(&FORENOON, "", &expect![[r""]]);
+}
+
+#[test]
+fn the_wide_table_says_where_each_pod_goes() {
+    check(&forenoon(&["-o", "wide"]), "", &expect![[r""]]);
+}
+
+#[test]
+fn what_budgets_forbid_by_day_is_done_at_night() {
+    let night = ["plan", "--disrupt", "-f", "examples/right-size", "--at", "2026-03-02T23:00:00Z"];
+    let plan = run(&night);
+    assert!(plan.stdout.contains("replace db-1 (databases)"), "{plan}");
+    let forenoon = run(&FORENOON);
+    assert!(!forenoon.stdout.contains("replace db-1"), "{forenoon}");
+}
+
+#[test]
+fn programs_get_commands_and_what_is_blocked() {
+    let json = run(&forenoon(&["-o", "json"]));
+    assert_eq!(json.code, Some(0), "{json}");
+    let document: Value = serde_json::from_str(&json.stdout).unwrap();
+    let mut shown = serde_json::json!({
+        "commands": document["commands"],
+        "blocked": document["blocked"],
+    });
+    // What a claim looks like is shown elsewhere.
+    for command in shown["commands"].as_array_mut().unwrap() {
+        for claim in command["replacements"].as_array_mut().unwrap() {
+            *claim = serde_json::json!({"nodePool": claim["nodePool"], "pods": claim["pods"]});
+        }
+    }
+    let text = serde_json::to_string_pretty(&shown).unwrap() + "\n";
+    expect_file!["../golden/right-size.json"].assert_eq(&text);
+
+    let yaml = run(&forenoon(&["-o", "yaml"]));
+    let same: Value = serde_saphyr::from_str(&yaml.stdout).unwrap();
+    assert_eq!(same["commands"], document["commands"]);
+    assert_eq!(same["blocked"], document["blocked"]);
+}
+
+#[test]
+fn without_the_flag_nothing_is_said_about_removals() {
+    let plan = run(&["plan", "-f", "examples/right-size", "-o", "json"]);
+    let document: Value = serde_json::from_str(&plan.stdout).unwrap();
+    assert!(document.get("commands").is_none() && document.get("blocked").is_none());
+}
+
+#[test]
+fn machines_that_would_go_are_changes() {
+    let code = |args: &[&str]| run(&[args, &["--detailed-exitcode"]].concat()).code;
+    assert_eq!(code(&FORENOON), Some(3));
+    assert_eq!(code(&["plan", "-f", "examples/right-size"]), Some(0));
+}
+
+#[test]
+fn a_cluster_whose_disruption_is_paused_says_by_whom() {
+    let pause = "{apiVersion: v1, kind: Namespace, metadata: {name: joiner, annotations: \
+                 {joiner.sh/pause-disruption: 'bert, storage is being moved'}}}";
+    let plan = run_with(&[&FORENOON[..4], &["-"]].concat(), pause, &[]);
+    assert!(plan.stdout.contains("No machine would go."), "{plan}");
+    assert!(
+        plan.stdout
+            .contains("Disruption is paused for the whole cluster: bert, storage is being moved"),
+        "{plan}"
+    );
+}
+
+#[test]
+fn a_moment_that_is_none_is_told_what_to_write() {
+    check(
+        &["plan", "--disrupt", "-f", "examples/right-size", "--at", "tonight"],
+        "",
+        &expect![[r""]],
+    );
+}
+
+#[test]
+fn a_budget_that_cannot_be_meant_names_object_field_and_remedy() {
+    let pool = "
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  disruption: {budgets: [{nodes: 10%}, {nodes: 150%}]}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements: []
+";
+    check(&["plan", "--disrupt", "-f", "-"], pool, &expect![[r""]]);
+}

@@ -1,0 +1,80 @@
+//! Where do pods go when their machines are drained now?
+
+use std::collections::BTreeSet;
+
+use joiner_core::{
+    disruption::Fleet,
+    plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
+    pod::{Pod, Role},
+    settings::PlanSettings,
+    snapshot::Snapshot,
+};
+
+use crate::provision;
+
+/// Where pods of machines that go would be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Moves {
+    /// On machines that exist or are on their way.
+    pub existing: Vec<ExistingPlacement>,
+    /// On machines that would be made, together with pods that wait for one anyway.
+    pub claims: Vec<PlannedClaim>,
+    /// Nowhere, and why.
+    pub unplaced: Vec<Unplaced>,
+}
+
+/// What becomes of the pods that can be moved when these machines, by their positions in the
+/// snapshot, are drained now.
+///
+/// It is what the planner will say once somebody has deleted the machines: pods may go to machines
+/// that are on their way, and to such that are about to be looked at themselves.
+pub fn drain(
+    snapshot: &Snapshot,
+    fleet: &Fleet,
+    settings: &PlanSettings,
+    machines: &[usize],
+) -> Moves {
+    let mut drained = snapshot.clone();
+    let mut moved = BTreeSet::new();
+    for &at in machines {
+        let node = &mut drained.nodes[at];
+        // What moves off a machine that is leaving already is among the snapshot's pods.
+        let leaves_now = !node.leaving;
+        node.leaving = true;
+        for (pod, facts) in std::mem::take(&mut node.pods).into_iter().zip(&fleet.machines[at].pods)
+        {
+            if facts.movable && leaves_now {
+                moved.insert(pod.key());
+                drained.pods.push(Pod { role: Role::Moving, ..pod });
+            } else {
+                drained.nodes[at].pods.push(pod);
+            }
+        }
+    }
+    Moves::of(provision(&drained, settings).plan, &moved)
+}
+
+impl Moves {
+    /// The part of a plan that is about these pods.
+    fn of(plan: Plan, pods: &BTreeSet<String>) -> Self {
+        let existing = plan.existing.into_iter().filter_map(|mut at| {
+            at.pods.retain(|pod| pods.contains(pod));
+            (!at.pods.is_empty()).then_some(at)
+        });
+        let is_theirs = |claim: &PlannedClaim| claim.pods.iter().any(|pod| pods.contains(pod));
+        let unplaced = plan.unschedulable.into_iter().chain(plan.deferred);
+        Self {
+            existing: existing.collect(),
+            claims: plan.claims.into_iter().filter(is_theirs).collect(),
+            unplaced: unplaced.filter(|each| pods.contains(&each.pod)).collect(),
+        }
+    }
+
+    /// What the machines that would be made cost in an hour.
+    pub fn price(&self) -> f64 {
+        self.claims.iter().fold(0.0, |sum, claim| sum + claim.price)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+//! Machines that are drained, and where their pods go.
+
+use joiner_core::testing::{fleet, instance_type, node, pod, pool, snapshot};
+
+use super::*;
+
+/// Two machines with a pod each, one of them with room for another, and a pool that can make more.
+fn two_machines(room: &str) -> Snapshot {
+    snapshot()
+        .pool(pool("general"), [instance_type("small").cpu("4").mem("8Gi").price(0.1)])
+        .node(node("a").pool("general").cpu("4").mem("8Gi").pod(pod("web-0").cpu("2")))
+        .node(node("b").pool("general").cpu(room).mem("8Gi").pod(pod("web-1").cpu("2")))
+        .build()
+}
+
+fn drained(snapshot: &Snapshot, fleet: &Fleet, machines: &[usize]) -> String {
+    let moves = drain(snapshot, fleet, &PlanSettings::default(), machines);
+    let existing = moves.existing.iter().map(|at| format!("{} to {}", at.pods.join(" "), at.node));
+    let claims = moves.claims.iter().map(|claim| format!("{} to a new one", claim.pods.join(" ")));
+    let unplaced = moves.unplaced.iter().map(|each| format!("{} nowhere", each.pod));
+    existing.chain(claims).chain(unplaced).collect::<Vec<_>>().join(", ")
+}
+
+#[test]
+fn pods_go_where_there_is_room_and_else_to_a_new_machine() {
+    let roomy = two_machines("4");
+    assert_eq!(drained(&roomy, &fleet(&roomy).build(), &[0]), "default/web-0 to b");
+    let full = two_machines("2");
+    assert_eq!(drained(&full, &fleet(&full).build(), &[0]), "default/web-0 to a new one");
+}
+
+#[test]
+fn machines_that_are_drained_together_take_no_pods_of_each_other() {
+    let roomy = two_machines("4");
+    assert_eq!(
+        drained(&roomy, &fleet(&roomy).build(), &[0, 1]),
+        "default/web-0 default/web-1 to a new one"
+    );
+}
+
+#[test]
+fn pods_that_cannot_be_moved_stay_where_they_are() {
+    let roomy = two_machines("4");
+    let fleet = fleet(&roomy).pod("web-0", |facts| facts.movable = false).build();
+    assert_eq!(drained(&roomy, &fleet, &[0]), "");
+}
+
+#[test]
+fn pods_that_wait_anyway_are_not_told_of() {
+    let mut full = two_machines("2");
+    full.nodes[0].allocatable = full.nodes[1].allocatable.clone();
+    full.pods.push(pod("new").cpu("1").build());
+    let fleet = fleet(&full).build();
+    let moves = drain(&full, &fleet, &PlanSettings::default(), &[0]);
+    assert_eq!(moves.claims.len(), 1);
+    assert_eq!(moves.claims[0].pods, ["default/web-0", "default/new"]);
+    assert!((moves.price() - 0.1).abs() < 1e-9);
+    assert_eq!(drain(&full, &fleet, &PlanSettings::default(), &[]), Moves::default());
+}
