@@ -117,9 +117,37 @@ rules! {
     SpreadUnpinned = "spread.unpinned",
     /// Pods are spread too unevenly, where Karpenter mixes up or forgets its counts.
     SpreadMiscounted = "spread.miscounted",
+    /// A command names a machine that the snapshot does not have.
+    CommandUnknown = "command.unknown",
+    /// A machine goes in more than one command.
+    CommandRepeated = "command.repeated",
+    /// A machine that has to stay goes, or one stays and nobody says why.
+    CommandKept = "command.kept",
+    /// The pods that a command says move are not those that have to.
+    CommandPods = "command.pods",
+    /// Pods are sent to a machine that goes.
+    CommandDestination = "command.destination",
+    /// What comes in the place of machines is not cheaper, or the savings are told wrongly.
+    CommandPrice = "command.price",
+    /// More machines of a pool are away than a budget allows.
+    CommandBudget = "command.budget",
 }
 
 impl Rule {
+    /// Whether it is about the removal of machines, and not about plans.
+    pub const fn is_about_commands(self) -> bool {
+        matches!(
+            self,
+            Self::CommandUnknown
+                | Self::CommandRepeated
+                | Self::CommandKept
+                | Self::CommandPods
+                | Self::CommandDestination
+                | Self::CommandPrice
+                | Self::CommandBudget
+        )
+    }
+
     /// Whether Karpenter itself breaks this rule in known cases, so that a plan of Karpenter's own
     /// scheduler may have such findings. A plan of Joiner's may not.
     pub const fn broken_by_karpenter(self) -> bool {

@@ -12,6 +12,7 @@ mod amounts;
 mod bound;
 mod claims;
 mod compat;
+mod disruptions;
 mod facts;
 mod finding;
 mod limits;
@@ -31,6 +32,7 @@ use joiner_core::{plan::Plan, settings::PlanSettings, snapshot::Snapshot};
 
 pub use self::{
     bound::lower_bound,
+    disruptions::check_disruptions,
     finding::{Finding, Rule},
 };
 use self::{

@@ -3,6 +3,7 @@
 
 mod bound;
 mod broken;
+mod commands;
 mod legitimate;
 mod orders;
 mod rules;

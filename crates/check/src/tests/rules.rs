@@ -35,7 +35,7 @@ impl Scene {
 
 #[test]
 fn every_rule_can_be_kept_and_be_broken_alone() {
-    for &rule in Rule::ALL {
+    for rule in Rule::ALL.iter().copied().filter(|rule| !rule.is_about_commands()) {
         let Example { clean, broken } = example(rule);
         assert_eq!(clean.broken(), BTreeSet::new(), "{rule}: the clean plan");
         assert_eq!(broken.broken(), BTreeSet::from([rule]), "{rule}: the broken plan");
@@ -92,6 +92,13 @@ fn example(rule: Rule) -> Example {
         | Rule::Spread
         | Rule::SpreadUnpinned
         | Rule::SpreadMiscounted => topology(rule),
+        Rule::CommandUnknown
+        | Rule::CommandRepeated
+        | Rule::CommandKept
+        | Rule::CommandPods
+        | Rule::CommandDestination
+        | Rule::CommandPrice
+        | Rule::CommandBudget => unreachable!("{rule} has examples of its own"),
     }
 }
 
