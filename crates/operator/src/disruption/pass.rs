@@ -9,7 +9,7 @@ use joiner_core::{
     plan::ExistingPlacement,
     snapshot::Snapshot,
 };
-use joiner_plan::disrupt::{disrupt, validate};
+use joiner_plan::disrupt::{disrupt, validate_all};
 
 use crate::{
     index::{self, Live},
@@ -54,7 +54,7 @@ struct Picture {
 }
 
 impl Look {
-    /// Looks. Each command that holds is part of what the next one is judged by: its machines leave,
+    /// Looks. A command that holds is part of what everything else is judged by: its machines leave,
     /// and where their pods go, others do not leave.
     pub fn look(mut self, settings: &PlannerSettings) -> Found {
         let disruption =
@@ -63,18 +63,16 @@ impl Look {
         for command in std::mem::take(&mut self.waiting) {
             self.take(&command);
         }
-        let mut picture = self.picture(settings);
-        let mut validated = Vec::new();
-        for command in std::mem::take(&mut self.due) {
-            let Picture { snapshot, fleet } = &picture;
-            let verdict = validate(&command, snapshot, fleet, &settings.plan, &disruption);
-            if let Ok(held) = &verdict {
-                self.take(held);
-                picture = self.picture(settings);
-            }
-            validated.push((command, verdict));
-        }
-        let Picture { snapshot, fleet } = picture;
+        let due = std::mem::take(&mut self.due);
+        let verdicts = if due.is_empty() {
+            Vec::new()
+        } else {
+            let Picture { snapshot, fleet } = self.picture(settings);
+            validate_all(&due, &snapshot, &fleet, &settings.plan, &disruption)
+        };
+        verdicts.iter().flatten().for_each(|held| self.take(held));
+        let validated = due.into_iter().zip(verdicts).collect();
+        let Picture { snapshot, fleet } = self.picture(settings);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &disruption);
         let look_again = self.look_again(&disruptions, &fleet);
         Found { validated, disruptions, fleet, look_again }

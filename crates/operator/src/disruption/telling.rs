@@ -9,7 +9,7 @@ use joiner_core::{
         Method, Rejected, Staying,
     },
     plan::PlannedClaim,
-    reason::Reason,
+    reason::{Reason, ReasonId},
 };
 
 use super::{commands::Begun, marking::Marked, record::Record};
@@ -164,14 +164,29 @@ enum Told {
 /// What a reason to stay is told as. Machines that are young, on their way out or in the middle of a
 /// move are as they should be, and what a budget says is told of its pool.
 fn told(reason: &Reason) -> Option<Told> {
-    let id = reason.id.as_str();
-    let (about, _) = id.split_once('.').unwrap_or((id, ""));
-    match (about, id) {
-        ("budget" | "drift" | "static", _)
-        | (_, "node.tooYoung" | "node.leaving" | "node.queued" | "node.receives") => None,
-        ("move" | "buffer" | "revertedRecently", _)
-        | (_, "node.typeUnknown" | "node.labelMissing" | "pod.wouldNotFit")
-        | (_, "pool.consolidationOff" | "pool.whenEmpty") => Some(Told::Unconsolidatable),
+    match reason.id {
+        ReasonId::NodeTooYoung
+        | ReasonId::NodeLeaving
+        | ReasonId::NodeQueued
+        | ReasonId::NodeReceives
+        | ReasonId::BudgetClosed
+        | ReasonId::BudgetUsed
+        | ReasonId::BudgetInvalid
+        | ReasonId::DriftBackoff
+        | ReasonId::StaticReplicas => None,
+        ReasonId::NodeTypeUnknown
+        | ReasonId::NodeLabelMissing
+        | ReasonId::PoolConsolidationOff
+        | ReasonId::PoolWhenEmpty
+        | ReasonId::PodWouldNotFit
+        | ReasonId::MoveReplacementsMoreThanOne
+        | ReasonId::MoveNotCheaper
+        | ReasonId::MoveEqualShape
+        | ReasonId::MoveScore
+        | ReasonId::MoveSpotToSpot
+        | ReasonId::MoveSpotOptions
+        | ReasonId::BufferProtects
+        | ReasonId::RevertedRecently => Some(Told::Unconsolidatable),
         _ => Some(Told::Blocked),
     }
 }
@@ -193,7 +208,7 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
             context.events.tell(Event::unconsolidatable(&subject, &reason.message));
         }
     }
-    let scored = staying.reasons.iter().filter(|reason| reason.id.as_str() == "move.score");
+    let scored = staying.reasons.iter().filter(|reason| reason.id == ReasonId::MoveScore);
     for reason in scored {
         let score = reason.params.get("score").and_then(|score| score.parse().ok());
         let pool = reason.node_pool.as_deref().unwrap_or_default();
@@ -376,7 +391,7 @@ pub(super) fn failed(context: &Context, record: &Record, not_ready: usize) {
 
 #[cfg(test)]
 mod tests {
-    use joiner_core::{disruption::Candidate, reason::ReasonId};
+    use joiner_core::disruption::Candidate;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;

@@ -6,4 +6,5 @@ mod marks;
 mod meanwhile;
 mod restart;
 mod scene;
+mod stories;
 mod telling;

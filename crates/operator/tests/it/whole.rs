@@ -27,10 +27,10 @@ use serde_json::{Value, json};
 
 use crate::stage::BUILD;
 
-const JOINER: &str = "joiner";
+pub(crate) const JOINER: &str = "joiner";
 
 /// A laboratory with room for machines, a class and a pool, and nobody who makes machines yet.
-fn furnished(seed: u64) -> Lab {
+pub(crate) fn furnished(seed: u64) -> Lab {
     let lab = Lab::new(Setup::new(seed));
     lab.data_centre().furnish(vec![
         Host::new("host-a", "zone-a", 64, 256),
@@ -72,11 +72,11 @@ fn furnished(seed: u64) -> Lab {
     lab
 }
 
-fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
+pub(crate) fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
     lab.caller("admin").create(&Resource::new(group, plural), object).unwrap();
 }
 
-fn deployment(name: &str, replicas: u64) -> Value {
+pub(crate) fn deployment(name: &str, replicas: u64) -> Value {
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -96,7 +96,7 @@ fn deployment(name: &str, replicas: u64) -> Value {
     })
 }
 
-fn scale(lab: &Lab, name: &str, replicas: u64) {
+pub(crate) fn scale(lab: &Lab, name: &str, replicas: u64) {
     let (resource, key) = (Resource::new("apps", "deployments"), Key::new("default", name));
     let patch = json!({"spec": {"replicas": replicas}});
     lab.caller("user").merge(&resource, &key, None, patch).unwrap();
@@ -141,7 +141,7 @@ fn settings() -> Settings {
 }
 
 /// Lets minutes pass with the engine at work, whatever happens to it.
-async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
+pub(crate) async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
     let (client, centre) = (lab.client(JOINER), lab.data_centre().clone());
     let clock = lab.server().clock().clone();
     let engine = async {
@@ -166,19 +166,19 @@ async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
 
 /// What a story must come to, however it was interrupted.
 #[derive(Debug, PartialEq, Eq)]
-struct End {
+pub(crate) struct End {
     /// Names of pods that do not run.
-    not_running: BTreeSet<String>,
+    pub(crate) not_running: BTreeSet<String>,
     /// How many pods run.
-    running: usize,
-    nodes: usize,
-    claims: usize,
-    machines: usize,
-    broken: Vec<String>,
+    pub(crate) running: usize,
+    pub(crate) nodes: usize,
+    pub(crate) claims: usize,
+    pub(crate) machines: usize,
+    pub(crate) broken: Vec<String>,
 }
 
 impl End {
-    fn of(lab: &Lab) -> Self {
+    pub(crate) fn of(lab: &Lab) -> Self {
         let list = |group: &str, plural: &str| {
             let found = lab.caller("admin").list(&Resource::new(group, plural), None);
             found.iter().map(|object| object.value()).collect::<Vec<Value>>()
@@ -199,7 +199,7 @@ impl End {
     }
 }
 
-fn end(running: usize, machines: usize) -> End {
+pub(crate) fn end(running: usize, machines: usize) -> End {
     End {
         not_running: BTreeSet::new(),
         running,

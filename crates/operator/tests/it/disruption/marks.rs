@@ -37,7 +37,7 @@ async fn marks_that_no_command_accounts_for_are_taken_off() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_leaves_keeps_its_taint() {
-    let mut scene = Scene::with_machines(&["a"]).await;
+    let scene = Scene::with_machines(&["a"]).await;
     scene.stage.delete_claim("a");
     scene.stage.taint("a", &json!([{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]));
     let mut scene = scene.restarted();
