@@ -35,11 +35,8 @@ pub const TEST_NODE_CLASS: ClassKind = ClassKind {
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Which conditions of a node mean that its machine should be replaced, unless a test says otherwise.
-const REPAIR_POLICIES: &[RepairPolicy] = &[RepairPolicy {
-    condition: "BadNode",
-    status: "False",
-    toleration: Duration::from_mins(30),
-}];
+const REPAIR_POLICIES: &[RepairPolicy] =
+    &[RepairPolicy { condition: "BadNode", status: "False", toleration: Duration::from_mins(30) }];
 
 /// A definition of [`TEST_NODE_CLASS`] for an API server.
 pub fn test_node_class_crd() -> Value {

@@ -1,6 +1,7 @@
 //! What is said of pools: whether they make sense, whether their class can be used, what they use,
 //! and which template their claims were made from.
 
+mod budgets;
 mod counter;
 mod hash;
 mod readiness;

@@ -166,8 +166,7 @@ impl NodeRepair {
 fn conditions_have_changed(diff: &Diff<Node>) -> bool {
     fn of(node: &Node) -> BTreeMap<&str, (&str, Option<Timestamp>)> {
         let conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        let since =
-            |known: &NodeCondition| known.last_transition_time.as_ref().map(|time| time.0);
+        let since = |known: &NodeCondition| known.last_transition_time.as_ref().map(|time| time.0);
         conditions
             .map(|known| (known.type_.as_str(), (known.status.as_str(), since(known))))
             .collect()

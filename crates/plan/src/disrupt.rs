@@ -30,7 +30,7 @@ use joiner_core::{
 
 use self::pass::Pass;
 pub use self::{
-    budget::allowances,
+    budget::{allowances, unreadable},
     consider::{consider, price},
 };
 

@@ -135,7 +135,8 @@ impl Metrics {
         engine: &Engine,
         clock: &Clock,
     ) -> Result<Self, RegistrationError> {
-        let to = Registrar { registry: &registry.families, cluster: engine.cluster.as_deref(), clock };
+        let to =
+            Registrar { registry: &registry.families, cluster: engine.cluster.as_deref(), clock };
         let families = Families::register(&to)?;
         let conditions = engine.conditions.iter().map(|(kind, labels)| {
             let metrics = ConditionMetrics::of_kind(&to, kind, labels)?;

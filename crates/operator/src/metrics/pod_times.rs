@@ -11,7 +11,10 @@ use std::{
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Metrics, gauge_set::{GaugeSet, Series}};
+use super::{
+    Metrics,
+    gauge_set::{GaugeSet, Series},
+};
 use crate::{
     pods::{is_provisionable, is_terminal},
     world::{Change, Diff, Kept, Key},
@@ -57,8 +60,7 @@ impl Metrics {
             return;
         };
         if is_waiting(pod) {
-            let begin =
-                Times { created, seen: None, decided: None, placed: None, bound: false };
+            let begin = Times { created, seen: None, decided: None, placed: None, bound: false };
             all.entry(key.clone()).or_insert(begin);
         }
         let Some(times) = all.get_mut(&key) else { return };
@@ -123,9 +125,7 @@ impl Metrics {
         };
         say(self.pods_unstarted_time(), &|times| Some(times.created));
         say(self.pods_unbound_time(), &|times| (!times.bound).then_some(times.created));
-        say(self.pods_provisioning_unbound_time(), &|times| {
-            times.placed.filter(|_| !times.bound)
-        });
+        say(self.pods_provisioning_unbound_time(), &|times| times.placed.filter(|_| !times.bound));
         say(self.pods_provisioning_unstarted_time(), &|times| times.placed);
         say(self.pods_provisioning_scheduling_undecided_time(), &|times| {
             times.seen.filter(|_| times.decided.is_none())

@@ -30,9 +30,7 @@ pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced
     for claim in &shown.claims {
         let Some(provider) = context.provider_of(claim) else { continue };
         let Some((pool, bought)) = claims::pool(claim).zip(bought_as(claim)) else { continue };
-        let price = types
-            .get(pool)
-            .and_then(|types| price(&bought, types, &provider.well_known()));
+        let price = types.get(pool).and_then(|types| price(&bought, types, &provider.well_known()));
         let cost = costs.entry(pool).or_default();
         match price {
             Some(price) => *cost += price,
@@ -59,13 +57,15 @@ pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced
 }
 
 /// Every pool's types, where they can be told.
-pub(super) fn types_by_pool<'s>(context: &Context, shown: &'s Shown) -> BTreeMap<&'s str, InstanceTypes> {
+pub(super) fn types_by_pool<'s>(
+    context: &Context,
+    shown: &'s Shown,
+) -> BTreeMap<&'s str, InstanceTypes> {
     let types = shown.pools.iter().filter_map(|pool| {
         let name = claims::name(&pool.metadata);
         let reference = pool.spec.template.spec.node_class_ref.as_ref();
         let provider = context.provider(reference)?;
-        let class =
-            shown.classes.iter().find(|class| claims::refers_to(reference, class))?;
+        let class = shown.classes.iter().find(|class| claims::refers_to(reference, class))?;
         Some((name, provider.instance_types(name, class).ok()?))
     });
     types.collect()
@@ -87,11 +87,7 @@ fn bought_as(claim: &NodeClaim) -> Option<Bought<'_>> {
 }
 
 /// What a machine costs an hour, whether or not another could be had now.
-fn price(
-    bought: &Bought<'_>,
-    types: &[Arc<InstanceType>],
-    well_known: &WellKnown,
-) -> Option<f64> {
+fn price(bought: &Bought<'_>, types: &[Arc<InstanceType>], well_known: &WellKnown) -> Option<f64> {
     let instance_type = types.iter().find(|known| known.name == bought.instance_type)?;
     let mut prices = instance_type
         .offerings

@@ -31,8 +31,9 @@ fn machines(shown: &Shown) -> usize {
         .iter()
         .filter_map(|shown| shown.node.spec.as_ref()?.provider_id.as_deref())
         .collect();
-    let alone = shown.claims.iter().filter(|claim| {
-        provider_id(claim).is_none_or(|id| !joined.contains(id))
-    });
+    let alone = shown
+        .claims
+        .iter()
+        .filter(|claim| provider_id(claim).is_none_or(|id| !joined.contains(id)));
     shown.nodes.len() + alone.count()
 }

@@ -1,0 +1,173 @@
+//! What is wrong with a pool's budgets, or hardly meant as it is written.
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::node_pool::{Budget, NodePool};
+use joiner_core::disruption::{DisruptionReason, NodeBudget, PoolRules};
+use joiner_plan::disrupt::unreadable;
+
+use crate::claims::name;
+
+/// What is wrong with a pool's budgets, so that nothing of it is disrupted. A definition of today
+/// lets little of that through; pools are older than that.
+pub(super) fn problem(pool: &NodePool, now: Timestamp) -> Option<String> {
+    let rules = PoolRules { budgets: budgets(pool).map(read).collect(), ..PoolRules::default() };
+    let problem = unreadable(&rules, now)?;
+    Some(format!("{problem}; until it is mended, none of the pool's nodes is disrupted"))
+}
+
+/// What can be used, but hardly means what its author expects.
+pub(super) fn doubts(pool: &NodePool) -> Vec<String> {
+    let subject = format!("NodePool {:?}: spec.disruption.budgets", name(&pool.metadata));
+    let about_nothing = budgets(pool).enumerate().filter_map(|(index, budget)| {
+        budget.reasons.as_ref().is_some_and(Vec::is_empty).then(|| {
+            format!(
+                "{subject}[{index}].reasons is empty, and the budget counts for every reason: remove \
+                 reasons, or name some"
+            )
+        })
+    });
+    let unlimited: Vec<&str> = DisruptionReason::ALL
+        .iter()
+        .map(|reason| reason.as_str())
+        .filter(|reason| has_only_schedules(pool, reason))
+        .collect();
+    let outside = (!unlimited.is_empty()).then(|| {
+        format!(
+            "{subject}: outside of the times of their schedules nothing limits how many nodes are \
+             disrupted at once for {}: add a budget without a schedule, such as nodes: 10%",
+            unlimited.join(", ")
+        )
+    });
+    about_nothing.chain(outside).collect()
+}
+
+/// Whether there are budgets for a reason, and each has a schedule.
+fn has_only_schedules(pool: &NodePool, reason: &str) -> bool {
+    let is_about = |budget: &&Budget| {
+        let reasons = budget.reasons.as_deref().unwrap_or_default();
+        reasons.is_empty() || reasons.iter().any(|named| named == reason)
+    };
+    let mut own = budgets(pool).filter(is_about).peekable();
+    own.peek().is_some() && own.all(|budget| budget.schedule.is_some())
+}
+
+fn budgets(pool: &NodePool) -> impl Iterator<Item = &Budget> {
+    pool.spec.disruption.iter().flat_map(|disruption| disruption.budgets.iter().flatten())
+}
+
+fn read(budget: &Budget) -> NodeBudget {
+    let nanos = budget.duration.as_ref().map(joiner_api::duration::Duration::nanos);
+    NodeBudget {
+        nodes: budget.nodes.clone().unwrap_or_else(|| "10%".to_owned()),
+        reasons: budget.reasons.clone().unwrap_or_default(),
+        schedule: budget.schedule.clone(),
+        duration: nanos.map(SignedDuration::from_nanos),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pool(budgets: Value) -> NodePool {
+        let mut pool = NodePool::default();
+        pool.metadata.name = Some("general".to_owned());
+        let disruption = json!({"budgets": budgets});
+        pool.spec.disruption = Some(serde_json::from_value(disruption).unwrap());
+        pool
+    }
+
+    fn problem_of(budget: Value) -> String {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        let good = json!({"nodes": "10%"});
+        problem(&pool(json!([good, budget])), now).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_a_budget_cannot_mean_names_the_field_and_the_remedy() {
+        for (budget, starts) in [
+            (json!({"nodes": "-1"}), r#"spec.disruption.budgets[1].nodes "-1": expected a number"#),
+            (json!({"nodes": "-10%"}), r#"spec.disruption.budgets[1].nodes "-10%": expected"#),
+            (json!({"nodes": "101%"}), r#"spec.disruption.budgets[1].nodes "101%": expected"#),
+            (json!({"nodes": "1000%"}), r#"spec.disruption.budgets[1].nodes "1000%": expected"#),
+            (
+                json!({"nodes": "1", "schedule": "a b c d e", "duration": "1h"}),
+                r#"spec.disruption.budgets[1].schedule "a b c d e": "#,
+            ),
+            (
+                json!({"nodes": "1", "schedule": "0 9 * *", "duration": "1h"}),
+                r#"spec.disruption.budgets[1].schedule "0 9 * *": "#,
+            ),
+            (
+                json!({"nodes": "1", "schedule": "0 9 * * 7", "duration": "1h"}),
+                r#"spec.disruption.budgets[1].schedule "0 9 * * 7": "#,
+            ),
+            (
+                json!({"nodes": "1", "schedule": "0 9 * * *"}),
+                "spec.disruption.budgets[1].duration is missing",
+            ),
+            (
+                json!({"nodes": "1", "duration": "8h"}),
+                "spec.disruption.budgets[1].schedule is missing",
+            ),
+            (
+                json!({"nodes": "1", "reasons": ["Expired"]}),
+                r#"spec.disruption.budgets[1].reasons "Expired": expected Underutilized"#,
+            ),
+        ] {
+            let problem = problem_of(budget);
+            assert!(problem.starts_with(starts), "{problem}");
+            let end = "; until it is mended, none of the pool's nodes is disrupted";
+            assert!(problem.ends_with(end), "{problem}");
+        }
+    }
+
+    #[test]
+    fn what_a_budget_can_mean_is_no_problem() {
+        for budget in [
+            json!({}),
+            json!({"nodes": "0"}),
+            json!({"nodes": "100%"}),
+            json!({"nodes": "5", "schedule": "@daily", "duration": "10m"}),
+            json!({"nodes": "5", "schedule": "0 9 * * mon-fri", "duration": "8h30m"}),
+            json!({"nodes": "0", "reasons": ["Drifted"]}),
+        ] {
+            assert_eq!(problem_of(budget), "");
+        }
+    }
+
+    #[test]
+    fn a_schedule_alone_leaves_the_rest_of_the_time_without_a_limit() {
+        let at_night = json!({"nodes": "20%", "schedule": "0 22 * * *", "duration": "8h"});
+        let told = doubts(&pool(json!([at_night])));
+        assert_eq!(
+            told,
+            ["NodePool \"general\": spec.disruption.budgets: outside of the times of their \
+              schedules nothing limits how many nodes are disrupted at once for Underutilized, \
+              Empty, Drifted: add a budget without a schedule, such as nodes: 10%"]
+        );
+        let always = json!({"nodes": "1"});
+        assert_eq!(doubts(&pool(json!([at_night, always]))), [""; 0]);
+        let only_drift = json!({"nodes": "1", "reasons": ["Drifted"]});
+        let told = doubts(&pool(json!([at_night, only_drift])));
+        assert!(told[0].contains("for Underutilized, Empty: add"), "{told:?}");
+    }
+
+    #[test]
+    fn no_budget_at_all_is_what_its_author_asked_for() {
+        assert_eq!(doubts(&pool(json!([]))), [""; 0]);
+        assert_eq!(doubts(&NodePool::default()), [""; 0]);
+    }
+
+    #[test]
+    fn a_budget_about_no_reason_counts_for_all_and_is_told() {
+        let told = doubts(&pool(json!([{"nodes": "1"}, {"nodes": "0", "reasons": []}])));
+        assert_eq!(
+            told,
+            ["NodePool \"general\": spec.disruption.budgets[1].reasons is empty, and the budget \
+              counts for every reason: remove reasons, or name some"]
+        );
+    }
+}

@@ -1,16 +1,21 @@
 //! Whether what a pool says makes sense.
 
-use super::{find_ours, pool_of, say};
+use joiner_api::node_pool::NodePool;
+
+use super::{budgets, find_ours, pool_of, say};
 use crate::{
     conditions::{Status, VALIDATION_SUCCEEDED},
     context::Context,
     controller::{Controller, Next},
-    index::pools::problem,
+    events::{Event, Subject},
+    index,
+    repair::breaker::MaxUnhealthy,
     trouble::Trouble,
     world::{Change, Key, World},
 };
 
-/// Says of each pool whether it makes sense.
+/// Says of each pool whether it makes sense, and warns of what makes sense but hardly the one its
+/// author had in mind.
 #[derive(Debug)]
 pub struct PoolValidation(pub Context);
 
@@ -25,7 +30,13 @@ impl Controller for PoolValidation {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some(pool) = find_ours(&self.0, key) else { return Ok(Next::Done) };
-        let problem = problem(&pool, &self.0.providers.well_known());
+        for doubt in doubts(&pool) {
+            let generation = pool.metadata.generation.unwrap_or_default();
+            let about = Subject::of(&*pool);
+            self.0.events.tell(Event::questionable(&about, generation, &doubt));
+        }
+        let problem = index::pools::problem(&pool, &self.0.providers.well_known());
+        let problem = problem.or_else(|| budgets::problem(&pool, self.0.now()));
         say(&self.0, &pool, |conditions| match &problem {
             None => conditions.set_true(VALIDATION_SUCCEEDED),
             Some(problem) => conditions.set(
@@ -38,4 +49,10 @@ impl Controller for PoolValidation {
         .await?;
         Ok(Next::Done)
     }
+}
+
+/// What its author may not have meant.
+fn doubts(pool: &NodePool) -> Vec<String> {
+    let of_repair = MaxUnhealthy::of_pool(pool).err();
+    of_repair.into_iter().chain(budgets::doubts(pool)).collect()
 }

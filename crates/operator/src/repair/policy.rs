@@ -82,7 +82,10 @@ mod tests {
             {"type": "Disk", "status": "Bad", "lastTransitionTime": "2026-01-01T00:25:00Z"},
         ]));
         let first = due(&node, POLICIES).unwrap();
-        assert_eq!((first.condition, first.at.to_string().as_str()), ("Ready", "2026-01-01T00:30:00Z"));
+        assert_eq!(
+            (first.condition, first.at.to_string().as_str()),
+            ("Ready", "2026-01-01T00:30:00Z")
+        );
     }
 
     #[test]

@@ -65,12 +65,9 @@ fn add_machine(stage: &Stage, name: &str, pool: &Value) {
     };
     stage.cloud.state().machines.insert(provider_id.clone(), machine);
     let now = stage.context.now().to_string();
-    let status = json!({"status": {
-        "providerID": provider_id,
-        "conditions": ["Launched", "Registered", "Initialized"].map(|type_| {
-            json!({"type": type_, "status": "True", "lastTransitionTime": now})
-        }),
-    }});
+    let conditions = ["Launched", "Registered", "Initialized"]
+        .map(|type_| json!({"type": type_, "status": "True", "lastTransitionTime": now}));
+    let status = json!({"status": {"providerID": provider_id, "conditions": conditions}});
     stage.merge("karpenter.sh", "nodeclaims", name, Some("status"), status);
 }
 
@@ -436,10 +433,13 @@ mod consolidatable {
         let mut stage = with_machine(json!({"consolidateAfter": "0s"})).await;
         change_pool(&stage, only_arm());
         stage.pass(1).await;
-        change_pool(&stage, json!({"spec": {
-            "template": {"spec": {"requirements": []}},
-            "disruption": {"consolidateAfter": "0s"},
-        }}));
+        change_pool(
+            &stage,
+            json!({"spec": {
+                "template": {"spec": {"requirements": []}},
+                "disruption": {"consolidateAfter": "0s"},
+            }}),
+        );
         stage.pass(1).await;
         assert_eq!((drifted(&stage), is_consolidatable(&stage)), (None, true));
     }

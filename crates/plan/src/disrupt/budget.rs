@@ -51,6 +51,11 @@ pub fn allowances(snapshot: &Snapshot, fleet: &Fleet) -> Vec<Allowance> {
     all
 }
 
+/// What is wrong with a pool's budgets, by field, if one of them cannot be read.
+pub fn unreadable(rules: &PoolRules, now: Timestamp) -> Option<String> {
+    read_all(rules, now).err()
+}
+
 /// How many machines of a pool count, and how many of them are not to be relied on.
 fn count(pool: &str, snapshot: &Snapshot, fleet: &Fleet) -> (u32, u32) {
     let (mut machines, mut consuming) = (0, 0);

@@ -1,0 +1,66 @@
+//! Budgets that cannot be read, or hardly mean what their authors expect.
+
+use joiner_api::condition::find;
+use joiner_operator::{conditions::Conditioned, pools::PoolValidation};
+use serde_json::{Value, json};
+
+use crate::stage::{Stage, pool};
+
+async fn with_budgets(budgets: Value) -> Stage {
+    let mut stage = Stage::bare().with(PoolValidation);
+    stage.create_class("default");
+    for (name, budgets) in [("general", budgets), ("other", json!([{"nodes": "10%"}]))] {
+        let mut pool = pool(name);
+        pool["spec"]["disruption"] = json!({"budgets": budgets});
+        stage.create("karpenter.sh", "nodepools", pool);
+    }
+    stage.pass(1).await;
+    stage
+}
+
+/// Whether a pool makes sense, and why not.
+fn verdict(stage: &Stage, pool: &str) -> (String, String) {
+    let pool = stage.pool(pool);
+    let condition = find(pool.conditions(), "ValidationSucceeded").unwrap();
+    (condition.status.clone(), condition.message.clone())
+}
+
+/// §12.11: the definition's pattern is not anchored, so that garbage passes the API server.
+#[tokio::test(start_paused = true)]
+async fn a_schedule_that_cannot_be_read_is_told_of_its_pool_and_of_no_other() {
+    let garbage = json!({"nodes": "1", "schedule": "every day at nine o'clock", "duration": "1h"});
+    let mut stage = with_budgets(json!([{"nodes": "10%"}, garbage])).await;
+    let (status, message) = verdict(&stage, "general");
+    assert_eq!(status, "False");
+    let start = "spec.disruption.budgets[1].schedule \"every day at nine o'clock\": ";
+    assert!(message.starts_with(start), "{message}");
+    assert_eq!(verdict(&stage, "other").0, "True");
+    let mended = json!({"spec": {"disruption": {"budgets": [{"nodes": "10%"}]}}});
+    stage.merge("karpenter.sh", "nodepools", "general", None, mended);
+    stage.pass(1).await;
+    assert_eq!(verdict(&stage, "general").0, "True");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schedule_without_a_companion_is_told_once_for_each_change() {
+    let at_night =
+        |nodes: &str| json!([{"nodes": nodes, "schedule": "0 22 * * *", "duration": "8h"}]);
+    let mut stage = with_budgets(at_night("20%")).await;
+    assert_eq!(verdict(&stage, "general").0, "True", "it can be used");
+    stage.pass(3600).await;
+    let told = stage.events("NodePool", "general");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("QuestionableNodePool: NodePool \"general\": "), "{told:?}");
+    let other = json!({"spec": {"disruption": {"budgets": at_night("30%")}}});
+    stage.merge("karpenter.sh", "nodepools", "general", None, other);
+    stage.pass(1).await;
+    assert_eq!(stage.events("NodePool", "general").len(), 2);
+    assert_eq!(stage.events("NodePool", "other"), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_about_no_reason_is_told() {
+    let stage = with_budgets(json!([{"nodes": "1", "reasons": []}])).await;
+    let told = stage.events("NodePool", "general");
+    assert!(told[0].contains("budgets[0].reasons is empty"), "{told:?}");
+}
