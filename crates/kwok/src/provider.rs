@@ -68,6 +68,7 @@ pub struct Kwok {
     nodes: Api<Node>,
     clock: Clock,
     types: Types,
+    repair: &'static [RepairPolicy],
 }
 
 /// What machines can be like.
@@ -88,12 +89,21 @@ impl std::fmt::Debug for Kwok {
 impl Kwok {
     /// Nodes of the types that Karpenter's KWOK provider is built with.
     pub fn new(client: Client, clock: Clock) -> Self {
-        Self { nodes: Api::all(client), clock, types: Types::BuiltIn(catalog([""])) }
+        Self::of(client, clock, Types::BuiltIn(catalog([""])))
     }
 
     /// Nodes of the types in a file.
     pub fn with_types(client: Client, clock: Clock, file: CatalogFile) -> Self {
-        Self { nodes: Api::all(client), clock, types: Types::File(file) }
+        Self::of(client, clock, Types::File(file))
+    }
+
+    fn of(client: Client, clock: Clock, types: Types) -> Self {
+        Self { nodes: Api::all(client), clock, types, repair: REPAIR_POLICIES }
+    }
+
+    /// The same, with nodes that are tolerated for another time when they are unhealthy.
+    pub fn repaired_by(self, repair: &'static [RepairPolicy]) -> Self {
+        Self { repair, ..self }
     }
 
     /// What is known of the types of a pool.
@@ -262,7 +272,7 @@ impl CloudProvider for Kwok {
     }
 
     fn repair_policies(&self) -> &'static [RepairPolicy] {
-        REPAIR_POLICIES
+        self.repair
     }
 }
 

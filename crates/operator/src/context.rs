@@ -7,10 +7,11 @@ use joiner_api::{
     node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
 };
 use joiner_clock::Clock;
-use joiner_cloud::{CloudProvider, Providers};
+use joiner_cloud::{CloudProvider, Providers, class::NodeClass};
 use k8s_openapi::api::core::v1::Node;
 
 use crate::{
+    claims,
     cluster::Cluster,
     events::Recorder,
     metrics::Metrics,
@@ -58,6 +59,19 @@ impl Context {
     /// The cloud that a claim's machine is in, if the claim is ours to care for.
     pub fn provider_of(&self, claim: &NodeClaim) -> Option<&Arc<dyn CloudProvider>> {
         self.provider(claim.spec.node_class_ref.as_ref())
+    }
+
+    /// The pool that a claim says it belongs to, if it is there.
+    pub fn pool_of(&self, claim: &NodeClaim) -> Option<Arc<NodePool>> {
+        let pool = claims::pool(claim)?;
+        self.cache.read(|world| world.node_pools.named(pool).cloned())
+    }
+
+    /// The class that a claim names, if it is there.
+    pub fn class_of(&self, claim: &NodeClaim) -> Option<Arc<NodeClass>> {
+        let reference = claim.spec.node_class_ref.as_ref()?;
+        self.cache
+            .read(|world| world.class(&reference.group, &reference.kind, &reference.name).cloned())
     }
 
     /// Whether a pool is ours to care for.

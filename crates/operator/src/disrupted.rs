@@ -7,14 +7,24 @@ use crate::{claims::label, context::Context, pods::is_reschedulable};
 
 /// Counts a claim whose end begins for a reason.
 pub fn count_claim(context: &Context, claim: &NodeClaim, reason: &str) {
+    count_claim_under(context, claim, reason, "");
+}
+
+/// The same for an end that a consolidation policy allows, which dashboards know by its name.
+pub fn count_claim_under(context: &Context, claim: &NodeClaim, reason: &str, policy: &str) {
     let (pool, capacity_type) = (label(claim, NODE_POOL), label(claim, CAPACITY_TYPE));
     let disrupted =
-        context.metrics.nodeclaims_disrupted(reason, pool, capacity_type, "", mode(claim));
+        context.metrics.nodeclaims_disrupted(reason, pool, capacity_type, policy, mode(claim));
     disrupted.inc();
 }
 
 /// Counts the pods that have to find another place because their claim's end begins.
 pub fn count_pods(context: &Context, claim: &NodeClaim, reason: &str) {
+    count_pods_under(context, claim, reason, "");
+}
+
+/// The same for an end that a consolidation policy allows.
+pub fn count_pods_under(context: &Context, claim: &NodeClaim, reason: &str, policy: &str) {
     let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
     let pods = context.cache.read(|world| {
         let pods = node.into_iter().flat_map(|node| world.pods_on(node));
@@ -22,7 +32,7 @@ pub fn count_pods(context: &Context, claim: &NodeClaim, reason: &str) {
     });
     let (pool, capacity_type) = (label(claim, NODE_POOL), label(claim, CAPACITY_TYPE));
     let moved =
-        context.metrics.pods_disruption_initiated(reason, pool, capacity_type, "", mode(claim));
+        context.metrics.pods_disruption_initiated(reason, pool, capacity_type, policy, mode(claim));
     moved.inc_by(pods as u64);
 }
 

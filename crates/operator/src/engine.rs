@@ -24,6 +24,7 @@ use crate::{
     context::Context,
     controller::{Controller, Started, start},
     definitions::Definitions,
+    disruption::{CommandQueue, Disruption, DisruptionLoop},
     disruption_conditions::DisruptionConditions,
     events::{Recorder, Writer},
     eviction::{EvictionQueue, Evictions},
@@ -125,12 +126,13 @@ impl Engine {
         let cache = Cache::default();
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let shown = shown(&providers, setup.cluster);
+        let namespace = settings.leader_election.namespace.clone().unwrap_or(setup.namespace);
         let candidate = (!settings.leader_election.disabled).then(|| Candidate {
             client: setup.lease_client,
             clock: clock.clone(),
             identity: setup.identity,
             terms: Terms::default(),
-            leases: leases(&settings, &providers, &setup.namespace),
+            leases: leases(&settings, &providers, &namespace),
         });
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
@@ -177,6 +179,9 @@ impl Engine {
         let evictions = Evictions::new(&context.clock);
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
+        let disruption = Disruption::new(&context.clock, &namespace);
+        add.controller(|context| CommandQueue::new(context, disruption.clone()));
+        add.controller(|context| DisruptionLoop::new(context, disruption));
         let provisioner = Provisioner::new(context.clone());
         if gates.capacity_buffer {
             let plans = Arc::clone(provisioner.triggers());
@@ -390,12 +395,10 @@ fn not_ready(states: &BTreeMap<String, FeedState>) -> Vec<NotReady> {
 
 /// Every lease that must be held: our own, and those of the controllers that ours take over from.
 fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
-    let election = &settings.leader_election;
-    let namespace = election.namespace.as_deref().unwrap_or(namespace);
     let of_predecessors =
         providers.all().iter().filter_map(|provider| provider.predecessor_lease());
     of_predecessors
-        .chain([election.name.as_str()])
+        .chain([settings.leader_election.name.as_str()])
         .map(|name| LeaseName { namespace: namespace.to_owned(), name: name.to_owned() })
         .collect()
 }

@@ -22,8 +22,8 @@ use std::{
     time::Duration,
 };
 
-use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
-use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, machine::Machine};
+use joiner_api::{condition::find, node_claim::NodeClaim};
+use joiner_cloud::{CloudError, CloudProvider, machine::Machine};
 use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 use kube::{
@@ -242,7 +242,7 @@ impl Lifecycle {
         if let Some(machine) = self.made().get(identity) {
             return Launch::Made(Box::new(machine.clone()));
         }
-        let order = match launch::request(claim, self.class_of(claim).as_ref()) {
+        let order = match launch::request(claim, self.context.class_of(claim).as_ref()) {
             Request::Order(order) => order,
             Request::Refused(error) => return Launch::Failed(error),
         };
@@ -372,25 +372,18 @@ impl Lifecycle {
 
     /// Whether the claim still has time.
     fn liveness(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Liveness {
-        let timeouts = self.timeouts(claim, provider);
+        let timeouts = timeouts_of(&self.context, claim, provider);
         for malformed in &timeouts.malformed {
             tracing::warn!("{}", malformed.message);
             let about = match malformed.on {
-                Annotated::NodePool => self.pool_of(claim).map(|pool| Subject::of(&*pool)),
-                Annotated::NodeClass => self.class_of(claim).map(|class| Subject::of_class(&class)),
+                Annotated::NodePool => self.context.pool_of(claim).map(|pool| Subject::of(&*pool)),
+                Annotated::NodeClass => {
+                    self.context.class_of(claim).map(|class| Subject::of_class(&class))
+                }
             };
             self.tell(about.map(|about| Event::invalid_timeout(&about, &malformed.message)));
         }
         liveness::liveness(claim, &timeouts, self.context.now())
-    }
-
-    fn timeouts(&self, claim: &NodeClaim, provider: &Arc<dyn CloudProvider>) -> Timeouts {
-        timeouts::timeouts(
-            self.pool_of(claim).as_deref(),
-            self.class_of(claim).as_deref(),
-            &self.context.settings.timeouts,
-            provider.launch_timeout(),
-        )
     }
 
     /// Gives up a claim that took too long, and its pool learns why.
@@ -410,7 +403,7 @@ impl Lifecycle {
     /// Tells what became of a claim's machine to whoever keeps its pool's condition. The claim is
     /// written next, and that is when they look.
     fn tell_pool(&self, claim: &NodeClaim, outcome: Outcome) {
-        if let Some(pool) = self.pool_of(claim) {
+        if let Some(pool) = self.context.pool_of(claim) {
             self.health.tell(&pool, claim, outcome);
         }
     }
@@ -431,21 +424,35 @@ impl Lifecycle {
         self.context.cache.read(|world| world.nodes_of(id).cloned().collect())
     }
 
-    fn class_of(&self, claim: &NodeClaim) -> Option<Arc<NodeClass>> {
-        let reference = claim.spec.node_class_ref.as_ref()?;
-        self.context
-            .cache
-            .read(|world| world.class(&reference.group, &reference.kind, &reference.name).cloned())
-    }
-
-    fn pool_of(&self, claim: &NodeClaim) -> Option<Arc<NodePool>> {
-        let pool = claims::pool(claim)?;
-        self.context.cache.read(|world| world.node_pools.named(pool).cloned())
-    }
-
     fn made(&self) -> MutexGuard<'_, BTreeMap<String, Machine>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// How long a claim's machine may take to become a node that is ready for pods, from the claim's
+/// creation. Where nobody sets an end to the last step, somebody who waits for it does: with
+/// `without_end`.
+pub(crate) fn time_until_ready(
+    context: &Context,
+    claim: &NodeClaim,
+    without_end: Duration,
+) -> Option<Duration> {
+    let timeouts = timeouts_of(context, claim, context.provider_of(claim)?);
+    let steps = [timeouts.launch, timeouts.registration];
+    Some(steps.iter().sum::<Duration>() + timeouts.initialization.unwrap_or(without_end))
+}
+
+fn timeouts_of(
+    context: &Context,
+    claim: &NodeClaim,
+    provider: &Arc<dyn CloudProvider>,
+) -> Timeouts {
+    timeouts::timeouts(
+        context.pool_of(claim).as_deref(),
+        context.class_of(claim).as_deref(),
+        &context.settings.timeouts,
+        provider.launch_timeout(),
+    )
 }
 
 /// Why a claim's machine did not become a node, as its pool shows it.

@@ -2,13 +2,17 @@
 
 pub use joiner_core::label::{DO_NOT_DISRUPT, PAUSE_DISRUPTION};
 use joiner_core::taint::{Effect, Taint};
-use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::core::v1::{self as core, Node};
 
 /// Finalizer of claims and nodes: the machine has to be gone first.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 
 /// Key of the taint of nodes that go away, or may soon.
 pub const DISRUPTED: &str = "karpenter.sh/disrupted";
+
+/// Annotation of claims that a disruption command removes or has made: the command, so that it can
+/// be carried on by whoever acts next.
+pub const DISRUPTION_COMMAND: &str = "joiner.sh/disruption-command";
 
 /// Annotation of pods: how dear their removal is, as `ReplicaSet`s read it when they shrink.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -53,6 +57,35 @@ pub const REPAIR_MAX_UNHEALTHY: &str = "joiner.sh/repair-max-unhealthy";
 /// The taint of nodes that go away, or may soon.
 pub fn disrupted_taint() -> Taint {
     Taint { key: DISRUPTED.to_owned(), value: String::new(), effect: Effect::NoSchedule }
+}
+
+/// Whether a node carries the taint of those that go away, or may soon.
+pub fn is_disrupted(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    taints.iter().any(is_disrupted_taint)
+}
+
+/// Puts the taint of nodes that go away on a node.
+pub fn disrupt(node: &mut Node) {
+    if !is_disrupted(node) {
+        let Taint { key, effect, .. } = disrupted_taint();
+        let taints = node.spec.get_or_insert_default().taints.get_or_insert_default();
+        taints.retain(|taint| taint.key != key);
+        let effect = effect.as_str().to_owned();
+        taints.push(core::Taint { key, effect, ..core::Taint::default() });
+    }
+}
+
+/// Takes the taint of nodes that go away from a node that stays.
+pub fn undisrupt(node: &mut Node) {
+    if let Some(taints) = node.spec.as_mut().and_then(|spec| spec.taints.as_mut()) {
+        taints.retain(|taint| !is_disrupted_taint(taint));
+    }
+}
+
+fn is_disrupted_taint(taint: &core::Taint) -> bool {
+    let disrupted = disrupted_taint();
+    taint.key == disrupted.key && taint.effect == disrupted.effect.as_str()
 }
 
 /// Whether a taint marks a node that has not registered yet.

@@ -4,7 +4,7 @@ mod resource;
 pub(crate) mod slim;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt::{self, Display, Formatter},
     sync::Arc,
 };
@@ -193,6 +193,8 @@ macro_rules! objects {
             pub node_classes: Vec<NodeClass>,
             /// How many objects of which other kinds there were.
             pub ignored: BTreeMap<String, usize>,
+            /// Names of claims that somebody is about to delete, although nothing on them says so.
+            pub leaving: BTreeSet<String>,
             seen: HashMap<String, Origin>,
         }
 

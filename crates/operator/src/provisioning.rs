@@ -8,7 +8,7 @@ mod batch;
 pub(crate) mod claim;
 pub mod pass;
 mod provisioner;
-mod telling;
+pub(crate) mod telling;
 
 pub use self::{
     batch::Triggers,

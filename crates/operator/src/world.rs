@@ -6,6 +6,7 @@
 
 mod cache;
 pub(crate) mod feed;
+mod intended;
 mod kept;
 mod table;
 
@@ -35,6 +36,7 @@ use self::feed::Feeder;
 pub use self::{
     cache::Cache,
     feed::{FeedState, Feeds, Wanted, feed_all},
+    intended::Intended,
     kept::{Identity, Kept},
     table::{Key, Table},
 };
@@ -69,6 +71,8 @@ macro_rules! world {
             $($(#[doc = $doc])+ pub $field: Table<$type>,)+
             /// Providers' settings, by [`class_key`].
             pub node_classes: Table<NodeClass>,
+            /// What this process has decided and no object tells yet.
+            pub intended: Intended,
             indexes: Indexes,
         }
 
@@ -124,6 +128,7 @@ macro_rules! world {
                 let mut objects = Objects::default();
                 $(objects.$field = self.$field.values().cloned().collect();)+
                 objects.node_classes = self.node_classes.values().map(|class| to_object(class)).collect();
+                objects.leaving = self.intended.leaving().clone();
                 objects
             }
         }

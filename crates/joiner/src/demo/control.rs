@@ -1,11 +1,9 @@
 //! The control loop of the demonstration: the engine that `joiner run` runs, on the laboratory.
 
-mod steward;
-
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use joiner_clock::Clock;
-use joiner_cloud::Providers;
+use joiner_cloud::{Providers, RepairPolicy};
 use joiner_kwok::Kwok;
 use joiner_lab::{Connection, Lab};
 use joiner_operator::{
@@ -13,12 +11,17 @@ use joiner_operator::{
     metrics::Registry,
     probes::Readiness,
     random::Random,
-    settings::{Settings, Values},
+    settings::{Settings, Values, declared},
     stop::Stop,
 };
 
-use self::steward::Steward;
 use crate::errors::{Failure, chain};
+
+/// Machines that fall silent are replaced after a minute: nobody wants to watch for ten.
+const REPAIR: &[RepairPolicy] = &[
+    RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(1) },
+    RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(1) },
+];
 
 /// What cares for the laboratory's cluster, for ever, and counts what it does on a page of metrics.
 pub(crate) fn control_loop(
@@ -26,26 +29,26 @@ pub(crate) fn control_loop(
     seed: u64,
     registry: Registry,
 ) -> impl Future<Output = Result<Infallible, Failure>> + use<> {
-    let steward = Steward::new(lab.server());
     let clock = lab.server().clock().clone();
-    care(steward, lab.client("joiner").connect(), clock, seed, registry)
+    care(lab.client("joiner").connect(), clock, seed, registry)
 }
 
 async fn care(
-    steward: Steward,
     connection: Connection,
     clock: Clock,
     seed: u64,
     registry: Registry,
 ) -> Result<Infallible, Failure> {
     let client = kube::Client::new(connection, "default");
-    let kwok = Kwok::new(client.clone(), clock.clone());
+    let kwok = Kwok::new(client.clone(), clock.clone()).repaired_by(REPAIR);
+    let mut values = Values::default();
+    values.give(&declared::FEATURE_GATES, "NodeRepair=true");
     let setup = engine::Setup {
         lease_client: client.clone(),
         client,
         clock,
         providers: Providers::new(vec![Arc::new(kwok)], Vec::new()),
-        settings: Settings::read(&Values::default()).map_err(Failure::BadInput)?.settings,
+        settings: Settings::read(&values).map_err(Failure::BadInput)?.settings,
         registry,
         cluster: None,
         identity: "joiner-demo".to_owned(),
@@ -54,12 +57,7 @@ async fn care(
         readiness: Arc::new(Readiness::new([engine::CACHES])),
     };
     let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
-    tokio::select! {
-        biased;
-        ended = engine.run(Stop::never()) => {
-            let why = ended.map_or_else(|ended| ended.to_string(), |()| "it stopped".to_owned());
-            Err(Failure::Ended(why))
-        }
-        never = steward.run() => match never {},
-    }
+    let ended = engine.run(Stop::never()).await;
+    let why = ended.map_or_else(|ended| ended.to_string(), |()| "it stopped".to_owned());
+    Err(Failure::Ended(why))
 }

@@ -27,6 +27,8 @@ const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
 pub(super) struct Machine<'o> {
     node: Option<&'o Node>,
     claim: Option<&'o NodeClaim>,
+    /// Whether its claim is about to be deleted.
+    is_intended_to_leave: bool,
 }
 
 /// Every machine that exists or is on its way, in order of name.
@@ -51,11 +53,16 @@ impl<'o> Machines<'o> {
 
         let provider_ids: HashMap<&str, &str> =
             nodes.iter().map(|node| (node_name(node), provider_id(node))).collect();
+        let machine = |node, claim: Option<&'o NodeClaim>| Machine {
+            node,
+            claim,
+            is_intended_to_leave: claim.is_some_and(|it| objects.leaving.contains(claim_name(it))),
+        };
         let mut by_provider_id: HashMap<&str, &NodeClaim> = HashMap::new();
         let mut machines = Vec::new();
         for claim in claims {
             let Some(id) = claim_provider_id(claim, &provider_ids) else {
-                machines.push(Machine { node: None, claim: Some(claim) });
+                machines.push(machine(None, Some(claim)));
                 continue;
             };
             if let Some(other) = by_provider_id.insert(id, claim) {
@@ -76,13 +83,13 @@ impl<'o> Machines<'o> {
                      its NodeClaim's",
                     node_name(node)
                 ));
-                machines.push(Machine { node: Some(node), claim: None });
+                machines.push(machine(Some(node), None));
                 continue;
             }
-            machines.push(Machine { node: Some(node), claim: by_provider_id.remove(id) });
+            machines.push(machine(Some(node), by_provider_id.remove(id)));
         }
         let without_node = by_provider_id.into_values();
-        machines.extend(without_node.map(|claim| Machine { node: None, claim: Some(claim) }));
+        machines.extend(without_node.map(|claim| machine(None, Some(claim))));
         machines.sort_by_key(Machine::name);
 
         let leaving = machines
@@ -211,7 +218,8 @@ impl<'o> Machine<'o> {
         };
         let conditions = claim.status.as_ref().map(|status| status.conditions.as_slice());
         let terminating = condition::find(conditions.unwrap_or_default(), "InstanceTerminating");
-        claim.metadata.deletion_timestamp.is_some()
+        self.is_intended_to_leave
+            || claim.metadata.deletion_timestamp.is_some()
             || terminating.is_some_and(condition::Condition::is_true)
     }
 

@@ -13,7 +13,7 @@ use k8s_openapi::{
 use crate::{
     claims::{has_finalizer, is_deleting, name, uid},
     conditions::{Conditioned, REGISTERED, Status},
-    marks::{DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
+    marks::{DISRUPTION_COMMAND, DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
 };
 
 /// What there is to see of a claim's node.
@@ -83,7 +83,12 @@ pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
         owners.push(owner);
     }
     extend(&mut metadata.labels, claim.metadata.labels.as_ref());
-    extend(&mut metadata.annotations, claim.metadata.annotations.as_ref());
+    let mut annotations = claim.metadata.annotations.clone();
+    if let Some(annotations) = &mut annotations {
+        // It is about the claim, and is taken from there when it is over.
+        annotations.remove(DISRUPTION_COMMAND);
+    }
+    extend(&mut metadata.annotations, annotations.as_ref());
     if !keeps_its_taints(node) {
         add_taints(&mut synced, claim);
     }

@@ -1,17 +1,53 @@
 //! A planned claim as an object.
 
+use std::sync::Arc;
+
 use joiner_api::{
     node_claim::{NodeClaim, NodeClaimSpec, ResourceRequirements},
     node_pool::NodePool,
     requirement::Requirement,
 };
-use joiner_core::{plan::PlannedClaim, requirement::RequirementSpec, taint::Taint};
+use joiner_core::{
+    plan::PlannedClaim, quantity::Quantity, requirement::RequirementSpec, taint::Taint,
+};
 use k8s_openapi::{
     api::core::v1 as core,
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
 };
 
-use crate::index::orders::resource_list;
+use crate::{
+    conditions::{Conditioned, READY},
+    index::orders::resource_list,
+    world::Cache,
+};
+
+/// The pool that a planned claim is made from, or why none can be made from it now.
+pub(crate) fn pool(cache: &Cache, planned: &PlannedClaim) -> Result<Arc<NodePool>, String> {
+    let name = &planned.node_pool;
+    let pool = cache.read(|world| world.node_pools.named(name).cloned());
+    let pool = pool.ok_or_else(|| format!("no claim is created: NodePool {name:?} is gone"))?;
+    if pool.metadata.deletion_timestamp.is_some() {
+        return Err(format!("no claim is created: NodePool {name:?} is being deleted"));
+    }
+    if !pool.holds(READY) {
+        return Err(format!("no claim is created: NodePool {name:?} is not ready"));
+    }
+    over_limit(&pool).map_or(Ok(pool), Err)
+}
+
+/// Which limit a pool has passed already.
+fn over_limit(pool: &NodePool) -> Option<String> {
+    let used = &pool.status.as_ref()?.resources;
+    pool.spec.limits.iter().find_map(|(resource, limit)| {
+        let used_text = &used.get(resource)?.0;
+        let (used, limit): (Quantity, Quantity) = (used_text.parse().ok()?, limit.0.parse().ok()?);
+        (used > limit).then(|| {
+            format!(
+                "no claim is created: {resource} {used} is in use, more than the limit of {limit}"
+            )
+        })
+    })
+}
 
 /// The name of a claim of a pool, ending in `suffix`. It is chosen here and not by the API server,
 /// so that an attempt whose answer was lost can be repeated.

@@ -1,7 +1,10 @@
 //! One planning pass over a cluster: a pure function of its objects, its providers' types and the
 //! time.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use joiner_api::{
@@ -15,7 +18,12 @@ use joiner_plan::{
     provision,
 };
 
-use crate::{index, objects::Objects, settings::PlannerSettings, world::World};
+use crate::{
+    index::{self, Indexed},
+    objects::Objects,
+    settings::PlannerSettings,
+    world::World,
+};
 
 /// A plan and what it was made from.
 #[derive(Debug)]
@@ -76,25 +84,40 @@ impl Input {
         evaluated(&self.objects, &self.catalog).verdicts
     }
 
-    /// Plans.
-    pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
+    /// The objects that are ours to plan with.
+    pub fn objects(&self) -> &Objects {
+        &self.objects
+    }
+
+    /// Has these claims count as leaving, and no others but those whose objects say so.
+    pub fn set_leaving(&mut self, claims: BTreeSet<String>) {
+        self.objects.leaving = claims;
+    }
+
+    /// The cluster in the planner's words.
+    pub fn index(&self, settings: &PlannerSettings, now: Timestamp) -> Indexed {
         let Self { objects, catalog, closed, .. } = self;
         let catalog = if settings.gates.node_overlay {
-            evaluated(&objects, &catalog).catalog
+            evaluated(objects, catalog).catalog
         } else {
-            catalog
+            catalog.clone()
         };
-        let indexed = index::snapshot(&objects, catalog, &settings.index, now);
-        let mut snapshot = indexed.snapshot;
-        for pool in &mut snapshot.pools {
+        let mut indexed = index::snapshot(objects, catalog, &settings.index, now);
+        for pool in &mut indexed.snapshot.pools {
             if let Some(why) = closed.get(&pool.name)
                 && pool.readiness == Readiness::Ready
             {
                 pool.readiness = Readiness::NotReady(why.clone());
             }
         }
+        indexed
+    }
+
+    /// Plans.
+    pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
+        let Indexed { snapshot, notes } = self.index(settings, now);
         let planned = provision(&snapshot, &settings.plan);
-        Pass { snapshot, planned, notes: indexed.notes }
+        Pass { snapshot, planned, notes }
     }
 }
 

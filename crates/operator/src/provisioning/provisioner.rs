@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt, stream};
-use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
-use joiner_core::{plan::PlannedClaim, pod::Role, quantity::Quantity};
-use k8s_openapi::api::core::v1::Node;
+use joiner_api::node_claim::NodeClaim;
+use joiner_core::{plan::PlannedClaim, pod::Role};
 use tokio::time::Instant;
 
 use super::{
@@ -17,9 +16,9 @@ use super::{
 use crate::{
     buffers::write_provisioning,
     claim_creation::ClaimCreation,
-    conditions::{Conditioned, READY},
     context::Context,
-    marks::DISRUPTED,
+    marks::is_disrupted,
+    offload::offload,
     pods::is_provisionable,
     queue::Backoff,
     stop::Stop,
@@ -101,7 +100,8 @@ impl Provisioner {
         }
         let input = self.context.cache.read(|world| Input::gather(world, &self.context.providers));
         let begun = self.context.clock.running();
-        let pass = input.plan(&self.context.settings.planner, self.context.now());
+        let (settings, now) = (Arc::clone(&self.context.settings), self.context.now());
+        let pass = offload(move || input.plan(&settings.planner, now)).await;
         let took = self.context.clock.running().saturating_sub(begun);
         self.context
             .metrics
@@ -139,13 +139,13 @@ impl Provisioner {
 
     /// Creates one claim, unless its pool has become unfit meanwhile.
     async fn create(&self, planned: &PlannedClaim) -> Result<Option<Created>, Trouble> {
-        let pool =
-            self.context.cache.read(|world| world.node_pools.named(&planned.node_pool).cloned());
-        let Some(pool) = pool.filter(|pool| is_usable(pool)) else { return Ok(None) };
-        if let Some(why) = over_limit(&pool) {
-            tracing::info!(controller = "provisioner", nodepool = planned.node_pool, "{why}");
-            return Ok(None);
-        }
+        let pool = match claim::pool(&self.context.cache, planned) {
+            Ok(pool) => pool,
+            Err(why) => {
+                tracing::info!(controller = "provisioner", nodepool = planned.node_pool, "{why}");
+                return Ok(None);
+            }
+        };
         let name = claim::name(&planned.node_pool, &self.context.random.suffix());
         let object = claim::object(planned, &pool, name);
         let claim = self.creation.create(&object, None).await?;
@@ -166,27 +166,4 @@ fn who_asks(change: &Change) -> Option<&str> {
         }
         _ => None,
     }
-}
-
-fn is_disrupted(node: &Node) -> bool {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    taints.iter().any(|taint| taint.key == DISRUPTED && taint.effect == "NoSchedule")
-}
-
-fn is_usable(pool: &NodePool) -> bool {
-    pool.metadata.deletion_timestamp.is_none() && pool.holds(READY)
-}
-
-/// Which limit a pool has passed already.
-fn over_limit(pool: &NodePool) -> Option<String> {
-    let used = &pool.status.as_ref()?.resources;
-    pool.spec.limits.iter().find_map(|(resource, limit)| {
-        let used_text = &used.get(resource)?.0;
-        let (used, limit): (Quantity, Quantity) = (used_text.parse().ok()?, limit.0.parse().ok()?);
-        (used > limit).then(|| {
-            format!(
-                "no claim is created: {resource} {used} is in use, more than the limit of {limit}"
-            )
-        })
-    })
 }

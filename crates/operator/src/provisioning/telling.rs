@@ -1,7 +1,9 @@
 //! What is told of a plan: to those who look at pods, and to dashboards.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
+use jiff::SignedDuration;
+use joiner_api::node_claim::NodeClaim;
 use joiner_core::{
     label,
     plan::{ExistingPlacement, Unplaced},
@@ -11,13 +13,17 @@ use joiner_core::{
 
 use super::{pass::Pass, provisioner::Created};
 use crate::{
+    claims,
     context::Context,
     events::{Event, Subject},
+    settings::Batch,
     world::Key,
 };
 
 /// The name by which metrics call this planner.
 const CONTROLLER: &str = "provisioner";
+/// How long pods may take to come to the machine that was meant for them, at least.
+const NOMINATED_AT_LEAST: Duration = Duration::from_secs(10);
 
 /// Tells why pods have no place, and which ones go to machines that exist or are on their way.
 pub(super) fn tell_plan(context: &Context, pass: &Pass) {
@@ -27,10 +33,7 @@ pub(super) fn tell_plan(context: &Context, pass: &Pass) {
             context.events.tell(Event::failed_scheduling(&pod, &unplaced.message));
         }
     }
-    for ExistingPlacement { node, node_claim, pods } in &plan.existing {
-        let name = |name: &'_ String| (!name.is_empty()).then(|| name.clone());
-        nominate(context, pods, name(node_claim).as_deref(), name(node).as_deref());
-    }
+    nominate_existing(context, &plan.existing);
     let metrics = &context.metrics;
     let virtual_pods = pass.snapshot.pods.iter().filter(|pod| pod.role == Role::Buffer);
     let virtual_pods: BTreeSet<String> = virtual_pods.map(Pod::key).collect();
@@ -54,28 +57,57 @@ pub(super) fn tell_plan(context: &Context, pass: &Pass) {
 
 /// Tells of a claim that was made for pods.
 pub(super) fn tell_created(context: &Context, created: &Created) {
-    let metadata = &created.claim.metadata;
-    let name = metadata.name.as_deref().unwrap_or_default();
-    let of = |map: Option<&label::Labels>, key: &str| {
-        map.and_then(|map| map.get(key)).cloned().unwrap_or_default()
-    };
-    let pool = of(metadata.labels.as_ref(), label::NODE_POOL);
-    let relaxed = of(metadata.annotations.as_ref(), label::MIN_VALUES_RELAXED);
-    context.metrics.nodeclaims_created("provisioned", &pool, &relaxed).inc();
-    nominate(context, &created.pods, Some(name), None);
+    let Created { claim, pods } = created;
+    tell_made(context, CONTROLLER, "provisioned", claim, pods);
+}
+
+/// Tells of a claim that a controller has made for pods, for a reason that dashboards know.
+pub(crate) fn tell_made(
+    context: &Context,
+    controller: &str,
+    reason: &str,
+    claim: &NodeClaim,
+    pods: &[String],
+) {
+    let annotations = claim.metadata.annotations.as_ref();
+    let relaxed = annotations.and_then(|all| all.get(label::MIN_VALUES_RELAXED));
+    let relaxed = relaxed.map(String::as_str).unwrap_or_default();
+    let pool = claims::label(claim, label::NODE_POOL);
+    context.metrics.nodeclaims_created(reason, pool, relaxed).inc();
+    let name = claims::name(&claim.metadata);
+    nominate(context, pods, Some(name), None);
     tracing::info!(
-        controller = CONTROLLER,
+        controller,
         NodeClaim.name = name,
         NodePool.name = pool,
-        pods = created.pods.len(),
+        pods = pods.len(),
         "created nodeclaim"
     );
 }
 
-fn nominate(context: &Context, pods: &[String], claim: Option<&str>, node: Option<&str>) {
-    for pod in pods.iter().filter_map(|pod| subject(context, pod)) {
-        context.events.tell(Event::nominated(&pod, claim, node));
+/// Tells which pods go to machines that exist or are on their way. Such machines are not removed
+/// for a moment.
+pub(crate) fn nominate_existing(context: &Context, placements: &[ExistingPlacement]) {
+    let until = context.now() + nomination(context.settings.batch);
+    for ExistingPlacement { node, node_claim, pods } in placements {
+        let [claim, node] = [node_claim, node].map(|name| Some(name).filter(|it| !it.is_empty()));
+        let told = nominate(context, pods, claim.map(String::as_str), node.map(String::as_str));
+        if let Some(machine) = node.or(claim).filter(|_| told > 0) {
+            context.cache.intend(|intended| intended.nominate(machine, until));
+        }
     }
+}
+
+/// For how long a machine is kept because pods are expected on it.
+fn nomination(batch: Batch) -> SignedDuration {
+    let length = (batch.max * 2).max(NOMINATED_AT_LEAST);
+    SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX)
+}
+
+/// Tells pods where they go; answers how many there are.
+fn nominate(context: &Context, pods: &[String], claim: Option<&str>, node: Option<&str>) -> usize {
+    let subjects = pods.iter().filter_map(|pod| subject(context, pod));
+    subjects.map(|pod| context.events.tell(Event::nominated(&pod, claim, node))).count()
 }
 
 /// The pod `namespace/name`; none if it is gone meanwhile, or was never more than room to keep.

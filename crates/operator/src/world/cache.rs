@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Change, Kept, Key, World};
+use super::{Change, Intended, Kept, Key, World};
 
 /// Who is told of changes, while nobody else can change anything: what is seen then is what the
 /// change led to.
@@ -41,6 +41,11 @@ impl Cache {
     /// Looks at the world. Nothing changes meanwhile, so the look must be short.
     pub fn read<R>(&self, look: impl FnOnce(&World) -> R) -> R {
         look(&self.lock().world)
+    }
+
+    /// Takes note of what this process has decided.
+    pub fn intend(&self, decide: impl FnOnce(&mut Intended)) {
+        decide(&mut self.lock().world.intended);
     }
 
     /// Tells somebody of every change from now on.

@@ -5,6 +5,7 @@
 mod bad_days;
 mod buffers;
 mod consistency;
+mod disruption;
 mod disruption_conditions;
 mod eviction;
 mod expiration;

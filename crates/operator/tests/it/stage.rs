@@ -61,7 +61,16 @@ impl Stage {
             admin.create(&crd, serde_json::to_value(definition).unwrap()).unwrap();
         }
         admin.create(&crd, test_node_class_crd()).unwrap();
-        let cloud = TestCloud::new();
+        Self::around(lab, TestCloud::new())
+    }
+
+    /// A new process on the same cluster and cloud: it knows nothing of what the one before did
+    /// beyond what is written there.
+    pub(crate) fn restarted(self) -> Self {
+        Self::around(self.lab, self.cloud)
+    }
+
+    fn around(lab: Lab, cloud: TestCloud) -> Self {
         let clock = lab.server().clock().clone();
         let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");

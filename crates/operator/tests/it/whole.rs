@@ -142,7 +142,7 @@ fn settings(features: &str) -> Settings {
 }
 
 /// Lets minutes pass with the engine at work, whatever happens to it.
-async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
+pub(crate) async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
     pass_with(lab, minutes, seed, "").await;
 }
 

@@ -81,7 +81,7 @@ fn pool(name: &str, capacity_type: &str, cpus: &[&str], cpu_limit: &str) -> Valu
                 ],
             }},
             "limits": {"cpu": cpu_limit},
-            "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s"},
+            "disruption": {"consolidateAfter": "30s", "budgets": [{"nodes": "100%"}]},
         },
     });
     if name == BATCH {

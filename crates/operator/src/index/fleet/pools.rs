@@ -73,7 +73,7 @@ pub fn paused<'o>(objects: &'o Objects, namespace: Option<&str>) -> Option<(&'o 
 }
 
 /// Who has paused the removal of machines by an object, and why.
-fn pause(metadata: &ObjectMeta) -> Option<&str> {
+pub(crate) fn pause(metadata: &ObjectMeta) -> Option<&str> {
     let text = metadata.annotations.as_ref()?.get(PAUSE_DISRUPTION)?.trim();
     (!text.is_empty()).then_some(text)
 }

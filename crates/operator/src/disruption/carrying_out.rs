@@ -1,0 +1,442 @@
+//! Commands that were begun, taken from step to step until they are done or taken back.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use jiff::{SignedDuration, Timestamp};
+use joiner_api::node_claim::NodeClaim;
+use joiner_clock::Clock;
+use joiner_core::{
+    disruption::Method,
+    label::{INSTANCE_TYPE, NODE_POOL},
+    plan::PlannedClaim,
+};
+
+use super::{
+    Disruption,
+    commands::{BACKOFF, Begun},
+    marking::{self, Marked, take_command},
+    record::{CommandId, Going, Record, id_on},
+    step::{Candidate, Cause, Replacement, Seen, Step, decide},
+    telling,
+};
+use crate::{
+    claims::{self, is_deleting, label},
+    conditions::{Conditioned, INITIALIZED},
+    context::Context,
+    controller::{Controller, Next},
+    lifecycle::time_until_ready,
+    marks::DISRUPTION_COMMAND,
+    provisioning::{claim, telling::nominate_existing},
+    queue::{Backoff, Queue},
+    trouble::Trouble,
+    world::{Change, Key, World},
+};
+
+/// How long it may take to mark the candidates and to make the replacements. What was decided is
+/// about the cluster of a moment ago.
+const START_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+/// How long a replacement may take to be ready for pods once it has joined, where nobody says.
+const INITIALIZATION: Duration = Duration::from_mins(15);
+/// How many candidates of one command are written at the same time.
+const AT_ONCE: usize = 10;
+/// For how long a replacement that is ready is kept although its command was taken back: it is
+/// where the next command of its kind can move the pods to.
+const KEEP: SignedDuration = SignedDuration::from_mins(10);
+
+/// Carries out commands.
+#[derive(Debug)]
+pub struct CommandQueue {
+    context: Context,
+    disruption: Disruption,
+}
+
+impl CommandQueue {
+    /// Carries out what is begun.
+    pub fn new(context: Context, disruption: Disruption) -> Self {
+        Self { context, disruption }
+    }
+}
+
+impl Controller for CommandQueue {
+    type Key = CommandId;
+
+    const NAME: &'static str = "disruption.queue";
+    const BACKOFF: Backoff = BACKOFF;
+    const AT_ONCE: usize = 100;
+
+    fn queue(&self, _clock: &Clock) -> Arc<Queue<CommandId>> {
+        self.disruption.commands.queue()
+    }
+
+    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(CommandId)) {
+        let commands = &self.disruption.commands;
+        match change {
+            Change::NodeClaim(diff) => {
+                let name = claims::name(&diff.latest().metadata);
+                commands.of_claim(name).into_iter().for_each(add);
+            }
+            // Somebody may have paused what they are about.
+            Change::NodePool(_) | Change::Namespace(_) => {
+                commands.begun().into_iter().for_each(add)
+            }
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, id: &CommandId) -> Result<Next, Trouble> {
+        let mut last = None;
+        loop {
+            let Some(begun) = self.disruption.commands.get(id) else { return Ok(Next::Done) };
+            if let Some(cause) = &begun.taken_back {
+                self.take_back(&begun, cause).await?;
+                return Ok(Next::Done);
+            }
+            let step = decide(&self.look(&begun).await?);
+            if last.as_ref() == Some(&step) {
+                // It was done and has not helped: somebody undoes it.
+                return Ok(Next::Again);
+            }
+            match &step {
+                Step::Mark(candidates) => self.mark(&begun.record, candidates).await?,
+                Step::Make(replacements) => self.make(&begun, replacements).await?,
+                Step::Wait(replacements, until) => {
+                    self.count_as_leaving(&begun);
+                    self.tell_waiting(&begun.record, replacements);
+                    let left = Duration::try_from(until.duration_since(self.context.now()));
+                    return Ok(Next::After(left.unwrap_or_default()));
+                }
+                Step::Delete(candidates) => {
+                    self.count_as_leaving(&begun);
+                    self.delete(&begun.record, candidates).await?;
+                }
+                Step::Finish => {
+                    self.finish(&begun).await?;
+                    return Ok(Next::Done);
+                }
+                Step::TakeBack(cause) => self.give_up(&begun, cause),
+            }
+            last = Some(step);
+        }
+    }
+}
+
+impl CommandQueue {
+    /// A command and its claims as they are now.
+    async fn look(&self, begun: &Begun) -> Result<Seen, Trouble> {
+        let record = &begun.record;
+        let mut replacements = Vec::new();
+        let mut ready_within = Duration::ZERO;
+        for name in &record.replacements {
+            let found = self.find(begun, name).await?;
+            if let Some(claim) = &found {
+                self.disruption.commands.change(&record.id, |it| {
+                    it.seen.insert(name.clone());
+                });
+                let within = time_until_ready(&self.context, claim, INITIALIZATION);
+                ready_within = ready_within.max(within.unwrap_or_default());
+            }
+            let state = match &found {
+                Some(claim) if is_deleting(&**claim) => Replacement::Lost,
+                Some(claim) if claim.holds(INITIALIZED) => Replacement::Ready,
+                Some(_) => Replacement::Comes,
+                None if begun.seen.contains(name) => Replacement::Lost,
+                None if begun.planned.is_some() => Replacement::ToBeMade,
+                None => Replacement::NeverSeen,
+            };
+            replacements.push((name.clone(), state));
+        }
+        let (candidates, paused) = self.context.cache.read(|world| {
+            let found = record.candidates.iter().map(|going| (going, marking::find(world, going)));
+            let machines: Vec<(&Going, Option<Marked>)> = found.collect();
+            let pools = machines.iter().filter_map(|(_, it)| claims::pool(&it.as_ref()?.claim));
+            let pools: BTreeSet<&str> = pools.collect();
+            let paused = self.disruption.paused(world, &pools);
+            let states = machines.iter().map(|(going, machine)| {
+                let state = match machine {
+                    Some(machine) if machine.leaves() => Candidate::Leaves,
+                    Some(machine) if machine.is_marked_by(record) => Candidate::Marked,
+                    Some(_) => Candidate::Unmarked,
+                    None => Candidate::Leaves,
+                };
+                (going.node_claim.clone(), state)
+            });
+            (states.collect(), paused)
+        });
+        let ready_within = SignedDuration::try_from(ready_within).unwrap_or(SignedDuration::MAX);
+        Ok(Seen {
+            candidates,
+            replacements,
+            begun_here: begun.planned.is_some(),
+            deleting: begun.deleting,
+            paused,
+            start_by: record.begun() + START_WITHIN,
+            ready_by: record.begun().saturating_add(ready_within).unwrap_or(Timestamp::MAX),
+            now: self.context.now(),
+        })
+    }
+
+    /// A replacement, if it is there. One that the cache does not know is asked for, unless it was
+    /// not made yet.
+    async fn find(&self, begun: &Begun, name: &str) -> Result<Option<Arc<NodeClaim>>, Trouble> {
+        let known = |world: &World| world.node_claims.named(name).cloned();
+        let found = self.context.cache.read(known);
+        let is_to_be_made = begun.planned.is_some() && !begun.seen.contains(name);
+        if found.is_some() || is_to_be_made {
+            return Ok(found);
+        }
+        self.ask_for(&begun.record, name).await
+    }
+
+    /// A replacement as the API server has it.
+    async fn ask_for(
+        &self,
+        record: &Record,
+        name: &str,
+    ) -> Result<Option<Arc<NodeClaim>>, Trouble> {
+        let found = self.context.cluster.get::<NodeClaim>(name).await?;
+        match found.filter(|claim| id_on(claim).as_ref() == Some(&record.id)) {
+            Some(claim) => {
+                self.context.cache.wrote(claim.clone());
+                Ok(Some(Arc::new(claim)))
+            }
+            None => Ok(None),
+        }
+    }
+
+    async fn mark(&self, record: &Record, candidates: &[String]) -> Result<(), Trouble> {
+        let machines = self.machines(record, candidates).into_iter();
+        let marking = machines
+            .map(|(going, machine)| machine.mark(&self.context, record, going).boxed())
+            .collect();
+        together(marking).await
+    }
+
+    /// Those of these candidates that are there.
+    fn machines<'r>(&self, record: &'r Record, names: &[String]) -> Vec<(&'r Going, Marked)> {
+        let names: BTreeSet<&String> = names.iter().collect();
+        let wanted = record.candidates.iter().filter(|going| names.contains(&going.node_claim));
+        self.context.cache.read(|world| {
+            wanted.filter_map(|going| Some((going, marking::find(world, going)?))).collect()
+        })
+    }
+
+    /// Makes replacements whose names were chosen before.
+    async fn make(&self, begun: &Begun, names: &[String]) -> Result<(), Trouble> {
+        let planned = begun.planned.iter().flatten();
+        let both = begun.record.replacements.iter().zip(planned);
+        for (name, planned) in both.filter(|(name, _)| names.contains(name)) {
+            if let Err(why) = self.make_one(&begun.record, name, planned).await? {
+                self.give_up(begun, &Cause::NotMade(why));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a replacement, or says why it cannot be made. What may or may not have been made is
+    /// tried again: it is there then, under its name.
+    async fn make_one(
+        &self,
+        record: &Record,
+        name: &str,
+        planned: &PlannedClaim,
+    ) -> Result<Result<(), String>, Trouble> {
+        let pool = match claim::pool(&self.context.cache, planned) {
+            Ok(pool) => pool,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mut object = claim::object(planned, &pool, name.to_owned());
+        let annotations = object.metadata.annotations.get_or_insert_default();
+        annotations.insert(DISRUPTION_COMMAND.to_owned(), record.text());
+        match self.context.cluster.create(&object).await {
+            Ok(made) => {
+                telling::made(&self.context, record, &made, planned);
+                Ok(Ok(()))
+            }
+            Err(trouble) if trouble.is_conflict() => match self.ask_for(record, name).await? {
+                Some(_) => Ok(Ok(())),
+                None => Ok(Err(format!("the name {name} is taken"))),
+            },
+            Err(trouble) if trouble.may_have_worked() || trouble.retry_after().is_some() => {
+                Err(trouble)
+            }
+            Err(trouble) => Ok(Err(trouble.to_string())),
+        }
+    }
+
+    /// The replacements are there: from now on the candidates' pods need other places, and plans
+    /// find them there. Before, a plan would have made the same machines again.
+    fn count_as_leaving(&self, begun: &Begun) {
+        if begun.leaving {
+            return;
+        }
+        self.context.cache.intend(|intended| {
+            begun.record.candidates.iter().for_each(|going| intended.leave(&going.node_claim));
+        });
+        self.disruption.commands.change(&begun.record.id, |it| it.leaving = true);
+        nominate_existing(&self.context, &begun.destinations);
+        telling::started(&self.context, begun);
+    }
+
+    fn tell_waiting(&self, record: &Record, replacements: &[String]) {
+        for name in replacements {
+            let claim = self.context.cache.read(|world| world.node_claims.named(name).cloned());
+            if let Some(claim) = claim {
+                telling::waiting(&self.context, record, &claim);
+            }
+        }
+    }
+
+    async fn delete(&self, record: &Record, candidates: &[String]) -> Result<(), Trouble> {
+        self.disruption.commands.change(&record.id, |it| it.deleting = true);
+        let machines = self.machines(record, candidates).into_iter();
+        let deleting =
+            machines.map(|(_, machine)| self.delete_one(record, machine).boxed()).collect();
+        together(deleting).await
+    }
+
+    async fn delete_one(&self, record: &Record, machine: Marked) -> Result<(), Trouble> {
+        self.context.cluster.delete(&*machine.claim).await?;
+        self.remember(record.method, &machine.claim);
+        telling::deleted(&self.context, record, &machine);
+        Ok(())
+    }
+
+    /// Takes note of a machine that goes.
+    fn remember(&self, method: Method, claim: &NodeClaim) {
+        let (pool, kind) = (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
+        let memory = &mut *self.disruption.memory();
+        match method {
+            Method::MultiNode | Method::SingleNode => {
+                memory.moves.made(pool, kind, self.context.now());
+            }
+            Method::StaticDrift | Method::Drift => memory.drift.succeeded(pool),
+            Method::Emptiness => {}
+        }
+    }
+
+    /// Everything is done: the replacements are machines like any other.
+    async fn finish(&self, begun: &Begun) -> Result<(), Trouble> {
+        let record = &begun.record;
+        for name in &record.replacements {
+            let found = self.context.cache.read(|world| world.node_claims.named(name).cloned());
+            let ours = found.filter(|claim| id_on(claim).as_ref() == Some(&record.id));
+            if let Some(claim) = ours.filter(|claim| !is_deleting(&**claim)) {
+                take_command(&self.context, &claim).await?;
+            }
+        }
+        self.end(record);
+        tracing::info!(controller = Self::NAME, command = %record.id, "command is done");
+        Ok(())
+    }
+
+    /// Decides to take a command back; told and counted once.
+    fn give_up(&self, begun: &Begun, cause: &Cause) {
+        let record = &begun.record;
+        self.disruption.commands.change(&record.id, |it| it.taken_back = Some(cause.clone()));
+        tracing::warn!(
+            controller = Self::NAME,
+            command = %record.id,
+            nodes = telling::node_names(record),
+            "command is taken back: {cause}"
+        );
+        if !cause.is_failure() {
+            return;
+        }
+        let now = self.context.now();
+        self.context.cache.read(|world| {
+            let ready = |name: &&String| {
+                world.node_claims.named(name).is_some_and(|claim| claim.holds(INITIALIZED))
+            };
+            let ready = record.replacements.iter().filter(ready).count();
+            telling::failed(&self.context, record, record.replacements.len() - ready);
+            let memory = &mut *self.disruption.memory();
+            for machine in record.candidates.iter().filter_map(|it| marking::find(world, it)) {
+                let claim = &*machine.claim;
+                let (pool, kind) = (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
+                match record.method {
+                    Method::MultiNode | Method::SingleNode => memory.moves.failed(pool, kind, now),
+                    Method::StaticDrift | Method::Drift => {
+                        memory.drift.failed(pool, now, self.context.random.next());
+                    }
+                    Method::Emptiness => {}
+                }
+            }
+        });
+    }
+
+    /// Takes everything back, as far as that was not done before: first what came for nothing goes,
+    /// then candidates are free again. Replacements that are ready stay: the move is tried again
+    /// onto them.
+    async fn take_back(&self, begun: &Begun, cause: &Cause) -> Result<(), Trouble> {
+        let record = &begun.record;
+        let mut ready = Vec::new();
+        for name in &record.replacements {
+            let known = self.context.cache.read(|world| world.node_claims.named(name).cloned());
+            // One that the cache does not know may have been made: its answer was lost.
+            let found = match known {
+                Some(claim) => Some(claim).filter(|it| id_on(it).as_ref() == Some(&record.id)),
+                None => self.ask_for(record, name).await?,
+            };
+            match found {
+                Some(claim) if is_deleting(&*claim) => {}
+                Some(claim) if claim.holds(INITIALIZED) => ready.push(claim),
+                Some(claim) => self.context.cluster.delete(&*claim).await?,
+                None => {}
+            }
+        }
+        let all: Vec<String> = record.candidates.iter().map(|it| it.node_claim.clone()).collect();
+        let machines = self.machines(record, &all).into_iter();
+        let freeing = machines.map(|(_, machine)| machine.unmark(&self.context).boxed()).collect();
+        together(freeing).await?;
+        let until = self.context.now() + KEEP;
+        for claim in &ready {
+            let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+            let machine = node.unwrap_or(claims::name(&claim.metadata));
+            self.context.cache.intend(|intended| intended.nominate(machine, until));
+            take_command(&self.context, claim).await?;
+        }
+        self.end(record);
+        tracing::info!(
+            controller = Self::NAME,
+            command = %record.id,
+            nodes = telling::node_names(record),
+            "candidates are free again: {cause}"
+        );
+        Ok(())
+    }
+
+    /// A command is over: its candidates leave by their own account, or stay.
+    fn end(&self, record: &Record) {
+        self.context.cache.intend(|intended| {
+            record.candidates.iter().for_each(|going| intended.forget(&going.node_claim));
+        });
+        self.disruption.commands.end(&record.id);
+    }
+}
+
+/// Does things beside each other, some at a time. All are tried before the first failure is told.
+async fn together(doing: Vec<BoxFuture<'_, Result<(), Trouble>>>) -> Result<(), Trouble> {
+    let done: Vec<Result<(), Trouble>> = stream::iter(doing).buffered(AT_ONCE).collect().await;
+    done.into_iter().collect()
+}
+
+/// The machines of a command as they are now, to be begun; the name of the first that is gone
+/// otherwise.
+pub(super) fn going(
+    world: &World,
+    candidates: &[joiner_core::disruption::Candidate],
+) -> Result<Vec<Going>, String> {
+    let going = candidates.iter().map(|candidate| {
+        let claim = world.node_claims.get(&Key::cluster(&candidate.node_claim));
+        let claim = claim.filter(|claim| !is_deleting(&***claim));
+        let claim = claim.ok_or_else(|| candidate.node_claim.clone())?;
+        Ok(Going {
+            node_claim: candidate.node_claim.clone(),
+            uid: claims::uid(&claim.metadata).to_owned(),
+            node: candidate.node.clone(),
+        })
+    });
+    going.collect()
+}

@@ -1,0 +1,221 @@
+//! Every command that was proposed or begun.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_clock::Clock;
+use joiner_core::{
+    disruption::Command,
+    plan::{ExistingPlacement, PlannedClaim},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::{
+    record::{CommandId, Going, Record},
+    step::Cause,
+};
+use crate::{
+    conditions::seconds,
+    provisioning::claim,
+    queue::{Backoff, Queue},
+    random::Random,
+};
+
+/// How long a proposal waits until it is looked at once more.
+pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
+/// How soon a step that failed is tried again.
+pub(super) const BACKOFF: Backoff =
+    Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(10) };
+
+/// Commands, shared by who proposes and who carries them out. Clones are the same list.
+#[derive(Debug, Clone)]
+pub struct Commands {
+    all: Arc<Mutex<All>>,
+    queue: Arc<Queue<CommandId>>,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    proposed: Vec<Proposal>,
+    begun: BTreeMap<CommandId, Begun>,
+    /// The command that a claim belongs to, as a candidate or as a replacement.
+    by_claim: BTreeMap<String, CommandId>,
+}
+
+/// A command that waits to be looked at once more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proposal {
+    /// What is proposed.
+    pub command: Command,
+    /// When it is looked at.
+    pub due: Timestamp,
+}
+
+/// A command that is being carried out.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    /// What is written on claims about it.
+    pub record: Record,
+    /// How its replacements are made, in the order of their names; nothing where another process
+    /// began it.
+    pub planned: Option<Vec<PlannedClaim>>,
+    /// Where pods go on machines that exist.
+    pub destinations: Vec<ExistingPlacement>,
+    /// How much less an hour costs.
+    pub savings: f64,
+    /// Replacements that were seen.
+    pub seen: BTreeSet<String>,
+    /// Whether its candidates count as leaving.
+    pub leaving: bool,
+    /// Whether candidates are being deleted.
+    pub deleting: bool,
+    /// Why everything is taken back, once that is decided.
+    pub taken_back: Option<Cause>,
+}
+
+impl Commands {
+    /// None yet.
+    pub fn new(clock: &Clock) -> Self {
+        Self { all: Arc::default(), queue: Arc::new(Queue::new(clock.clone(), BACKOFF)) }
+    }
+
+    pub(super) fn queue(&self) -> Arc<Queue<CommandId>> {
+        Arc::clone(&self.queue)
+    }
+
+    /// Keeps a command until it is looked at once more.
+    pub fn propose(&self, command: Command, now: Timestamp) {
+        self.lock().proposed.push(Proposal { command, due: now + VALIDATION_DELAY });
+    }
+
+    /// What is proposed.
+    pub fn proposed(&self) -> Vec<Proposal> {
+        self.lock().proposed.clone()
+    }
+
+    /// Takes out the proposals that have waited long enough.
+    pub fn take_due(&self, now: Timestamp) -> Vec<Command> {
+        let mut all = self.lock();
+        let (due, waiting) = std::mem::take(&mut all.proposed)
+            .into_iter()
+            .partition(|proposal: &Proposal| proposal.due <= now);
+        all.proposed = waiting;
+        due.into_iter().map(|proposal| proposal.command).collect()
+    }
+
+    /// Begins a command about these machines. The names of its replacements are chosen now, before
+    /// anything is written. Answers nothing if a machine is part of another command.
+    pub fn begin(
+        &self,
+        command: Command,
+        candidates: Vec<Going>,
+        now: Timestamp,
+        random: &Random,
+    ) -> Option<Record> {
+        let names =
+            command.replacements.iter().map(|it| claim::name(&it.node_pool, &random.suffix()));
+        let record = Record {
+            id: CommandId(format!("{:016x}", random.next())),
+            method: command.method,
+            reason: command.method.budget(),
+            decision: command.decision,
+            candidates,
+            replacements: names.collect(),
+            begun: Time(seconds(now)),
+        };
+        self.add(Begun {
+            record: record.clone(),
+            planned: Some(command.replacements),
+            destinations: command.destinations,
+            savings: command.savings,
+            seen: BTreeSet::new(),
+            leaving: false,
+            deleting: false,
+            taken_back: None,
+        })
+        .then_some(record)
+    }
+
+    /// Takes over commands that claims tell of and nobody here knows: another process began them.
+    /// Answers their ids.
+    pub fn adopt(&self, found: BTreeMap<CommandId, Record>) -> Vec<CommandId> {
+        let known: BTreeSet<CommandId> = self.lock().begun.keys().cloned().collect();
+        let unknown = found.into_iter().filter(|(id, _)| !known.contains(id));
+        let adopted = unknown.filter(|(_, record)| {
+            self.add(Begun {
+                record: record.clone(),
+                planned: None,
+                destinations: Vec::new(),
+                savings: 0.0,
+                seen: BTreeSet::new(),
+                leaving: false,
+                deleting: false,
+                taken_back: None,
+            })
+        });
+        adopted.map(|(id, _)| id).collect()
+    }
+
+    fn add(&self, begun: Begun) -> bool {
+        let mut all = self.lock();
+        let claims: Vec<String> = claims_of(&begun.record).cloned().collect();
+        if claims.iter().any(|claim| all.by_claim.contains_key(claim)) {
+            return false;
+        }
+        let id = begun.record.id.clone();
+        all.by_claim.extend(claims.into_iter().map(|claim| (claim, id.clone())));
+        all.begun.insert(id.clone(), begun);
+        drop(all);
+        self.queue.add(id);
+        true
+    }
+
+    /// A command that was begun.
+    pub fn get(&self, id: &CommandId) -> Option<Begun> {
+        self.lock().begun.get(id).cloned()
+    }
+
+    /// Commands that were begun, in order of id.
+    pub fn begun(&self) -> Vec<CommandId> {
+        self.lock().begun.keys().cloned().collect()
+    }
+
+    /// Changes what is known of a command.
+    pub(super) fn change(&self, id: &CommandId, change: impl FnOnce(&mut Begun)) {
+        if let Some(begun) = self.lock().begun.get_mut(id) {
+            change(begun);
+        }
+    }
+
+    /// A command is over.
+    pub(super) fn end(&self, id: &CommandId) {
+        let mut all = self.lock();
+        all.begun.remove(id);
+        all.by_claim.retain(|_, other| other != id);
+    }
+
+    /// The command that a claim belongs to.
+    pub fn of_claim(&self, claim: &str) -> Option<CommandId> {
+        self.lock().by_claim.get(claim).cloned()
+    }
+
+    /// Names of the claims that commands which were begun remove.
+    pub fn going(&self) -> BTreeSet<String> {
+        let all = self.lock();
+        let going = all.begun.values().flat_map(|begun| &begun.record.candidates);
+        going.map(|candidate| candidate.node_claim.clone()).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn claims_of(record: &Record) -> impl Iterator<Item = &String> {
+    let candidates = record.candidates.iter().map(|candidate| &candidate.node_claim);
+    candidates.chain(&record.replacements)
+}

@@ -1,0 +1,140 @@
+//! Marks of candidates: the command on the claim, the taint on the node, the condition.
+
+use std::sync::Arc;
+
+use joiner_api::node_claim::NodeClaim;
+use k8s_openapi::api::core::v1::Node;
+
+use super::{
+    commands::Commands,
+    record::{self, Going, Record},
+};
+use crate::{
+    claims::{is_deleting, name, provider_id, uid},
+    cluster::Lock,
+    conditions::{Conditioned, DISRUPTION_REASON, INSTANCE_TERMINATING, Status},
+    context::Context,
+    marks::{DISRUPTION_COMMAND, disrupt, is_disrupted, undisrupt},
+    trouble::Trouble,
+    world::World,
+};
+
+/// A claim and its node, as far as they are there.
+#[derive(Debug, Clone)]
+pub(super) struct Marked {
+    pub(super) claim: Arc<NodeClaim>,
+    pub(super) node: Option<Arc<Node>>,
+}
+
+/// A candidate as it is now; nothing if it is gone.
+pub(super) fn find(world: &World, candidate: &Going) -> Option<Marked> {
+    let claim = world.node_claims.named(&candidate.node_claim)?;
+    (uid(&claim.metadata) == candidate.uid).then(|| with_node(world, claim))
+}
+
+fn with_node(world: &World, claim: &Arc<NodeClaim>) -> Marked {
+    let node = provider_id(claim).and_then(|id| world.nodes_of(id).next());
+    Marked { claim: Arc::clone(claim), node: node.cloned() }
+}
+
+impl Marked {
+    pub(super) fn leaves(&self) -> bool {
+        is_deleting(&*self.claim)
+    }
+
+    /// Whether it is marked as part of a command in every way.
+    pub(super) fn is_marked_by(&self, command: &Record) -> bool {
+        record::id_on(&self.claim).is_some_and(|id| id == command.id)
+            && self.node.as_ref().is_none_or(|node| is_disrupted(node))
+            && self.claim.holds(DISRUPTION_REASON)
+    }
+
+    /// Marks it as part of a command. The command is written first: whatever else is found on a
+    /// claim or its node can be traced to it.
+    pub(super) async fn mark(
+        self,
+        context: &Context,
+        command: &Record,
+        candidate: &Going,
+    ) -> Result<(), Trouble> {
+        let text = command.text_for(candidate);
+        let mut claim = NodeClaim::clone(&self.claim);
+        claim
+            .metadata
+            .annotations
+            .get_or_insert_default()
+            .insert(DISRUPTION_COMMAND.to_owned(), text);
+        // What is written counts only for a claim that nobody is deleting meanwhile.
+        let written = context.cluster.patch(&*self.claim, &claim, Lock::Version).await?;
+        let claim = written.unwrap_or(claim);
+        if let Some(node) = &self.node {
+            let mut tainted = Node::clone(node);
+            disrupt(&mut tainted);
+            context.cluster.patch(&**node, &tainted, Lock::Version).await?;
+        }
+        let mut said = claim.clone();
+        let reason = command.reason.as_str();
+        said.conditions_mut(context.now()).set(DISRUPTION_REASON, Status::True, reason, reason);
+        context.cluster.patch_status(&claim, &said, Lock::Version).await?;
+        Ok(())
+    }
+
+    /// Takes every mark from it. The command goes last, so that whoever is interrupted begins again.
+    /// What is gone or being deleted meanwhile keeps what it has.
+    pub(super) async fn unmark(self, context: &Context) -> Result<(), Trouble> {
+        let unmarked = self.take_marks(context).await;
+        match unmarked {
+            Err(trouble) if trouble.is_not_found() => Ok(()),
+            other => other,
+        }
+    }
+
+    async fn take_marks(self, context: &Context) -> Result<(), Trouble> {
+        if self.leaves() {
+            return Ok(());
+        }
+        if let Some(node) = self.node.as_ref().filter(|node| !is_deleting(&***node)) {
+            let mut clean = Node::clone(node);
+            undisrupt(&mut clean);
+            context.cluster.patch(&**node, &clean, Lock::Version).await?;
+        }
+        let mut claim = NodeClaim::clone(&self.claim);
+        if claim.holds(DISRUPTION_REASON) {
+            claim.conditions_mut(context.now()).clear(DISRUPTION_REASON);
+            let said = context.cluster.patch_status(&*self.claim, &claim, Lock::Version).await?;
+            claim = said.unwrap_or(claim);
+        }
+        take_command(context, &claim).await
+    }
+}
+
+/// Takes the command from a claim that is not part of it any more.
+pub(super) async fn take_command(context: &Context, claim: &NodeClaim) -> Result<(), Trouble> {
+    let mut without = claim.clone();
+    if let Some(annotations) = &mut without.metadata.annotations {
+        annotations.remove(DISRUPTION_COMMAND);
+    }
+    match context.cluster.patch(claim, &without, Lock::None).await {
+        Err(trouble) if trouble.is_not_found() => Ok(()),
+        other => other.map(|_| ()),
+    }
+}
+
+/// Claims of ours that carry marks although they are in no command and not leaving, with their
+/// nodes. Of a node without a claim nobody knows whether it leaves.
+pub(super) fn stale(context: &Context, world: &World, commands: &Commands) -> Vec<Marked> {
+    let ours = world.node_claims.values().filter(|claim| context.provider_of(claim).is_some());
+    let leaves = |claim: &NodeClaim| is_deleting(claim) || claim.holds(INSTANCE_TERMINATING);
+    let staying = ours.filter(|claim| !leaves(claim));
+    let machines = staying.map(|claim| with_node(world, claim));
+    let carries_marks = |machine: &Marked| {
+        let annotations = machine.claim.metadata.annotations.as_ref();
+        annotations.is_some_and(|all| all.contains_key(DISRUPTION_COMMAND))
+            || machine.claim.holds(DISRUPTION_REASON)
+            || machine.node.as_ref().is_some_and(|it| is_disrupted(it) && !is_deleting(&**it))
+    };
+    machines
+        .filter(carries_marks)
+        .filter(|machine| commands.of_claim(name(&machine.claim.metadata)).is_none())
+        .collect()
+}

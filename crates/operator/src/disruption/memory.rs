@@ -1,0 +1,264 @@
+//! What is remembered against doing the same useless thing again: moves that were undone, and
+//! replacements that failed.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_core::disruption::HeldMove;
+
+/// How soon a machine of the same kind has to be needed again for its removal to count as undone.
+const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
+/// For how long moves like an undone one are held back: at first, and at most.
+const HELD: Growth =
+    Growth { first: SignedDuration::from_mins(15), longest: SignedDuration::from_hours(4) };
+/// For how long machines are left alone whose replacement has failed: at first, and at most.
+const FAILED: Growth =
+    Growth { first: SignedDuration::from_mins(1), longest: SignedDuration::from_mins(10) };
+
+/// A time that doubles.
+#[derive(Debug, Clone, Copy)]
+struct Growth {
+    first: SignedDuration,
+    longest: SignedDuration,
+}
+
+impl Growth {
+    /// How long it is the `times`-th time, from 1.
+    fn after(self, times: u32) -> SignedDuration {
+        let doubled = 2_i32
+            .checked_pow(times.saturating_sub(1))
+            .and_then(|factor| self.first.checked_mul(factor));
+        doubled.unwrap_or(self.longest).min(self.longest)
+    }
+}
+
+/// A pool and a type: which machines a move was about.
+type Kind = (String, String);
+
+/// Consolidations that were made, and kinds of them that are not made for a while.
+#[derive(Debug, Default)]
+pub struct Moves {
+    /// When a machine was last removed.
+    made: BTreeMap<Kind, Timestamp>,
+    held: BTreeMap<Kind, Held>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    /// How often in a row such moves were undone.
+    undone: u32,
+    /// How often in a row their replacements failed.
+    failed: u32,
+    until: Timestamp,
+}
+
+impl Moves {
+    /// A machine is removed because its pods fit elsewhere or on something cheaper.
+    pub fn made(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
+        self.made.insert(kind(pool, instance_type), now);
+        if let Some(held) = self.held.get_mut(&kind(pool, instance_type)) {
+            held.failed = 0;
+        }
+    }
+
+    /// A machine of this kind was made because pods wait. Answers whether that undoes a move.
+    pub fn provisioned(&mut self, pool: &str, instance_type: &str, now: Timestamp) -> bool {
+        let kind = kind(pool, instance_type);
+        let is_undone =
+            self.made.get(&kind).is_some_and(|made| now.duration_since(*made) <= UNDONE_WITHIN);
+        if is_undone {
+            // Several machines made for one burst of pods undo a move once.
+            self.made.remove(&kind);
+            let held = self.held.entry(kind).or_default();
+            held.undone += 1;
+            held.until = held.until.max(now + HELD.after(held.undone));
+        }
+        is_undone
+    }
+
+    /// A machine of this kind was to be replaced, and what was to replace it has failed.
+    pub fn failed(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
+        let held = self.held.entry(kind(pool, instance_type)).or_default();
+        held.failed += 1;
+        held.until = held.until.max(now + FAILED.after(held.failed));
+    }
+
+    /// Which moves are held back now.
+    pub fn held_back(&self, now: Timestamp) -> Vec<HeldMove> {
+        let held = self.held.iter().filter(|(_, held)| held.until > now);
+        held.map(|((pool, instance_type), held)| HeldMove {
+            pool: pool.clone(),
+            instance_type: instance_type.clone(),
+            until: held.until,
+        })
+        .collect()
+    }
+
+    /// Forgets what does not matter any more.
+    pub fn tidy(&mut self, now: Timestamp) {
+        self.made.retain(|_, made| now.duration_since(*made) <= UNDONE_WITHIN);
+        // A kind of move that has been good for as long as the longest wait starts anew.
+        self.held.retain(|_, held| now.duration_since(held.until) <= HELD.longest);
+    }
+}
+
+fn kind(pool: &str, instance_type: &str) -> Kind {
+    (pool.to_owned(), instance_type.to_owned())
+}
+
+/// Pools whose drifted machines are left alone for a while, because replacing one has failed.
+#[derive(Debug, Default)]
+pub struct DriftBackoff(BTreeMap<String, Failed>);
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Failed {
+    times: u32,
+    resumes: Timestamp,
+}
+
+impl DriftBackoff {
+    /// A replacement of a drifted machine has failed. `chance` spreads out pools that fail together:
+    /// half of the time is fixed, half is by chance. What fails while the pool is left alone anyway
+    /// was begun before, and does not count again.
+    pub fn failed(&mut self, pool: &str, now: Timestamp, chance: u64) {
+        let failed = self.0.entry(pool.to_owned()).or_default();
+        if failed.resumes > now {
+            return;
+        }
+        failed.times += 1;
+        let window = FAILED.after(failed.times);
+        let half = window / 2;
+        let by_chance = u64::try_from(half.as_millis()).map_or(0, |most| chance % (most + 1));
+        let by_chance = SignedDuration::from_millis(i64::try_from(by_chance).unwrap_or_default());
+        failed.resumes = now + half + by_chance;
+    }
+
+    /// A drifted machine of the pool was replaced.
+    pub fn succeeded(&mut self, pool: &str) {
+        self.0.remove(pool);
+    }
+
+    /// Until when the drifted machines of each pool are left alone.
+    pub fn resumes(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
+        let waiting = self.0.iter().filter(|(_, failed)| failed.resumes > now);
+        waiting.map(|(pool, failed)| (pool.clone(), failed.resumes)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minute(minutes: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
+    }
+
+    /// Until when moves of small machines are held back, in minutes.
+    fn held_until(moves: &Moves, now: i64) -> Vec<i64> {
+        let held = moves.held_back(minute(now));
+        held.iter().map(|held| held.until.as_second() / 60).collect()
+    }
+
+    #[test]
+    fn a_move_that_is_undone_within_half_an_hour_is_held_back() {
+        let mut moves = Moves::default();
+        moves.made("general", "small", minute(0));
+        assert!(!moves.provisioned("general", "large", minute(1)), "another type");
+        assert!(!moves.provisioned("batch", "small", minute(1)), "another pool");
+        assert!(moves.provisioned("general", "small", minute(10)));
+        assert!(!moves.provisioned("general", "small", minute(10)), "the same burst");
+        assert_eq!(held_until(&moves, 10), [25]);
+        assert_eq!(held_until(&moves, 25), [0; 0]);
+        moves.made("general", "small", minute(30));
+        assert!(!moves.provisioned("general", "small", minute(61)), "half an hour is over");
+    }
+
+    #[test]
+    fn each_time_it_is_held_back_twice_as_long_up_to_four_hours() {
+        let mut moves = Moves::default();
+        let mut lengths = Vec::new();
+        let mut now = 0;
+        for _ in 0..7 {
+            moves.made("general", "small", minute(now));
+            now += 1;
+            assert!(moves.provisioned("general", "small", minute(now)));
+            let until = held_until(&moves, now)[0];
+            lengths.push(until - now);
+            now = until;
+            moves.tidy(minute(now));
+        }
+        assert_eq!(lengths, [15, 30, 60, 120, 240, 240, 240]);
+    }
+
+    #[test]
+    fn what_was_good_for_four_hours_starts_anew() {
+        let mut moves = Moves::default();
+        for start in [0, 16 + 241] {
+            moves.tidy(minute(start));
+            moves.made("general", "small", minute(start));
+            assert!(moves.provisioned("general", "small", minute(start + 1)));
+            assert_eq!(held_until(&moves, start + 1), [start + 16]);
+        }
+    }
+
+    #[test]
+    fn a_replacement_that_fails_holds_its_kind_back_for_minutes_not_hours() {
+        let mut moves = Moves::default();
+        let mut lengths = Vec::new();
+        let mut now = 0;
+        for _ in 0..6 {
+            moves.failed("general", "small", minute(now));
+            let until = held_until(&moves, now)[0];
+            lengths.push(until - now);
+            now = until;
+        }
+        assert_eq!(lengths, [1, 2, 4, 8, 10, 10]);
+        moves.made("general", "small", minute(now));
+        moves.failed("general", "small", minute(now));
+        assert_eq!(held_until(&moves, now), [now + 1], "one that went well resets it");
+    }
+
+    /// When a pool resumes after failures in a row, in seconds, with this much chance.
+    fn drift_windows(chance: u64) -> Vec<i64> {
+        let (mut backoff, mut now) = (DriftBackoff::default(), minute(0));
+        let windows = (0..6).map(|_| {
+            backoff.failed("general", now, chance);
+            let resumes = backoff.resumes(now)["general"];
+            let window = resumes.duration_since(now).as_secs();
+            now = resumes;
+            window
+        });
+        windows.collect()
+    }
+
+    #[test]
+    fn drift_waits_twice_as_long_after_each_failure_half_of_it_by_chance() {
+        assert_eq!(drift_windows(0), [30, 60, 120, 240, 300, 300]);
+        let longest: Vec<i64> = [30_000, 60_000, 120_000, 240_000, 300_000, 300_000]
+            .iter()
+            .scan((DriftBackoff::default(), minute(0)), |(backoff, now), most| {
+                backoff.failed("general", *now, *most);
+                let resumes = backoff.resumes(*now)["general"];
+                let window = resumes.duration_since(*now).as_secs();
+                *now = resumes;
+                Some(window)
+            })
+            .collect();
+        assert_eq!(longest, [60, 120, 240, 480, 600, 600]);
+    }
+
+    #[test]
+    fn failures_while_a_pool_waits_do_not_add_up_and_success_starts_anew() {
+        let mut backoff = DriftBackoff::default();
+        for _ in 0..5 {
+            backoff.failed("general", minute(0), 0);
+        }
+        assert_eq!(backoff.resumes(minute(0))["general"].as_second(), 30);
+        assert!(backoff.resumes(minute(1)).is_empty());
+        backoff.failed("general", minute(1), 0);
+        backoff.succeeded("general");
+        assert!(backoff.resumes(minute(1)).is_empty());
+        backoff.failed("general", minute(2), 0);
+        assert_eq!(backoff.resumes(minute(2))["general"].as_second(), 150);
+    }
+}

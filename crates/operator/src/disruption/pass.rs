@@ -1,0 +1,115 @@
+//! One look at a cluster: which proposals still hold, and what else there is to propose. A pure
+//! function of what was seen.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use joiner_core::{
+    disruption::{Command, DisruptionSettings, Disruptions, Fleet, KeptBy, Rejected},
+    plan::ExistingPlacement,
+    snapshot::Snapshot,
+};
+use joiner_plan::disrupt::{disrupt, validate_all};
+
+use crate::{
+    index::{self, Live},
+    provisioning::pass::Input,
+    settings::PlannerSettings,
+};
+
+/// What a look needs to know.
+#[derive(Debug)]
+pub struct Look {
+    /// The cluster.
+    pub input: Input,
+    /// What objects do not tell. Machines of commands that were begun are queued.
+    pub live: Live,
+    /// Until when pods are expected on machines.
+    pub nominated: BTreeMap<String, Timestamp>,
+    /// Proposals that are not due yet.
+    pub waiting: Vec<Command>,
+    /// Proposals that are looked at once more.
+    pub due: Vec<Command>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What comes of a look.
+#[derive(Debug)]
+pub struct Found {
+    /// Each proposal that was due, and what is left of it.
+    pub validated: Vec<(Command, Result<Command, Rejected>)>,
+    /// What else there is to do, and why the rest stays.
+    pub disruptions: Disruptions,
+    /// What pools allow.
+    pub fleet: Fleet,
+    /// When time alone may change the answer.
+    pub look_again: Option<Timestamp>,
+}
+
+/// The cluster as the planner sees it.
+struct Picture {
+    snapshot: Snapshot,
+    fleet: Fleet,
+}
+
+impl Look {
+    /// Looks. A command that holds is part of what everything else is judged by: its machines leave,
+    /// and where their pods go, others do not leave.
+    pub fn look(mut self, settings: &PlannerSettings) -> Found {
+        let disruption =
+            DisruptionSettings { spot_to_spot: settings.gates.spot_to_spot_consolidation };
+        self.live.nominated.extend(self.nominated.keys().cloned());
+        for command in std::mem::take(&mut self.waiting) {
+            self.take(&command);
+        }
+        let due = std::mem::take(&mut self.due);
+        let verdicts = if due.is_empty() {
+            Vec::new()
+        } else {
+            let Picture { snapshot, fleet } = self.picture(settings);
+            validate_all(&due, &snapshot, &fleet, &settings.plan, &disruption)
+        };
+        verdicts.iter().flatten().for_each(|held| self.take(held));
+        let validated = due.into_iter().zip(verdicts).collect();
+        let Picture { snapshot, fleet } = self.picture(settings);
+        let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &disruption);
+        let look_again = self.look_again(&disruptions, &fleet);
+        Found { validated, disruptions, fleet, look_again }
+    }
+
+    /// A command is carried out, or will be.
+    fn take(&mut self, command: &Command) {
+        let going = command.candidates.iter().map(|candidate| candidate.node_claim.clone());
+        self.live.queued.extend(going);
+        self.live.nominated.extend(command.destinations.iter().map(machine));
+    }
+
+    fn picture(&mut self, settings: &PlannerSettings) -> Picture {
+        self.input.set_leaving(self.live.queued.clone());
+        let snapshot = self.input.index(settings, self.now).snapshot;
+        let fleet = index::fleet(self.input.objects(), &snapshot, &self.live, self.now);
+        Picture { snapshot, fleet }
+    }
+
+    /// When a budget opens, what is held back is free again, or what protects a pod ends.
+    fn look_again(&self, disruptions: &Disruptions, fleet: &Fleet) -> Option<Timestamp> {
+        let opens = disruptions.allowances.iter().filter_map(|allowance| allowance.opens);
+        let held = fleet.held_back.iter().map(|held| held.until);
+        let resumes = fleet.pools.values().filter_map(|pool| pool.drift_resumes);
+        let pods = fleet.machines.iter().flat_map(|machine| &machine.pods);
+        let protected = pods.filter_map(|pod| match pod.kept_by {
+            Some(KeptBy::DoNotDisrupt(until)) => until,
+            _ => None,
+        });
+        let expected = self.nominated.values().copied();
+        let moments = opens.chain(held).chain(resumes).chain(protected).chain(expected);
+        moments.filter(|moment| *moment > self.now).min()
+    }
+}
+
+/// The name that a machine goes by.
+fn machine(placement: &ExistingPlacement) -> String {
+    let name = Some(&placement.node).filter(|node| !node.is_empty());
+    name.unwrap_or(&placement.node_claim).clone()
+}

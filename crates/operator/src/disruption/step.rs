@@ -1,0 +1,302 @@
+//! What to do next about a command that was begun: a pure function of what there is to see.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+/// What there is to see of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidate {
+    /// It is there, but not marked as part of this command in every way.
+    Unmarked,
+    /// It is there and marked.
+    Marked,
+    /// It is being deleted, or gone.
+    Leaves,
+}
+
+/// What there is to see of a replacement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replacement {
+    /// It was not made yet, and it is known how.
+    ToBeMade,
+    /// It is there and not ready for pods.
+    Comes,
+    /// It is ready for pods.
+    Ready,
+    /// It is being deleted, or gone.
+    Lost,
+    /// It is not there, and nobody here has ever seen it.
+    NeverSeen,
+}
+
+/// A command and its claims at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Its candidates.
+    pub candidates: Vec<(String, Candidate)>,
+    /// Its replacements.
+    pub replacements: Vec<(String, Replacement)>,
+    /// Whether this process began it, and so knows that everything was looked at a moment ago.
+    pub begun_here: bool,
+    /// Whether candidates are being deleted already because of it.
+    pub deleting: bool,
+    /// Who has paused the removal of machines, if somebody has.
+    pub paused: Option<String>,
+    /// Until when its candidates have to be marked and its replacements made.
+    pub start_by: Timestamp,
+    /// Until when its replacements have to be ready.
+    pub ready_by: Timestamp,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Mark these candidates.
+    Mark(Vec<String>),
+    /// Make these replacements.
+    Make(Vec<String>),
+    /// Wait for these replacements, until then at the latest.
+    Wait(Vec<String>, Timestamp),
+    /// Delete these candidates.
+    Delete(Vec<String>),
+    /// Nothing is left to do.
+    Finish,
+    /// Take everything back.
+    TakeBack(Cause),
+}
+
+/// Why a command is taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// A replacement is gone before it was ready.
+    ReplacementLost(String),
+    /// A replacement is not ready in time.
+    TooLate(Vec<String>),
+    /// A replacement cannot be made.
+    NotMade(String),
+    /// Candidates could not be marked or replacements made in time.
+    NotStarted,
+    /// The process that began it ended before its replacements were made.
+    Interrupted,
+    /// Somebody has paused the removal of machines.
+    Paused(String),
+}
+
+impl Cause {
+    /// Whether the command failed for a reason that the next of its kind may well meet too.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Self::ReplacementLost(_) | Self::TooLate(_) | Self::NotMade(_) => true,
+            Self::NotStarted | Self::Interrupted | Self::Paused(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReplacementLost(claim) => write!(
+                f,
+                "replacement NodeClaim {claim} was deleted before its node was ready; its events \
+                 and the cloud say why"
+            ),
+            Self::TooLate(claims) => write!(
+                f,
+                "replacement NodeClaim {} did not become ready in time; its conditions say what it \
+                 waits for",
+                claims.join(", ")
+            ),
+            Self::NotMade(why) => write!(f, "a replacement cannot be made: {why}"),
+            Self::NotStarted => {
+                f.write_str("it could not be started in time; the API server's answers are above")
+            }
+            Self::Interrupted => {
+                f.write_str("the process that began it ended before everything was prepared")
+            }
+            Self::Paused(why) => write!(f, "disruption was paused: {why}"),
+        }
+    }
+}
+
+/// What to do next.
+///
+/// Nothing is deleted before every candidate is marked and every replacement ready, and nothing on
+/// the word of a process that has ended: what such a one has prepared in full is carried on, all
+/// else is taken back.
+pub fn decide(seen: &Seen) -> Step {
+    let names = |wanted: Candidate| -> Vec<String> {
+        let of_kind = seen.candidates.iter().filter(|(_, candidate)| *candidate == wanted);
+        of_kind.map(|(name, _)| name.clone()).collect()
+    };
+    let replacements = |wanted: Replacement| -> Vec<String> {
+        let of_kind = seen.replacements.iter().filter(|(_, found)| *found == wanted);
+        of_kind.map(|(name, _)| name.clone()).collect()
+    };
+    let (unmarked, marked) = (names(Candidate::Unmarked), names(Candidate::Marked));
+    if unmarked.is_empty() && marked.is_empty() {
+        return Step::Finish;
+    }
+    if let Some(why) = seen.paused.as_ref().filter(|_| !seen.deleting) {
+        return Step::TakeBack(Cause::Paused(why.clone()));
+    }
+    if let Some(lost) = replacements(Replacement::Lost).into_iter().next() {
+        return Step::TakeBack(Cause::ReplacementLost(lost));
+    }
+    let was_prepared = unmarked.is_empty() && !seen.replacements.is_empty();
+    let is_whole = replacements(Replacement::NeverSeen).is_empty();
+    if !is_whole || !(seen.begun_here || was_prepared) {
+        return Step::TakeBack(Cause::Interrupted);
+    }
+    let to_be_made = replacements(Replacement::ToBeMade);
+    if !(unmarked.is_empty() && to_be_made.is_empty()) && seen.now >= seen.start_by {
+        return Step::TakeBack(Cause::NotStarted);
+    }
+    if !unmarked.is_empty() {
+        return Step::Mark(unmarked);
+    }
+    if !to_be_made.is_empty() {
+        return Step::Make(to_be_made);
+    }
+    let coming = replacements(Replacement::Comes);
+    if coming.is_empty() {
+        return Step::Delete(marked);
+    }
+    if seen.now >= seen.ready_by {
+        return Step::TakeBack(Cause::TooLate(coming));
+    }
+    Step::Wait(coming, seen.ready_by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn seen(candidates: &[Candidate], replacements: &[Replacement]) -> Seen {
+        let named = |prefix: &str, index: usize| format!("{prefix}{}", index + 1);
+        Seen {
+            candidates: candidates
+                .iter()
+                .enumerate()
+                .map(|(index, candidate)| (named("old", index), *candidate))
+                .collect(),
+            replacements: replacements
+                .iter()
+                .enumerate()
+                .map(|(index, found)| (named("new", index), *found))
+                .collect(),
+            begun_here: true,
+            deleting: false,
+            paused: None,
+            start_by: at(60),
+            ready_by: at(2100),
+            now: at(1),
+        }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn candidates_are_marked_then_replacements_made_then_waited_for_then_candidates_deleted() {
+        use Candidate::{Leaves, Marked, Unmarked};
+        use Replacement::{Comes, Ready, ToBeMade};
+        let steps = [
+            (seen(&[Unmarked, Marked], &[ToBeMade]), Step::Mark(names(&["old1"]))),
+            (seen(&[Marked, Marked], &[ToBeMade]), Step::Make(names(&["new1"]))),
+            (seen(&[Marked, Marked], &[Comes]), Step::Wait(names(&["new1"]), at(2100))),
+            (seen(&[Marked, Marked], &[Ready]), Step::Delete(names(&["old1", "old2"]))),
+            (seen(&[Leaves, Marked], &[Ready]), Step::Delete(names(&["old2"]))),
+            (seen(&[Leaves, Leaves], &[Ready]), Step::Finish),
+        ];
+        for (seen, step) in steps {
+            assert_eq!(decide(&seen), step, "{seen:?}");
+        }
+    }
+
+    /// K-06.
+    #[test]
+    fn every_replacement_has_to_be_ready() {
+        let two = seen(&[Candidate::Marked], &[Replacement::Ready, Replacement::Comes]);
+        assert_eq!(decide(&two), Step::Wait(names(&["new2"]), at(2100)));
+    }
+
+    /// K-07.
+    #[test]
+    fn a_command_without_replacements_deletes_once_candidates_are_marked() {
+        assert_eq!(decide(&seen(&[Candidate::Marked], &[])), Step::Delete(names(&["old1"])));
+    }
+
+    #[test]
+    fn a_replacement_that_is_gone_or_late_takes_everything_back() {
+        let lost = seen(&[Candidate::Marked], &[Replacement::Ready, Replacement::Lost]);
+        let cause = Cause::ReplacementLost("new2".to_owned());
+        assert_eq!(decide(&lost), Step::TakeBack(cause));
+        let mut late = seen(&[Candidate::Marked], &[Replacement::Comes]);
+        late.now = at(2099);
+        assert!(matches!(decide(&late), Step::Wait(..)));
+        late.now = at(2100);
+        assert_eq!(decide(&late), Step::TakeBack(Cause::TooLate(names(&["new1"]))));
+    }
+
+    #[test]
+    fn a_candidate_that_somebody_deletes_does_not_stop_the_rest() {
+        use Candidate::{Leaves, Marked};
+        let one_left = seen(&[Leaves, Marked], &[Replacement::Comes]);
+        assert!(matches!(decide(&one_left), Step::Wait(..)));
+        let none_left = seen(&[Leaves], &[Replacement::Comes]);
+        assert_eq!(decide(&none_left), Step::Finish, "its pods need the replacement");
+    }
+
+    #[test]
+    fn what_cannot_be_started_in_time_is_taken_back() {
+        for mut slow in [
+            seen(&[Candidate::Unmarked], &[]),
+            seen(&[Candidate::Marked], &[Replacement::ToBeMade]),
+        ] {
+            slow.now = at(60);
+            assert_eq!(decide(&slow), Step::TakeBack(Cause::NotStarted));
+        }
+    }
+
+    #[test]
+    fn after_a_restart_what_was_prepared_is_carried_on_and_all_else_taken_back() {
+        use Candidate::{Leaves, Marked, Unmarked};
+        use Replacement::{Comes, NeverSeen, Ready};
+        let interrupted = Step::TakeBack(Cause::Interrupted);
+        let steps = [
+            (seen(&[Unmarked], &[]), interrupted.clone()),
+            (seen(&[Marked], &[]), interrupted.clone()),
+            (seen(&[Marked, Leaves], &[]), interrupted.clone()),
+            (seen(&[Leaves], &[]), Step::Finish),
+            (seen(&[Marked], &[NeverSeen]), interrupted.clone()),
+            (seen(&[Marked], &[Ready, NeverSeen]), interrupted.clone()),
+            (seen(&[Unmarked], &[Ready]), interrupted),
+            (seen(&[Marked], &[Comes]), Step::Wait(names(&["new1"]), at(2100))),
+            (seen(&[Marked], &[Ready]), Step::Delete(names(&["old1"]))),
+            (seen(&[Leaves, Marked], &[Ready]), Step::Delete(names(&["old2"]))),
+            (seen(&[Leaves], &[Ready]), Step::Finish),
+        ];
+        for (mut seen, step) in steps {
+            seen.begun_here = false;
+            assert_eq!(decide(&seen), step, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_pauses_disruption_stops_what_has_deleted_nothing_yet() {
+        let mut paused = seen(&[Candidate::Marked], &[Replacement::Ready]);
+        paused.paused = Some("ops: freeze".to_owned());
+        let cause = Cause::Paused("ops: freeze".to_owned());
+        assert_eq!(decide(&paused), Step::TakeBack(cause));
+        paused.deleting = true;
+        assert_eq!(decide(&paused), Step::Delete(names(&["old1"])));
+    }
+}

@@ -1,0 +1,454 @@
+//! What is told of commands: to those who look at nodes and claims, to dashboards, and to the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_core::{
+    disruption::{
+        Allowance, Command, ConsolidationPolicy, Decision, DisruptionReason, Disruptions, Fleet,
+        Method, Rejected, Staying,
+    },
+    plan::PlannedClaim,
+    reason::{Reason, ReasonId},
+};
+
+use super::{commands::Begun, marking::Marked, record::Record};
+use crate::{
+    claims,
+    context::Context,
+    disrupted,
+    events::{Event, Subject},
+    metrics::gauge_set::Series,
+    provisioning::telling::tell_made,
+};
+
+/// The name by which the log calls it.
+const CONTROLLER: &str = "disruption";
+
+/// A command in a line, as events have it: `replace: [node-a] -> [1 replacement]`.
+pub(super) fn short(command: &Command) -> String {
+    let nodes: Vec<&str> = command.candidates.iter().map(|it| it.node.as_str()).collect();
+    in_a_line(command.decision, "", &nodes, command.replacements.len())
+}
+
+/// The same for one of its machines.
+fn short_for(command: &Command, node: &str) -> String {
+    let all = command.candidates.len();
+    let part = if all > 1 { format!(" (part of {all}-node consolidation)") } else { String::new() };
+    in_a_line(command.decision, "", &[node], command.replacements.len()) + &part
+}
+
+/// The same with everything, as the log has it.
+fn long(command: &Command, record: &Record) -> String {
+    let nodes: Vec<&str> = record.candidates.iter().map(|it| it.node.as_str()).collect();
+    let pools: BTreeSet<&str> = pools_of(command).collect();
+    let pools: Vec<&str> = pools.into_iter().collect();
+    let pools = format!("nodepools=[{}]: ", pools.join(", "));
+    let line = in_a_line(record.decision, &pools, &nodes, record.replacements.len());
+    format!("{}/{}: {line} (savings: ${:.2})", record.reason, record.id, command.savings)
+}
+
+fn in_a_line(decision: Decision, pools: &str, nodes: &[&str], replacements: usize) -> String {
+    let nodes = nodes.join(", ");
+    match decision {
+        Decision::Delete => format!("delete: {pools}[{nodes}]"),
+        Decision::Replace => {
+            let s = if replacements == 1 { "" } else { "s" };
+            format!("replace: {pools}[{nodes}] -> [{replacements} replacement{s}]")
+        }
+    }
+}
+
+fn pools_of(command: &Command) -> impl Iterator<Item = &str> {
+    command.candidates.iter().map(|candidate| candidate.node_pool.as_str())
+}
+
+/// The nodes of a command.
+pub(super) fn node_names(record: &Record) -> String {
+    let nodes: Vec<&str> = record.candidates.iter().map(|it| it.node.as_str()).collect();
+    nodes.join(", ")
+}
+
+/// What metrics call a reason.
+fn lower(reason: DisruptionReason) -> &'static str {
+    match reason {
+        DisruptionReason::Underutilized => "underutilized",
+        DisruptionReason::Empty => "empty",
+        DisruptionReason::Drifted => "drifted",
+    }
+}
+
+/// What metrics call a decision.
+fn decision_word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Delete => "delete",
+        Decision::Replace => "replace",
+    }
+}
+
+/// A policy as pools write it.
+fn policy_word(policy: ConsolidationPolicy) -> &'static str {
+    match policy {
+        ConsolidationPolicy::WhenEmpty => "WhenEmpty",
+        ConsolidationPolicy::WhenEmptyOrUnderutilized => "WhenEmptyOrUnderutilized",
+        ConsolidationPolicy::Balanced => "Balanced",
+    }
+}
+
+/// The node and the claim of a machine, as far as they are there.
+fn subjects(context: &Context, node: &str, claim: &str) -> Vec<Subject> {
+    context.cache.read(|world| {
+        let node = world.nodes.named(node).map(|node| Subject::of(&**node));
+        let claim = world.node_claims.named(claim).map(|claim| Subject::of(&**claim));
+        node.into_iter().chain(claim).collect()
+    })
+}
+
+/// Tells what a look has come to: how many machines could go, what budgets allow, and why machines
+/// stay.
+pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet) {
+    eligible(context, &disruptions.eligible);
+    allowances(context, &disruptions.allowances);
+    disruptions.staying.iter().for_each(|staying| stays(context, staying, fleet));
+}
+
+/// COMPAT: methods with the same reason overwrite each other's number upstream. Both consolidations
+/// look at the same machines, so the larger number counts; drifted machines of static and of other
+/// pools are different ones.
+fn eligible(context: &Context, eligible: &[(Method, usize)]) {
+    let mut numbers: BTreeMap<DisruptionReason, usize> =
+        DisruptionReason::ALL.iter().map(|reason| (*reason, 0)).collect();
+    for (method, count) in eligible {
+        let known = numbers.entry(method.budget()).or_default();
+        *known = match method {
+            Method::StaticDrift | Method::Drift => *known + count,
+            _ => *count.max(known),
+        };
+    }
+    for (reason, count) in numbers {
+        context.metrics.voluntary_disruption_eligible_nodes(lower(reason)).set(count as f64);
+    }
+}
+
+fn allowances(context: &Context, allowances: &[Allowance]) {
+    let mut allowed: BTreeMap<String, Vec<Series>> = BTreeMap::new();
+    let mut consuming: BTreeMap<String, Vec<Series>> = BTreeMap::new();
+    for allowance in allowances {
+        let Allowance { pool, reason, .. } = allowance;
+        let series = |count: u32| Series::new(&[pool.as_str(), reason.as_str()], count.into());
+        allowed.entry(pool.clone()).or_default().push(series(allowance.allowed));
+        consuming.entry(pool.clone()).or_default().push(series(allowance.consuming));
+        if let Some(error) = &allowance.error {
+            tracing::error!(controller = CONTROLLER, NodePool.name = pool, "{error}");
+        } else if allowance.machines > 0 && allowance.allowed == 0 {
+            let subject = context
+                .cache
+                .read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)));
+            let event = subject.map(|it| Event::pool_disruption_blocked(&it, reason.as_str()));
+            event.into_iter().for_each(|event| context.events.tell(event));
+        }
+    }
+    context.metrics.nodepools_allowed_disruptions().replace_all(allowed);
+    context.metrics.nodepools_nodes_consuming_budgets().replace_all(consuming);
+}
+
+/// What a reason to stay is told as, if it is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    /// The machine cannot go at all.
+    Blocked,
+    /// It could, but that would do no good.
+    Unconsolidatable,
+}
+
+/// What a reason to stay is told as. Machines that are young, on their way out or in the middle of a
+/// move are as they should be, and what a budget says is told of its pool.
+fn told(reason: &Reason) -> Option<Told> {
+    match reason.id {
+        ReasonId::NodeTooYoung
+        | ReasonId::NodeLeaving
+        | ReasonId::NodeQueued
+        | ReasonId::NodeReceives
+        | ReasonId::BudgetClosed
+        | ReasonId::BudgetUsed
+        | ReasonId::BudgetInvalid
+        | ReasonId::DriftBackoff
+        | ReasonId::StaticReplicas => None,
+        ReasonId::NodeTypeUnknown
+        | ReasonId::NodeLabelMissing
+        | ReasonId::PoolConsolidationOff
+        | ReasonId::PoolWhenEmpty
+        | ReasonId::PodWouldNotFit
+        | ReasonId::MoveReplacementsMoreThanOne
+        | ReasonId::MoveNotCheaper
+        | ReasonId::MoveEqualShape
+        | ReasonId::MoveScore
+        | ReasonId::MoveSpotToSpot
+        | ReasonId::MoveSpotOptions
+        | ReasonId::BufferProtects
+        | ReasonId::RevertedRecently => Some(Told::Unconsolidatable),
+        _ => Some(Told::Blocked),
+    }
+}
+
+/// Tells the first reason of each kind for which a machine stays.
+fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
+    let first = |wanted: Told| staying.reasons.iter().find(|it| told(it) == Some(wanted));
+    let blocked = first(Told::Blocked);
+    // Whether a move would pay does not matter where none can be made.
+    let unconsolidatable = first(Told::Unconsolidatable).filter(|_| blocked.is_none());
+    if blocked.is_none() && unconsolidatable.is_none() {
+        return;
+    }
+    for subject in subjects(context, &staying.node, &staying.claim) {
+        if let Some(reason) = blocked {
+            context.events.tell(Event::disruption_blocked(&subject, &reason.message));
+        }
+        if let Some(reason) = unconsolidatable {
+            context.events.tell(Event::unconsolidatable(&subject, &reason.message));
+        }
+    }
+    let scored = staying.reasons.iter().filter(|reason| reason.id == ReasonId::MoveScore);
+    for reason in scored {
+        let score = reason.params.get("score").and_then(|score| score.parse().ok());
+        let pool = reason.node_pool.as_deref().unwrap_or_default();
+        judged(context, "rejected", pool, policy_of(fleet, pool), score);
+    }
+}
+
+fn policy_of(fleet: &Fleet, pool: &str) -> ConsolidationPolicy {
+    fleet.pools.get(pool).map(|rules| rules.policy).unwrap_or_default()
+}
+
+fn judged(
+    context: &Context,
+    decision: &str,
+    pool: &str,
+    policy: ConsolidationPolicy,
+    score: Option<f64>,
+) {
+    let policy = policy_word(policy);
+    context.metrics.consolidation_moves(decision, pool, policy).inc();
+    if let Some(score) = score {
+        context.metrics.consolidation_score(decision, pool, policy).observe(score);
+    }
+}
+
+/// A command waits to be looked at once more.
+pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
+    for candidate in &command.candidates {
+        let text = short_for(command, &candidate.node);
+        for subject in subjects(context, &candidate.node, &candidate.node_claim) {
+            context.events.tell(Event::consolidation_candidate(&subject, &text, command.savings));
+        }
+    }
+    if matches!(command.method, Method::MultiNode | Method::SingleNode) {
+        let pools: BTreeSet<&str> = pools_of(command).collect();
+        for pool in pools {
+            let policy = policy_of(fleet, pool);
+            let score = command.score.filter(|_| policy == ConsolidationPolicy::Balanced);
+            judged(context, "approved", pool, policy, score);
+        }
+    }
+    tracing::debug!(
+        controller = CONTROLLER,
+        command = short(command),
+        "{}",
+        command.reason.message
+    );
+}
+
+/// A command did not stand its second look.
+///
+/// COMPAT: upstream loses these events for commands about several nodes.
+pub(super) fn rejected(context: &Context, command: &Command, rejected: &Rejected) {
+    let failed = context
+        .metrics
+        .voluntary_disruption_failed_validations(command.method.consolidation_type());
+    failed.inc_by(command.candidates.len() as u64);
+    let why = rejected.because.as_str();
+    for candidate in &command.candidates {
+        let text = short_for(command, &candidate.node);
+        for subject in subjects(context, &candidate.node, &candidate.node_claim) {
+            context.events.tell(Event::consolidation_rejected(
+                &subject,
+                &text,
+                why,
+                command.savings,
+            ));
+        }
+    }
+    tracing::info!(
+        controller = CONTROLLER,
+        command = short(command),
+        "command is not carried out: {}",
+        rejected.message
+    );
+}
+
+/// Some of the machines of a command did not stand its second look.
+pub(super) fn left_out(context: &Context, command: &Command, held: &Command) {
+    let lost = command.candidates.len().saturating_sub(held.candidates.len());
+    let failed = context
+        .metrics
+        .voluntary_disruption_failed_validations(command.method.consolidation_type());
+    failed.inc_by(lost as u64);
+}
+
+/// A command is begun.
+pub(super) fn begun(context: &Context, command: &Command, record: &Record) {
+    let (decision, reason) = (decision_word(record.decision), lower(record.reason));
+    let kind = record.method.consolidation_type();
+    context.metrics.voluntary_disruption_decisions(decision, reason, kind).inc();
+    let pools: BTreeSet<&str> = pools_of(command).collect();
+    for pool in pools {
+        let decisions = &context.metrics;
+        decisions.voluntary_disruption_decisions_by_nodepool(pool, decision, reason, kind).inc();
+    }
+    tracing::info!(
+        controller = CONTROLLER,
+        command = long(command, record),
+        decision,
+        reason,
+        nodes = record.candidates.len(),
+        replacements = record.replacements.len(),
+        pods = command.candidates.iter().map(|candidate| candidate.pods.len()).sum::<usize>(),
+        "disrupting node(s): {}",
+        command.reason.message
+    );
+}
+
+/// A replacement was made.
+pub(super) fn made(context: &Context, record: &Record, claim: &NodeClaim, planned: &PlannedClaim) {
+    tell_made(context, CONTROLLER, lower(record.reason), claim, &planned.pods);
+    let launching = Event::disruption_launching(&Subject::of(claim), record.reason.as_str());
+    context.events.tell(launching);
+}
+
+/// A replacement is waited for.
+pub(super) fn waiting(context: &Context, record: &Record, claim: &NodeClaim) {
+    let subject = Subject::of(claim);
+    context.events.tell(Event::disruption_launching(&subject, record.reason.as_str()));
+    context.events.tell(Event::disruption_waiting_readiness(&subject));
+}
+
+/// All candidates are marked and all replacements are there.
+pub(super) fn started(context: &Context, begun: &Begun) {
+    tracing::debug!(
+        controller = CONTROLLER,
+        command = %begun.record.id,
+        carried_on = begun.planned.is_none(),
+        savings = begun.savings,
+        at = %context.now(),
+        "candidates leave once their replacements are ready"
+    );
+}
+
+/// A candidate is being deleted.
+pub(super) fn deleted(context: &Context, record: &Record, machine: &Marked) {
+    let claim = &*machine.claim;
+    let node = machine.node.as_ref().map(|node| Subject::of(&**node));
+    for subject in node.into_iter().chain([Subject::of(claim)]) {
+        context.events.tell(Event::disruption_terminating(&subject, record.reason.as_str()));
+    }
+    let policy = policy_label(context, record.method, claim);
+    disrupted::count_claim_under(context, claim, lower(record.reason), policy);
+    disrupted::count_pods_under(context, claim, lower(record.reason), policy);
+    tracing::info!(
+        controller = CONTROLLER,
+        command = %record.id,
+        NodeClaim.name = claims::name(&claim.metadata),
+        reason = lower(record.reason),
+        "deleted nodeclaim"
+    );
+}
+
+/// The policy that lets a claim go, as metrics write it; drift needs none.
+fn policy_label(context: &Context, method: Method, claim: &NodeClaim) -> &'static str {
+    if matches!(method, Method::StaticDrift | Method::Drift) {
+        return "";
+    }
+    let pool = context.pool_of(claim);
+    let disruption = pool.as_ref().and_then(|pool| pool.spec.disruption.as_ref());
+    match disruption.and_then(|disruption| disruption.consolidation_policy.as_deref()) {
+        Some("WhenEmpty") => "when_empty",
+        Some("Balanced") => "balanced",
+        _ => "when_empty_or_underutilized",
+    }
+}
+
+/// A command has failed, with so many of its replacements not ready.
+///
+/// COMPAT: upstream puts the decision where the type of consolidation belongs.
+pub(super) fn failed(context: &Context, record: &Record, not_ready: usize) {
+    let failures = context.metrics.voluntary_disruption_queue_failures(
+        decision_word(record.decision),
+        lower(record.reason),
+        record.method.consolidation_type(),
+    );
+    failures.inc_by(not_ready as u64);
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_core::disruption::Candidate;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+    use crate::disruption::record::{CommandId, Going};
+
+    fn command(nodes: &[&str], replacements: usize) -> Command {
+        let candidate = |node: &&str| Candidate {
+            node_claim: format!("claim-{node}"),
+            node: (*node).to_owned(),
+            node_pool: "general".to_owned(),
+            pods: Vec::new(),
+        };
+        Command {
+            method: Method::MultiNode,
+            decision: if replacements == 0 { Decision::Delete } else { Decision::Replace },
+            candidates: nodes.iter().map(candidate).collect(),
+            replacements: vec![PlannedClaim::default(); replacements],
+            destinations: Vec::new(),
+            reason: Reason::new(ReasonId::PoolNone, "for a test"),
+            savings: 0.123,
+            score: None,
+        }
+    }
+
+    /// V-21.
+    #[test]
+    fn a_command_in_a_line() {
+        assert_eq!(short(&command(&["n1", "n2"], 0)), "delete: [n1, n2]");
+        assert_eq!(short(&command(&["n1"], 1)), "replace: [n1] -> [1 replacement]");
+        assert_eq!(short(&command(&["n1"], 2)), "replace: [n1] -> [2 replacements]");
+        assert_eq!(
+            short_for(&command(&["n1", "n2", "n3"], 0), "n1"),
+            "delete: [n1] (part of 3-node consolidation)"
+        );
+    }
+
+    /// V-21.
+    #[test]
+    fn the_log_has_reason_id_pools_and_savings() {
+        let going = Going {
+            node_claim: "claim-n1".to_owned(),
+            uid: "uid".to_owned(),
+            node: "n1".to_owned(),
+        };
+        let record = Record {
+            id: CommandId("c1".to_owned()),
+            method: Method::SingleNode,
+            reason: DisruptionReason::Underutilized,
+            decision: Decision::Replace,
+            candidates: vec![going],
+            replacements: vec!["general-x".to_owned()],
+            begun: Time("2026-01-01T00:00:00Z".parse().unwrap()),
+        };
+        assert_eq!(
+            long(&command(&["n1"], 1), &record),
+            "Underutilized/c1: replace: nodepools=[general]: [n1] -> [1 replacement] (savings: \
+             $0.12)"
+        );
+    }
+}

@@ -1,0 +1,10 @@
+//! What becomes of commands: step by step, after a restart, when something happens meanwhile, and
+//! what is told of it.
+
+mod carrying_out;
+mod marks;
+mod meanwhile;
+mod restart;
+mod scene;
+mod stories;
+mod telling;

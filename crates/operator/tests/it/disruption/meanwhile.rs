@@ -1,0 +1,154 @@
+//! Things that happen while a command is carried out.
+
+use joiner_core::disruption::Method;
+use joiner_lab::faults::{Aim, Fault, Rule};
+use serde_json::json;
+
+use super::scene::{NAMESPACE, Scene};
+
+/// The next calls of this kind get this instead.
+fn instead(scene: &Scene, verb: &str, plural: &str, fault: Fault, times: u32) {
+    scene.stage.lab.faults().add(Rule {
+        fault,
+        aim: Aim { client: "joiner".into(), verb: verb.into(), plural: plural.into() },
+        from: jiff::SignedDuration::ZERO,
+        skip: 0,
+        times: Some(times),
+    });
+}
+
+/// No claim can be deleted for now.
+pub(super) fn refuse_deletions(scene: &Scene) {
+    instead(scene, "delete", "nodeclaims", Fault::Unavailable, 1000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replacement_that_is_deleted_frees_the_candidate() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    scene.stage.delete_claim(&record.replacements[0]);
+    scene.stage.pass(5).await;
+    assert_eq!(scene.claims(), ["a"]);
+    assert_eq!(scene.marks("a"), "none");
+    assert_eq!(scene.counted_as_leaving(), [""; 0]);
+}
+
+/// Others of the same command are ready: the next command moves the pods there.
+#[tokio::test(start_paused = true)]
+async fn replacements_that_are_ready_stay_and_are_kept_for_the_next_try() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let record = scene.begin(Method::Drift, &["a"], 2);
+    let [ready, lost] = &record.replacements[..] else { panic!("{record:?}") };
+    scene.stage.pass(1).await;
+    scene.join(ready).await;
+    scene.stage.delete_claim(lost);
+    scene.stage.pass(5).await;
+    assert!(scene.stays(ready));
+    assert!(!scene.is_in_command(ready));
+    let context = &scene.stage.context;
+    let kept = context.cache.read(|world| world.intended.nominated(context.now()));
+    assert!(kept.contains_key(ready), "{kept:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_somebody_deletes_does_not_stop_the_others() {
+    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    let record = scene.begin(Method::MultiNode, &["a", "b"], 1);
+    scene.stage.pass(1).await;
+    scene.stage.delete_claim("a");
+    scene.stage.pass(5).await;
+    assert_eq!(scene.marks("b"), "all");
+    scene.join(&record.replacements[0]).await;
+    assert_eq!(scene.claims(), record.replacements);
+}
+
+/// The pods of a candidate that somebody deletes need the replacement.
+#[tokio::test(start_paused = true)]
+async fn when_all_candidates_are_deleted_the_replacement_stays() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    scene.stage.delete_claim("a");
+    scene.stage.pass(5).await;
+    assert!(scene.is_idle());
+    assert_eq!(scene.claims(), record.replacements);
+    assert!(!scene.is_in_command(&record.replacements[0]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_pauses_a_pool_stops_its_commands() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    scene.pause("nodepools", "general", "ops: freeze until Monday");
+    scene.stage.pass(1).await;
+    assert_eq!(scene.marks("a"), "none");
+    assert!(!scene.stays(&record.replacements[0]));
+    assert!(scene.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_pauses_everything_stops_all_commands() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    scene.stage.create("", "namespaces", json!({"metadata": {"name": "other"}}));
+    scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    scene.pause("namespaces", "other", "not the lease's namespace");
+    scene.stage.pass(1).await;
+    assert_eq!(scene.marks("a"), "all");
+    scene.pause("namespaces", NAMESPACE, "ops: freeze");
+    scene.stage.pass(1).await;
+    assert_eq!(scene.marks("a"), "none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_lost_makes_no_second_replacement() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    instead(&scene, "create", "nodeclaims", Fault::CutAfter, 1);
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(40).await;
+    assert_eq!(scene.claims(), ["a".to_owned(), record.replacements[0].clone()]);
+    scene.join(&record.replacements[0]).await;
+    assert_eq!(scene.claims(), record.replacements);
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_fail_for_a_while_are_tried_again() {
+    for (verb, plural) in [
+        ("patch", "nodes"),
+        ("patch", "nodeclaims"),
+        ("create", "nodeclaims"),
+        ("delete", "nodeclaims"),
+    ] {
+        let mut scene = Scene::with_machines(&["a"]).await;
+        instead(&scene, verb, plural, Fault::Unavailable, 3);
+        let record = scene.begin(Method::SingleNode, &["a"], 1);
+        scene.stage.pass(10).await;
+        assert_eq!(scene.marks("a"), "all", "{verb} {plural}");
+        scene.join(&record.replacements[0]).await;
+        scene.stage.pass(10).await;
+        assert_eq!(scene.claims(), record.replacements, "{verb} {plural}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_started_within_a_minute_is_taken_back() {
+    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    instead(&scene, "patch", "nodes", Fault::Unavailable, 30);
+    scene.begin(Method::Emptiness, &["a", "b"], 0);
+    scene.stage.pass(10 * 60).await;
+    assert_eq!(scene.claims(), ["a", "b"]);
+    assert_eq!([scene.marks("a"), scene.marks("b")], ["none", "none"]);
+    assert!(scene.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replacement_whose_name_is_taken_frees_the_candidate_at_once() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    instead(&scene, "create", "nodeclaims", Fault::Conflict, 1);
+    scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    assert_eq!(scene.claims(), ["a"]);
+    assert_eq!(scene.marks("a"), "none");
+}

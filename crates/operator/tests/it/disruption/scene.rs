@@ -1,0 +1,194 @@
+//! Machines of a pool, and commands about them written by hand.
+
+use std::sync::Arc;
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_core::{
+    disruption::{Candidate, Command, Decision, Method},
+    label,
+    plan::PlannedClaim,
+    reason::{Reason, ReasonId},
+};
+use joiner_operator::{
+    claims::uid,
+    conditions::{Conditioned, DISRUPTION_REASON, INITIALIZED},
+    disruption::{
+        CommandQueue, Disruption, DisruptionLoop,
+        record::{Going, Record, id_on},
+    },
+    lifecycle::Lifecycle,
+    marks::{DISRUPTION_COMMAND, is_disrupted},
+    pools::{PoolReadiness, PoolValidation},
+    registration_health::RegistrationHealth,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    play::{node, pool_claim},
+    stage::Stage,
+};
+
+/// The namespace of the lease.
+pub(super) const NAMESPACE: &str = "kube-system";
+
+/// A stage with a pool whose claims live, and commands that are carried out.
+pub(super) struct Scene {
+    pub(super) stage: Stage,
+    pub(super) disruption: Disruption,
+}
+
+impl Scene {
+    /// A pool that is ready, and nobody who looks for machines to remove.
+    pub(super) async fn new() -> Self {
+        let mut scene = Self::on(Stage::bare());
+        scene.stage.create_pool("general");
+        scene.stage.pass(1).await;
+        scene
+    }
+
+    /// The same with some machines that are ready.
+    pub(super) async fn with_machines(names: &[&str]) -> Self {
+        let mut scene = Self::new().await;
+        for name in names {
+            scene.machine(name).await;
+        }
+        scene
+    }
+
+    fn on(stage: Stage) -> Self {
+        let disruption = Disruption::new(&stage.context.clock, NAMESPACE);
+        let queue = disruption.clone();
+        let stage = stage
+            .with(|context| Lifecycle::new(context, RegistrationHealth::default()))
+            .with(PoolReadiness)
+            .with(PoolValidation)
+            .with(|context| CommandQueue::new(context, queue));
+        Self { stage, disruption }
+    }
+
+    /// A new process, in which somebody also looks what was begun before.
+    pub(super) fn restarted(self) -> Self {
+        let Self { stage, disruption } = Self::on(self.stage.restarted());
+        let looking = disruption.clone();
+        let stage = stage.with(|context| DisruptionLoop::new(context, looking));
+        Self { stage, disruption }
+    }
+
+    /// A machine of the pool whose node is ready; both go by one name.
+    pub(super) async fn machine(&mut self, name: &str) {
+        let pool = serde_json::to_value(self.stage.pool("general")).unwrap();
+        self.stage.create_claim_as(pool_claim(name, &pool));
+        self.stage.pass(1).await;
+        self.join(name).await;
+    }
+
+    /// The node of a claim joins and becomes ready.
+    pub(super) async fn join(&mut self, claim: &str) {
+        self.stage.join(node(claim, claim));
+        self.stage.pass(2).await;
+        assert!(self.stage.claim(claim).holds(INITIALIZED), "{claim} is not initialized");
+    }
+
+    /// Begins a command about these machines that makes so many others first.
+    pub(super) fn begin(&self, method: Method, machines: &[&str], replacements: usize) -> Record {
+        let candidate = |name: &&str| Candidate {
+            node_claim: (*name).to_owned(),
+            node: (*name).to_owned(),
+            node_pool: "general".to_owned(),
+            pods: Vec::new(),
+        };
+        let command = Command {
+            method,
+            decision: if replacements == 0 { Decision::Delete } else { Decision::Replace },
+            candidates: machines.iter().map(candidate).collect(),
+            replacements: vec![planned(); replacements],
+            destinations: Vec::new(),
+            reason: Reason::new(ReasonId::PoolNone, "written by hand"),
+            savings: 0.1,
+            score: None,
+        };
+        let going = machines.iter().map(|name| Going {
+            node_claim: (*name).to_owned(),
+            uid: uid(&self.stage.claim(name).metadata).to_owned(),
+            node: (*name).to_owned(),
+        });
+        let (context, commands) = (&self.stage.context, &self.disruption.commands);
+        let record = commands.begin(command, going.collect(), context.now(), &context.random);
+        record.expect("no machine is part of another command")
+    }
+
+    /// Whether a machine carries all marks of a command, or some, or none.
+    pub(super) fn marks(&self, machine: &str) -> &'static str {
+        let claim = self.stage.claim(machine);
+        let tainted = self.stage.find_node(machine).is_some_and(|node| is_disrupted(&node));
+        match (id_on(&claim).is_some(), claim.holds(DISRUPTION_REASON), tainted) {
+            (true, true, true) => "all",
+            (false, false, false) => "none",
+            _ => "some",
+        }
+    }
+
+    /// Whether a claim is there and nobody is deleting it.
+    pub(super) fn stays(&self, claim: &str) -> bool {
+        self.stage.find_claim(claim).is_some_and(|it| it.metadata.deletion_timestamp.is_none())
+    }
+
+    /// Whether no command is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.disruption.commands.begun().is_empty()
+    }
+
+    /// Whether a claim says that it is part of a command.
+    pub(super) fn is_in_command(&self, claim: &str) -> bool {
+        let annotations = self.stage.claim(claim).metadata.annotations.unwrap_or_default();
+        annotations.contains_key(DISRUPTION_COMMAND)
+    }
+
+    /// Claims that are there, in order of name.
+    pub(super) fn claims(&self) -> Vec<String> {
+        let resource = joiner_apiserver::Resource::new("karpenter.sh", "nodeclaims");
+        let claims = self.stage.lab.caller("admin").list(&resource, None);
+        let claims = claims.iter().map(|claim| claim.value());
+        let staying = claims.filter(|claim| claim["metadata"]["deletionTimestamp"].is_null());
+        staying.map(|claim| claim["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Names of claims that provisioning counts as leaving although they do not say so.
+    pub(super) fn counted_as_leaving(&self) -> Vec<String> {
+        let cache = &self.stage.context.cache;
+        cache.read(|world| world.intended.leaving().iter().cloned().collect())
+    }
+
+    /// Somebody pauses disruption, in a word: of a pool, or of everything.
+    pub(super) fn pause(&self, plural: &str, name: &str, why: &str) {
+        let group = if plural == "namespaces" { "" } else { "karpenter.sh" };
+        let patch = json!({"metadata": {"annotations": {"joiner.sh/pause-disruption": why}}});
+        self.stage.merge(group, plural, name, None, patch);
+    }
+
+    /// Sets annotations of the pool.
+    pub(super) fn annotate_pool(&self, annotations: &Value) {
+        let patch = json!({"metadata": {"annotations": annotations}});
+        self.stage.merge("karpenter.sh", "nodepools", "general", None, patch);
+    }
+}
+
+/// A claim that takes whatever the cloud has.
+pub(super) fn planned() -> PlannedClaim {
+    let labels = [(label::NODE_POOL.to_owned(), "general".to_owned())];
+    PlannedClaim {
+        node_pool: "general".to_owned(),
+        labels: Arc::new(labels.into()),
+        ..PlannedClaim::default()
+    }
+}
+
+/// A claim that nobody has made, as one of the process's own writes would have told of it.
+pub(super) fn unreal(name: &str, record: &Record) -> NodeClaim {
+    let mut claim = NodeClaim::default();
+    claim.metadata.name = Some(name.to_owned());
+    claim.metadata.resource_version = Some("1".to_owned());
+    let command = (DISRUPTION_COMMAND.to_owned(), record.text());
+    claim.metadata.annotations = Some([command].into());
+    claim
+}
