@@ -5,9 +5,12 @@
 //! at once, from the API server's answer; a watch that tells of an older state is not believed.
 
 mod cache;
-pub(crate) mod feed;
+mod feed;
+mod feeds;
 mod kept;
 mod table;
+mod text;
+pub(crate) mod watch;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +37,8 @@ use k8s_openapi::api::{
 use self::feed::Feeder;
 pub use self::{
     cache::Cache,
-    feed::{FeedState, Feeds, Wanted, feed_all},
+    feed::{Wanted, feed_all},
+    feeds::{FeedState, Feeds},
     kept::{Identity, Kept},
     table::{Key, Table},
 };
