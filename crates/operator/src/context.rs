@@ -17,7 +17,8 @@ use crate::{
     metrics::Metrics,
     random::Random,
     settings::Settings,
-    world::{Cache, Feeds},
+    trouble::Trouble,
+    world::{Cache, Feeds, Kept},
 };
 
 /// What every controller of a cluster shares. There is no other state in the process: several
@@ -48,6 +49,15 @@ impl Context {
     /// What time it is.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Whether all objects of a kind can be read. Who is about to remove something because objects of
+    /// a kind are not there has to know: one that cannot be read is there.
+    pub fn sure_of<T: Kept>(&self) -> Result<(), Trouble> {
+        self.cache.read(|world| match T::table(world).unreadable().next() {
+            Some(why) => Err(Trouble::Object(why.to_owned())),
+            None => Ok(()),
+        })
     }
 
     /// The cloud that a reference to a class leads to, if it is one of ours.

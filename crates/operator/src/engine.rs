@@ -33,7 +33,7 @@ use crate::{
     hydration::{ClaimHydration, NodeHydration},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
-    metrics::{self, Metrics, RegistrationError, Registry},
+    metrics::{self, Metrics, RegistrationError, Registry, gauge_set::Series},
     observability::{self, ClusterFigures},
     overlays::Overlays,
     pod_events::{LastPodEvents, PodEvents},
@@ -308,14 +308,17 @@ impl Tasks {
     /// Keeps what is said of readiness up to date.
     fn watch_readiness(&mut self, context: &Context, readiness: &Arc<Readiness>) {
         let (feeds, refusals) = (context.feeds.clone(), context.cluster.refusals().clone());
-        let told = Arc::clone(readiness);
+        let (told, metrics) = (Arc::clone(readiness), Arc::clone(&context.metrics));
         self.endless.spawn(async move {
             loop {
                 let (mut learnt, mut refused) = (pin!(feeds.changed()), pin!(refusals.changed()));
                 // What changes from here on is not missed.
                 learnt.as_mut().enable();
                 refused.as_mut().enable();
-                told.set(CACHES, not_ready(&feeds.states()));
+                let states = feeds.states();
+                told.set(CACHES, not_ready(&states));
+                told.note(states.values().flat_map(|state| state.unreadable.clone()).collect());
+                metrics.unreadable_objects().replace_all(unreadable(&states));
                 told.set(PERMISSIONS, refusals.missing());
                 tokio::select! {
                     biased;
@@ -391,6 +394,15 @@ fn not_ready(states: &BTreeMap<String, FeedState>) -> Vec<NotReady> {
         None => (!state.synced).then(|| NotReady::NotSynced { what: plural.clone() }),
     };
     states.iter().filter_map(missing).collect()
+}
+
+/// How many objects cannot be read, of every kind of which there are any.
+fn unreadable(states: &BTreeMap<String, FeedState>) -> BTreeMap<String, Vec<Series>> {
+    let some = states.iter().filter(|(_, state)| !state.unreadable.is_empty());
+    let series = |(plural, state): (&String, &FeedState)| {
+        (plural.clone(), vec![Series::new(&[plural], state.unreadable.len() as f64)])
+    };
+    some.map(series).collect()
 }
 
 /// Every lease that must be held: our own, and those of the controllers that ours take over from.

@@ -388,6 +388,9 @@ impl Lifecycle {
 
     /// Gives up a claim that took too long, and its pool learns why.
     async fn overdue(&self, claim: &NodeClaim, step: Step) -> Result<Next, Trouble> {
+        // Its node may be one that cannot be read, and so may the pool that gives it more time.
+        self.context.sure_of::<Node>()?;
+        self.context.sure_of::<NodePool>()?;
         self.tell_pool(claim, Outcome::Failed(failure(claim)));
         tracing::error!(NodeClaim = %claim.key(), reason = step.reason(), "nodeclaim took too long");
         self.give_up(claim, step.reason()).await

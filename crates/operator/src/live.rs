@@ -14,7 +14,7 @@ use crate::{
     files::{ReadError, TextReader},
     objects::{self, Objects, Resource},
     text::chain,
-    world::{Wanted, feed::PAGE_SIZE},
+    world::{Wanted, watch::PAGE_SIZE},
 };
 
 /// How long the API server may take to answer one request.

@@ -62,7 +62,12 @@ fn filter(level: LogLevel) -> Targets {
         LogLevel::Info => (LevelFilter::INFO, LevelFilter::WARN),
         LogLevel::Error => (LevelFilter::ERROR, LevelFilter::ERROR),
     };
-    Targets::new().with_target("joiner", ours).with_default(others)
+    Targets::new()
+        .with_target("joiner", ours)
+        // It says with every connection that certificates are not checked, which is for whoever
+        // makes the client to say, once, and with what to do about it.
+        .with_target("kube_client::client::tls", LevelFilter::OFF)
+        .with_default(others)
 }
 
 /// Writes events as lines.

@@ -98,8 +98,10 @@ pub fn serve_probes(listener: TcpListener, readiness: Arc<Readiness>) -> io::Res
     serve("probes", listener, move |path| match path {
         "/healthz" => Some(text(StatusCode::OK, "ok\n".to_owned())),
         "/readyz" => Some(match readiness.why_not() {
-            reasons if reasons.is_empty() => text(StatusCode::OK, "ok\n".to_owned()),
-            reasons => text(StatusCode::SERVICE_UNAVAILABLE, reasons),
+            reasons if reasons.is_empty() => {
+                text(StatusCode::OK, format!("ok\n{}", readiness.notes()))
+            }
+            reasons => text(StatusCode::SERVICE_UNAVAILABLE, reasons + &readiness.notes()),
         }),
         _ => None,
     })

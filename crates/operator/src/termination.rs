@@ -16,7 +16,10 @@ use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::Deletion;
 use joiner_core::label::{NODE_POOL, ZONE};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::{
+    core::v1::{Node, Pod},
+    storage::v1::VolumeAttachment,
+};
 
 use self::{
     drain::Drain,
@@ -154,6 +157,7 @@ impl NodeTermination {
                 self.context.cluster.delete(&**stays).await?;
                 Ok(known())
             }
+            None => self.context.sure_of::<NodeClaim>().map(|()| None),
             _ => Ok(claim),
         }
     }
@@ -196,6 +200,8 @@ impl NodeTermination {
             if !self.drain(node, claim.as_deref_mut(), deadline) {
                 return Ok(Progress::Waits(LOOK_EVERY));
             }
+            self.context.sure_of::<Pod>()?;
+            self.context.sure_of::<VolumeAttachment>()?;
             if !self.detach(node, claim.as_deref_mut(), deadline)? {
                 return Ok(Progress::Waits(LOOK_EVERY));
             }

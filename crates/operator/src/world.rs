@@ -6,9 +6,12 @@
 
 mod cache;
 pub(crate) mod feed;
+mod feeds;
 mod intended;
 mod kept;
 mod table;
+mod text;
+pub(crate) mod watch;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,7 +38,8 @@ use k8s_openapi::api::{
 use self::feed::Feeder;
 pub use self::{
     cache::Cache,
-    feed::{FeedState, Feeds, Wanted, feed_all},
+    feed::{Wanted, feed_all},
+    feeds::{FeedState, Feeds},
     intended::Intended,
     kept::{Identity, Kept},
     table::{Key, Table},

@@ -93,7 +93,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// A key could not be made.
-    #[error("the key for service account tokens could not be made: {0}")]
+    #[error("a key could not be made: {0}")]
     Key(#[from] rcgen::Error),
     /// A program ended instead of serving.
     #[error("{name} ended ({status})\nthe end of its log:\n{log}")]

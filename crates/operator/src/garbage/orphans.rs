@@ -65,6 +65,8 @@ impl GarbageCollection {
         if orphans.is_empty() {
             return Ok(());
         }
+        // A claim that cannot be read may be the one of any of these machines.
+        self.context.sure_of::<NodeClaim>()?;
         // The cache may be behind. Nobody's machine is removed before the API server has said so.
         let claimed = self.claimed_by_api_server().await?;
         orphans.retain(|machine| !claimed.has(machine));

@@ -115,6 +115,7 @@ impl Lifecycle {
         if !known.is_empty() {
             return Ok(Some(Next::Done));
         }
+        self.context.sure_of::<Node>()?;
         let unknown = if make_sure { self.unknown_node(claim).await? } else { None };
         let Some(node) = unknown else { return Ok(None) };
         if !is_deleting(&node) {

@@ -456,4 +456,6 @@ families! {
         "1 while this process holds the lease of that name.";
     counter events_dropped "joiner_events_dropped_total" []
         "Events that were not written because too many waited.";
+    gauges unreadable_objects "joiner_unreadable_objects" [resource]
+        "Objects that are there and cannot be read.";
 }

@@ -115,7 +115,8 @@ fn names_types_and_labels_are_karpenters() {
         gauge workqueue_longest_running_processor_seconds name,controller
         counter workqueue_retries_total name,controller
         gauge leader_election_master_status name
-        counter joiner_events_dropped_total "#]].assert_eq(&families.collect::<Vec<_>>().join("\n"));
+        counter joiner_events_dropped_total 
+        gauges joiner_unreadable_objects resource"#]].assert_eq(&families.collect::<Vec<_>>().join("\n"));
 }
 
 #[tokio::test(start_paused = true)]

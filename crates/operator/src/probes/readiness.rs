@@ -85,13 +85,17 @@ impl fmt::Display for NotReady {
 /// What is missing, by the part of the process that found it. A part that has not said anything
 /// yet is not ready.
 #[derive(Debug)]
-pub struct Readiness(Mutex<BTreeMap<String, Vec<NotReady>>>);
+pub struct Readiness {
+    missing: Mutex<BTreeMap<String, Vec<NotReady>>>,
+    /// What somebody should know, although the process is ready.
+    notes: Mutex<Vec<String>>,
+}
 
 impl Readiness {
     /// Not ready until all these parts have said that they are.
     pub fn new(parts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let parts = parts.into_iter().map(|part| (part.into(), vec![NotReady::NotLookedAt]));
-        Self(Mutex::new(parts.collect()))
+        Self { missing: Mutex::new(parts.collect()), notes: Mutex::default() }
     }
 
     /// What a part is missing now, instead of what it said before; nothing means it is ready.
@@ -120,7 +124,19 @@ impl Readiness {
         lines.collect()
     }
 
+    /// What somebody should know although it keeps nothing from working, instead of what was noted
+    /// before.
+    pub fn note(&self, notes: Vec<String>) {
+        *self.notes.lock().unwrap_or_else(PoisonError::into_inner) = notes;
+    }
+
+    /// Everything that somebody should know, a line each.
+    pub fn notes(&self) -> String {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.iter().map(|note| format!("note: {note}\n")).collect()
+    }
+
     fn parts(&self) -> MutexGuard<'_, BTreeMap<String, Vec<NotReady>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -79,16 +79,34 @@ impl Cache {
         self.read(|world| T::table(world).unconfirmed().cloned().collect())
     }
 
-    pub(super) fn put<T: Kept>(&self, object: T, initial: bool) {
-        let shared = &mut *self.lock();
-        let change = shared.world.put(object, initial);
-        shared.tell(change.as_ref());
+    /// Objects of this kind that are there and cannot be read: each by its name, with the field and
+    /// the remedy.
+    pub fn unreadable<T: Kept>(&self) -> Vec<String> {
+        self.read(|world| T::table(world).unreadable().map(str::to_owned).collect())
     }
 
-    pub(super) fn removed<T: Kept>(&self, key: &Key, version: u64) {
+    /// A watch tells of an object; answers whether it can be read now and could not before.
+    pub(super) fn put<T: Kept>(&self, object: T, initial: bool) -> bool {
+        self.change::<T>(|world| world.put(object, initial))
+    }
+
+    /// A watch tells of an object that cannot be read.
+    pub(super) fn put_unreadable<T: Kept>(&self, key: Key, version: u64, why: String) {
+        T::table_mut(&mut self.lock().world).put_unreadable(key, version, why);
+    }
+
+    /// A watch tells that an object is gone; answers whether it is one that could not be read.
+    pub(super) fn removed<T: Kept>(&self, key: &Key, version: u64) -> bool {
+        self.change::<T>(|world| world.remove::<T>(key, version))
+    }
+
+    /// Changes the world and tells of it; answers whether fewer objects cannot be read than before.
+    fn change<T: Kept>(&self, change: impl FnOnce(&mut World) -> Option<Change>) -> bool {
         let shared = &mut *self.lock();
-        let change = shared.world.remove::<T>(key, version);
+        let before = T::table(&shared.world).unreadable().len();
+        let change = change(&mut shared.world);
         shared.tell(change.as_ref());
+        T::table(&shared.world).unreadable().len() < before
     }
 
     pub(super) fn begin_list<T: Kept>(&self) {

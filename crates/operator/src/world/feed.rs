@@ -1,95 +1,29 @@
 //! Watches that keep the world up to date.
 
-use std::{
-    collections::BTreeMap,
-    convert::Infallible,
-    fmt::Debug,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, time::Duration};
 
-use futures_util::{StreamExt, future::BoxFuture, stream::BoxStream};
+use futures_util::future::BoxFuture;
 use joiner_clock::Clock;
 use joiner_cloud::class::{ClassKind, NodeClass};
-use kube::{
-    Api, Client, Resource,
-    api::DynamicObject,
-    runtime::watcher::{self, Event, watcher},
-};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-use tokio::sync::{Notify, futures::Notified};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Client, Resource};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, value::RawValue};
 
-use super::{Cache, Kept, kept};
-use crate::{objects, probes::NotReady, text::chain};
+use super::{
+    Cache, FeedState, Feeds, Kept, Key, class_key, kept,
+    text::{Head, Text},
+    watch::{Failure, Told, Watch},
+};
+use crate::{
+    objects::{self, Body},
+    probes::NotReady,
+    text::chain,
+    validate::Invalid,
+};
 
 /// How long a broken watch waits before it tries again, at first and at most.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
-/// How many objects a list asks for at once; it bounds the memory that a list takes.
-pub(crate) const PAGE_SIZE: u32 = 500;
-
-/// How well one kind is known.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FeedState {
-    /// Whether a whole list has arrived.
-    pub synced: bool,
-    /// What stands in the way now, and what to do about it.
-    pub missing: Option<NotReady>,
-}
-
-/// How well each kind is known. Clones are the same.
-#[derive(Debug, Clone, Default)]
-pub struct Feeds(Arc<FeedStates>);
-
-#[derive(Debug, Default)]
-struct FeedStates {
-    by_plural: Mutex<BTreeMap<String, FeedState>>,
-    changed: Notify,
-}
-
-impl Feeds {
-    /// Every feed by the plural of its kind.
-    pub fn states(&self) -> BTreeMap<String, FeedState> {
-        self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Whether every kind was listed once.
-    pub fn synced(&self) -> bool {
-        let states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
-        states.values().all(|state| state.synced)
-    }
-
-    /// What stands in the way of knowing one of these kinds.
-    pub fn missing_of(&self, plurals: &[&str]) -> Option<NotReady> {
-        let states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
-        plurals.iter().find_map(|plural| states.get(*plural)?.missing.clone())
-    }
-
-    /// Waits until every kind was listed once.
-    pub async fn when_synced(&self) {
-        loop {
-            let mut changed = pin!(self.0.changed.notified());
-            changed.as_mut().enable();
-            if self.synced() {
-                return;
-            }
-            changed.await;
-        }
-    }
-
-    /// Waits until something about them has changed.
-    pub fn changed(&self) -> Notified<'_> {
-        self.0.changed.notified()
-    }
-
-    fn set(&self, plural: &str, change: impl FnOnce(&mut FeedState)) {
-        let mut states = self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner);
-        change(states.entry(plural.to_owned()).or_default());
-        drop(states);
-        self.0.changed.notify_waiters();
-    }
-}
 
 /// Which kinds are needed beyond those that always are.
 #[derive(Debug, Clone, Default)]
@@ -163,44 +97,45 @@ pub(super) struct Feeder {
 impl Feeder {
     pub(super) fn add<T>(&mut self)
     where
-        T: Kept + Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
+        T: Kept + Resource<DynamicType = ()> + DeserializeOwned,
     {
-        let api = Api::<T>::all(self.client.clone());
-        self.run(T::PLURAL(), objects::Resource::of::<T>(), api, |object| object);
+        let key = |head: &Head| Key::new(head.namespace.as_deref(), &head.name);
+        self.run(T::PLURAL(), objects::Resource::of::<T>(), key, |text| text.decode::<T>());
     }
 
     fn add_class(&mut self, class: &ClassKind) {
-        let resource = objects::api_resource(class);
-        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let class = *class;
-        let named = objects::Resource::of_class(&class);
-        self.run(class.plural.to_owned(), named, api, move |object| node_class(&class, object));
+        let key = move |head: &Head| class_key(class.group, class.kind, &head.name);
+        let read = move |text: &RawValue| Ok(node_class(&class, text.decode()?));
+        self.run(class.plural.to_owned(), objects::Resource::of_class(&class), key, read);
     }
 
-    fn run<W, T: Kept>(
+    fn run<T: Kept>(
         &mut self,
         plural: String,
         resource: objects::Resource,
-        api: Api<W>,
-        read: impl Fn(W) -> T + Send + 'static,
-    ) where
-        W: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
-    {
+        key: impl Fn(&Head) -> Key + Send + 'static,
+        read: impl Fn(&RawValue) -> Result<T, Invalid> + Send + 'static,
+    ) {
         self.feeds.set(&plural, |_| {});
-        let feed = Feed {
+        let watch = Watch::new(self.client.clone(), resource.path.clone());
+        let keeper = Keeper {
             cache: self.cache.clone(),
+            feeds: self.feeds.clone(),
+            plural: plural.clone(),
+            resource: resource.clone(),
+            key,
+            read,
+            lists: 0,
+        };
+        let feed = Feed {
             clock: self.clock.clone(),
             feeds: self.feeds.clone(),
             plural,
             resource: resource.name,
         };
-        let events = move || watcher(api.clone(), config()).boxed();
-        self.running.push(Box::pin(feed.run(events, read)));
+        self.running.push(Box::pin(feed.run(watch, keeper)));
     }
-}
-
-fn config() -> watcher::Config {
-    watcher::Config::default().page_size(PAGE_SIZE)
 }
 
 /// How long to wait after failures.
@@ -231,8 +166,85 @@ impl Patience {
     }
 }
 
-struct Feed {
+/// Keeps what is told of one kind.
+struct Keeper<K, R> {
     cache: Cache,
+    feeds: Feeds,
+    plural: String,
+    resource: objects::Resource,
+    /// By what an object is found.
+    key: K,
+    read: R,
+    /// How many lists were whole.
+    lists: u64,
+}
+
+impl<T: Kept, K, R> Keeper<K, R>
+where
+    K: Fn(&Head) -> Key,
+    R: Fn(&RawValue) -> Result<T, Invalid>,
+{
+    fn take(&mut self, told: Told<'_>) {
+        match told {
+            Told::ListBegins => self.cache.begin_list::<T>(),
+            Told::Listed(text) => self.put(&text, self.lists == 0),
+            Told::Changed(text) => self.put(&text, false),
+            Told::Gone(head) => {
+                if self.cache.removed::<T>(&(self.key)(&head), head.version()) {
+                    self.tell_of_unreadable();
+                }
+            }
+            Told::ListEnds => {
+                self.cache.end_list::<T>();
+                self.lists += 1;
+                let unreadable = self.cache.unreadable::<T>();
+                self.feeds.set(&self.plural, |state| {
+                    *state = FeedState { synced: true, missing: None, unreadable };
+                });
+            }
+        }
+    }
+
+    fn put(&self, text: &Text<'_>, initial: bool) {
+        match (self.read)(&text.body) {
+            Ok(object) => {
+                if self.cache.put(object, initial) {
+                    self.tell_of_unreadable();
+                }
+            }
+            Err(invalid) => {
+                let key = (self.key)(&text.head);
+                let why = unreadable(&self.resource, &text.head, &invalid);
+                tracing::error!(resource = self.plural, "{why}");
+                self.cache.put_unreadable::<T>(key, text.head.version(), why);
+                self.tell_of_unreadable();
+            }
+        }
+    }
+
+    fn tell_of_unreadable(&self) {
+        let unreadable = self.cache.unreadable::<T>();
+        self.feeds.set(&self.plural, |state| state.unreadable = unreadable);
+    }
+}
+
+/// An object that cannot be read: which field is at fault, and what to do.
+fn unreadable(resource: &objects::Resource, head: &Head, invalid: &Invalid) -> String {
+    let objects::Resource { kind, name: resource, .. } = resource;
+    let Head { namespace, name, .. } = head;
+    let (whose, edit) = match namespace {
+        Some(namespace) => (format!("{namespace}/{name}"), format!("-n {namespace} {name}")),
+        None => (name.clone(), name.clone()),
+    };
+    let Invalid { field, problem } = invalid;
+    let at = if field.is_empty() { String::new() } else { format!("{field}: ") };
+    format!(
+        "{kind} {whose} cannot be read ({at}{problem}): correct it with kubectl edit {resource} \
+         {edit}; until then nothing that depends on it is removed"
+    )
+}
+
+struct Feed {
     clock: Clock,
     feeds: Feeds,
     plural: String,
@@ -241,99 +253,80 @@ struct Feed {
 }
 
 impl Feed {
-    async fn run<W, T: Kept>(
-        self,
-        begin: impl Fn() -> BoxStream<'static, watcher::Result<Event<W>>> + Send,
-        read: impl Fn(W) -> T + Send,
-    ) -> Infallible {
-        let mut events = begin();
+    async fn run<T: Kept, K, R>(self, mut watch: Watch, mut keeper: Keeper<K, R>) -> Infallible
+    where
+        K: Fn(&Head) -> Key + Send,
+        R: Fn(&RawValue) -> Result<T, Invalid> + Send,
+    {
         let mut backoff = Patience::default();
-        let mut first_list = true;
+        let mut missing = None;
         loop {
-            match events.next().await {
-                Some(Ok(event)) => self.take(event, &read, &mut first_list),
-                Some(Err(error)) => {
-                    self.complain(&error);
-                    self.clock.sleep(backoff.after_failure(self.clock.running())).await;
-                    // A watch that begins at last says nothing until something changes. That it has
-                    // begun is only known after a list, which also tells what was missed.
-                    if matches!(error, watcher::Error::WatchStartFailed(_)) {
-                        events = begin();
+            let failure = watch
+                .follow(&mut |told| {
+                    // Whoever is told something has reached the API server.
+                    if missing.take().is_some() {
+                        self.feeds.set(&self.plural, |state| state.missing = None);
                     }
-                }
-                // A watcher has no end; if it had one, there would be nothing more to learn.
-                None => std::future::pending().await,
-            }
+                    keeper.take(told);
+                })
+                .await;
+            self.complain(&failure, &mut missing);
+            self.clock.sleep(backoff.after_failure(self.clock.running())).await;
         }
     }
 
-    fn take<W, T: Kept>(&self, event: Event<W>, read: &impl Fn(W) -> T, first_list: &mut bool) {
-        match event {
-            Event::Init => self.cache.begin_list::<T>(),
-            Event::InitApply(object) => self.cache.put(read(object), *first_list),
-            Event::Apply(object) => self.cache.put(read(object), false),
-            Event::InitDone => {
-                self.cache.end_list::<T>();
-                *first_list = false;
-                self.feeds.set(&self.plural, |state| {
-                    *state = FeedState { synced: true, missing: None };
-                });
-                return;
-            }
-            Event::Delete(object) => {
-                let object = read(object);
-                self.cache.removed::<T>(&object.key(), object.identity().version);
-            }
+    fn complain(&self, failure: &Failure, known: &mut Option<NotReady>) {
+        if let Failure::Cut(error) = failure {
+            // Nothing is missing before the next one cannot be begun.
+            tracing::debug!(resource = self.plural, %error, "a watch broke and is begun again");
+            return;
         }
-        self.recovered();
-    }
-
-    fn recovered(&self) {
-        if self.feeds.states().get(&self.plural).is_some_and(|state| state.missing.is_some()) {
-            self.feeds.set(&self.plural, |state| state.missing = None);
-        }
-    }
-
-    fn complain(&self, error: &watcher::Error) {
-        let missing = missing(&self.resource, error);
-        let known = self.feeds.states().remove(&self.plural).and_then(|state| state.missing);
-        if known.as_ref() == Some(&missing) {
-            tracing::debug!(resource = self.plural, "{missing}");
+        let why = why(&self.resource, failure);
+        if known.as_ref() == Some(&why) {
+            tracing::debug!(resource = self.plural, "{why}");
         } else {
-            tracing::warn!(resource = self.plural, "{missing}");
+            tracing::warn!(resource = self.plural, "{why}");
         }
-        self.feeds.set(&self.plural, |state| state.missing = Some(missing));
+        *known = Some(why.clone());
+        self.feeds.set(&self.plural, |state| state.missing = Some(why));
     }
 }
 
 /// What stands in the way of a watch, and what to do about it.
-fn missing(resource: &str, error: &watcher::Error) -> NotReady {
-    let (verb, status) = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status)) => ("list", status),
-        watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => ("watch", status),
-        watcher::Error::InitialListFailed(kube::Error::SerdeError(problem))
-        | watcher::Error::WatchFailed(kube::Error::SerdeError(problem)) => {
-            return NotReady::Other {
-                problem: format!("one of {resource} cannot be read ({problem})"),
-                remedy: format!(
-                    "look for that value with kubectl get {resource} -A -o yaml and correct it, \
-                     then let joiner crds | kubectl apply -f - keep such values out"
-                ),
-            };
-        }
-        other => return NotReady::Unreachable { problem: chain(other) },
-    };
-    match status.code {
+fn why(resource: &str, failure: &Failure) -> NotReady {
+    let refused = |verb: &str, status: &kube::core::Status| match status.code {
         403 => NotReady::Forbidden { verb: verb.to_owned(), resource: resource.to_owned() },
         404 => NotReady::CrdMissing { name: resource.to_owned() },
         _ => NotReady::Unreachable { problem: format!("{verb} {resource}: {}", status.message) },
+    };
+    match failure {
+        Failure::List(kube::Error::Api(status)) => refused("list", status),
+        Failure::Watch(kube::Error::Api(status)) | Failure::Ended(status) => {
+            refused("watch", status)
+        }
+        Failure::List(error) | Failure::Watch(error) => {
+            NotReady::Unreachable { problem: chain(error) }
+        }
+        Failure::Nonsense { verb, problem } => NotReady::Other {
+            problem: format!("what was answered to {verb} {resource} makes no sense ({problem})"),
+            remedy: "check that the server of the kubeconfig is a Kubernetes API server".to_owned(),
+        },
+        Failure::Cut(error) => NotReady::Unreachable { problem: chain(error) },
     }
 }
 
-fn node_class(class: &ClassKind, object: DynamicObject) -> NodeClass {
-    let DynamicObject { metadata, mut data, .. } = object;
+/// A provider's settings, of whatever kind.
+#[derive(Deserialize)]
+struct ClassText {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Value,
+    #[serde(default)]
+    status: Value,
+}
+
+fn node_class(class: &ClassKind, text: ClassText) -> NodeClass {
+    let ClassText { metadata, spec, status } = text;
     NodeClass {
         group: class.group.to_owned(),
         api_version: class.version.to_owned(),
@@ -343,8 +336,8 @@ fn node_class(class: &ClassKind, object: DynamicObject) -> NodeClass {
         version: kept::version(metadata.resource_version.as_deref()),
         generation: metadata.generation.unwrap_or_default(),
         annotations: metadata.annotations.unwrap_or_default(),
-        spec: data.get_mut("spec").map(Value::take).unwrap_or_default(),
-        status: data.get_mut("status").map(Value::take).unwrap_or_default(),
+        spec,
+        status,
         deleting: metadata.deletion_timestamp.map(|time| time.0),
         finalizers: metadata.finalizers.unwrap_or_default(),
     }

@@ -53,8 +53,17 @@ impl fmt::Debug for Key {
 #[derive(Debug)]
 pub struct Table<T> {
     objects: BTreeMap<Key, Entry<T>>,
+    /// Objects that are there and cannot be read. What was known of them before is still in
+    /// `objects`: they are not gone.
+    unreadable: BTreeMap<Key, Unreadable>,
     /// Objects that a list under way has told of.
     listed: Option<BTreeSet<Key>>,
+}
+
+#[derive(Debug)]
+struct Unreadable {
+    version: u64,
+    why: String,
 }
 
 #[derive(Debug)]
@@ -67,7 +76,7 @@ struct Entry<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), listed: None }
+        Self { objects: BTreeMap::new(), unreadable: BTreeMap::new(), listed: None }
     }
 }
 
@@ -102,6 +111,11 @@ impl<T: Kept> Table<T> {
         self.objects.is_empty()
     }
 
+    /// Why objects that are there cannot be read: each by its name, with the field and the remedy.
+    pub fn unreadable(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.unreadable.values().map(|unreadable| unreadable.why.as_str())
+    }
+
     /// Objects that only our own writes tell of.
     pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &Key> {
         self.objects.iter().filter(|(_, entry)| entry.own).map(|(key, _)| key)
@@ -125,6 +139,7 @@ impl<T: Kept> Table<T> {
 
     fn take(&mut self, key: Key, object: T, own: bool) -> Option<(Option<Arc<T>>, Arc<T>)> {
         let version = object.identity().version;
+        self.unreadable.retain(|other, unreadable| *other != key || unreadable.version > version);
         if let Some(known) = self.objects.get_mut(&key)
             && version <= known.version
         {
@@ -137,8 +152,19 @@ impl<T: Kept> Table<T> {
         Some((old, object))
     }
 
+    /// Takes note of an object that is there and cannot be read.
+    pub(super) fn put_unreadable(&mut self, key: Key, version: u64, why: String) {
+        if let Some(listed) = &mut self.listed {
+            listed.insert(key.clone());
+        }
+        if self.version(&key).is_none_or(|known| known < version) {
+            self.unreadable.insert(key, Unreadable { version, why });
+        }
+    }
+
     /// Forgets an object, unless a newer one of its name is known.
     pub(super) fn remove(&mut self, key: &Key, version: u64) -> Option<Arc<T>> {
+        self.unreadable.retain(|other, unreadable| other != key || unreadable.version > version);
         let known = self.objects.get(key)?;
         if known.version > version {
             return None;
@@ -155,6 +181,7 @@ impl<T: Kept> Table<T> {
     /// newer than the list, and stays.
     pub(super) fn end_list(&mut self) -> Vec<Key> {
         let listed = self.listed.take().unwrap_or_default();
+        self.unreadable.retain(|key, _| listed.contains(key));
         let missing =
             self.objects.iter().filter(|(key, entry)| !entry.own && !listed.contains(*key));
         missing.map(|(key, _)| key.clone()).collect()

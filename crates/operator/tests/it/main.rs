@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod anywhere;
 mod bad_days;
 mod buffers;
 mod consistency;

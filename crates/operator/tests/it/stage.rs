@@ -186,9 +186,7 @@ impl Stage {
     /// The value of a series on the metrics page, such as `karpenter_nodes_created_total{..}`: of
     /// all series that start so, the sum.
     pub(crate) fn metric(&self, start: &str) -> f64 {
-        let page = self.registry.text();
-        let lines = page.lines().filter(|line| line.starts_with(start));
-        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+        sum(&self.registry, start)
     }
 
     /// Reasons and messages of all events about an object.
@@ -258,6 +256,13 @@ impl Stage {
         self.create_class("default");
         self.create("karpenter.sh", "nodeclaims", claim(name))
     }
+}
+
+/// The sum of all series on a page of metrics that start so.
+pub(crate) fn sum(page: &Registry, start: &str) -> f64 {
+    let page = page.text();
+    let lines = page.lines().filter(|line| line.starts_with(start));
+    lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
 }
 
 fn key(name: &str) -> Key {

@@ -1,7 +1,13 @@
 //! The whole engine on a whole laboratory: pods come, machines are made, nodes join; pods go,
 //! machines go. Killed at every call, and on bad days drawn from a seed, it ends the same.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use jiff::SignedDuration;
 use joiner_api::crd::crds;
@@ -290,14 +296,33 @@ async fn bad_day(seed: u64) -> (Lab, usize) {
     (lab, replicas as usize)
 }
 
-#[tokio::test(start_paused = true)]
-async fn after_bad_days_everything_comes_to_rest() {
+/// Every seed is a story of its own, in one thread; as many are told at once as there are cores.
+#[test]
+fn after_bad_days_everything_comes_to_rest() {
     let seeds = std::env::var("JOINER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
-    for seed in 1..=seeds {
-        let (lab, replicas) = bad_day(seed).await;
-        let found = End::of(&lab);
-        assert_eq!(found, end(replicas, found.machines), "seed {seed}");
-    }
+    let next = AtomicU64::new(1);
+    let tell = || {
+        let mut failed = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed > seeds {
+                return failed;
+            }
+            let mut virtual_time = tokio::runtime::Builder::new_current_thread();
+            let virtual_time = virtual_time.enable_time().start_paused(true).build().unwrap();
+            let (lab, replicas) = virtual_time.block_on(bad_day(seed));
+            let found = End::of(&lab);
+            if found != end(replicas, found.machines) {
+                failed.push(format!("seed {seed}: {replicas} pods should run: {found:?}"));
+            }
+        }
+    };
+    let failed = std::thread::scope(|threads| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let stories: Vec<_> = (0..cores).map(|_| threads.spawn(tell)).collect();
+        stories.into_iter().flat_map(|story| story.join().unwrap()).collect::<Vec<String>>()
+    });
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 #[tokio::test(start_paused = true)]

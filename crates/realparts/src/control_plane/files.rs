@@ -23,6 +23,12 @@ pub(super) const KWOK: &str = "kwok";
 /// The annotation of nodes that KWOK looks after; others wait for a kubelet.
 const KWOK_NODES: &str = "kwok.x-k8s.io/node=fake";
 
+/// The address that the API server is reached at.
+const LOOPBACK: &str = "127.0.0.1";
+// What it shows to whoever calls.
+const CERTIFICATE: &str = "apiserver.crt";
+const CERTIFICATE_KEY: &str = "apiserver.key";
+
 /// The token of a user.
 pub(super) fn token(user: &str) -> String {
     format!("real-{user}")
@@ -45,10 +51,15 @@ impl Files {
         for User { name, groups } in parts.iter().chain(&options.users) {
             let token = token(name);
             tokens.push(format!("{token},{name},{name},\"{}\"\n", groups.join(",")));
-            let path = files.put(&format!("kubeconfig-{name}"), &kubeconfig(url, name, &token))?;
+            let config = kubeconfig(url, &files.path(CERTIFICATE), name, &token);
+            let path = files.put(&format!("kubeconfig-{name}"), &config)?;
             files.kubeconfigs.insert(name.clone(), path);
         }
         files.put("tokens.csv", &tokens.concat())?;
+        // Nobody has signed it but itself, so that it is its own authority.
+        let server = rcgen::generate_simple_self_signed([LOOPBACK.to_owned()])?;
+        files.put(CERTIFICATE, &server.cert.pem())?;
+        files.put(CERTIFICATE_KEY, &server.signing_key.serialize_pem())?;
         let key = rcgen::KeyPair::generate()?;
         files.put("service-accounts.key", &key.serialize_pem())?;
         files.put("service-accounts.pub", &key.public_key_pem())?;
@@ -114,7 +125,8 @@ impl Files {
             format!("--secure-port={port}"),
             "--bind-address=127.0.0.1".into(),
             "--advertise-address=127.0.0.1".into(),
-            format!("--cert-dir={}", self.path("certificates")),
+            format!("--tls-cert-file={}", self.path(CERTIFICATE)),
+            format!("--tls-private-key-file={}", self.path(CERTIFICATE_KEY)),
             format!("--token-auth-file={}", self.path("tokens.csv")),
             "--authorization-mode=RBAC".into(),
             "--allow-privileged=true".into(),
@@ -169,13 +181,13 @@ impl Files {
     }
 }
 
-fn kubeconfig(url: &str, user: &str, token: &str) -> String {
+fn kubeconfig(url: &str, authority: &str, user: &str, token: &str) -> String {
     json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{
             "name": "real",
-            "cluster": { "server": url, "insecure-skip-tls-verify": true },
+            "cluster": { "server": url, "certificate-authority": authority },
         }],
         "users": [{ "name": user, "user": { "token": token } }],
         "contexts": [{ "name": "real", "context": { "cluster": "real", "user": user } }],

@@ -32,7 +32,7 @@ use tracing_subscriber::{
 
 use crate::{
     roles::Roles,
-    stage::{BUILD, Stage},
+    stage::{BUILD, Stage, sum},
 };
 
 /// What the engine under test is called by the laboratory.
@@ -43,6 +43,8 @@ pub(super) struct Running {
     pub(super) stage: Stage,
     pub(super) readiness: Arc<Readiness>,
     pub(super) roles: Roles,
+    /// The engine's page of metrics.
+    metrics: Registry,
     log: Log,
     starts: u64,
     engine: Option<(Stopper, JoinHandle<Result<(), Ended>>)>,
@@ -59,6 +61,7 @@ impl Running {
             stage: Stage::whole(),
             readiness: Arc::new(Readiness::new(engine::PARTS)),
             roles: Roles::default(),
+            metrics: Registry::new(&BUILD).unwrap(),
             log,
             starts: 0,
             engine: None,
@@ -85,6 +88,7 @@ impl Running {
     pub(super) fn start_with(&mut self, change: impl FnOnce(&mut Settings)) {
         self.starts += 1;
         self.readiness = Arc::new(Readiness::new(engine::PARTS));
+        self.metrics = Registry::new(&BUILD).unwrap();
         let mut settings = Settings::read(&Values::default()).unwrap().settings;
         change(&mut settings);
         let client = || {
@@ -98,7 +102,7 @@ impl Running {
             clock: self.stage.context.clock.clone(),
             providers: Providers::new(on, Vec::new()),
             settings,
-            registry: Registry::new(&BUILD).unwrap(),
+            registry: self.metrics.clone(),
             cluster: None,
             identity: format!("joiner-{}", self.starts),
             namespace: "default".to_owned(),
@@ -108,6 +112,17 @@ impl Running {
         let (stopper, stop) = Stopper::new();
         let running = tokio::spawn(engine.unwrap().run(stop));
         self.engine = Some((stopper, running));
+    }
+
+    /// Ends the engine in the middle of whatever it does.
+    pub(super) fn kill(&mut self) {
+        let (_, engine) = self.engine.take().expect("an engine was started");
+        engine.abort();
+    }
+
+    /// The value of a series on the engine's page of metrics; of all that start so, the sum.
+    pub(super) fn metric(&self, start: &str) -> f64 {
+        sum(&self.metrics, start)
     }
 
     /// Lets seconds pass. Machines that the cloud has made meanwhile join.

@@ -1,0 +1,76 @@
+//! How well each kind is known.
+
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::{Notify, futures::Notified};
+
+use crate::probes::NotReady;
+
+/// How well one kind is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FeedState {
+    /// Whether a whole list has arrived.
+    pub synced: bool,
+    /// What stands in the way now, and what to do about it.
+    pub missing: Option<NotReady>,
+    /// Objects that are there and cannot be read, each with its field and the remedy.
+    pub unreadable: Vec<String>,
+}
+
+/// How well each kind is known. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Feeds(Arc<FeedStates>);
+
+#[derive(Debug, Default)]
+struct FeedStates {
+    by_plural: Mutex<BTreeMap<String, FeedState>>,
+    changed: Notify,
+}
+
+impl Feeds {
+    /// Every feed by the plural of its kind.
+    pub fn states(&self) -> BTreeMap<String, FeedState> {
+        self.lock().clone()
+    }
+
+    /// Whether every kind was listed once.
+    pub fn synced(&self) -> bool {
+        self.lock().values().all(|state| state.synced)
+    }
+
+    /// What stands in the way of knowing one of these kinds.
+    pub fn missing_of(&self, plurals: &[&str]) -> Option<NotReady> {
+        let states = self.lock();
+        plurals.iter().find_map(|plural| states.get(*plural)?.missing.clone())
+    }
+
+    /// Waits until every kind was listed once.
+    pub async fn when_synced(&self) {
+        loop {
+            let mut changed = pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            if self.synced() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Waits until something about them has changed.
+    pub fn changed(&self) -> Notified<'_> {
+        self.0.changed.notified()
+    }
+
+    pub(super) fn set(&self, plural: &str, change: impl FnOnce(&mut FeedState)) {
+        change(self.lock().entry(plural.to_owned()).or_default());
+        self.0.changed.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, FeedState>> {
+        self.0.by_plural.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
