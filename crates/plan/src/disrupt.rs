@@ -1,5 +1,7 @@
 //! Which machines are not needed, or wrong, and what happens to their pods?
 
+pub mod simulate;
+
 use joiner_core::{
     disruption::{Command, DisruptionSettings, Disruptions, Fleet, Rejected},
     settings::PlanSettings,

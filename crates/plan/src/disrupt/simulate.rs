@@ -1,0 +1,218 @@
+//! What happens to the pods of machines that go?
+//!
+//! Everything is prepared once, for all pods that any question may be about. The pods that the snapshot itself wants
+//! placed come first, in the planner's usual order; then the pods of the machines in question, largest first, on what is
+//! left. Their places are machines that exist and are ready, and machines that would be made for them alone: those that
+//! are on their way, or that are only planned for pods that wait, are promised to others and may never come.
+//!
+//! A question costs as much as it moves, however large the cluster is: afterwards exactly what it has changed is taken
+//! back.
+//!
+//! COMPAT: upstream sorts pods that wait and pods that move together, so that a pod that waits can be kept from its
+//! place by one that need not move at all. It also forgives when a pod that waits loses its place to the removal of the
+//! machine; here that pod is homeless like any other.
+
+use std::ops::Range;
+
+use joiner_core::{
+    disruption::{Fleet, Machine, PoolRules},
+    plan::{ExistingPlacement, PlannedClaim, Unplaced},
+    pod::Pod,
+    settings::{MinValuesPolicy, PlanSettings},
+    snapshot::Snapshot,
+};
+
+use crate::{
+    provision::Sorted,
+    solve::{Placements, Refused, Rules, Shapes, Solver, unplaced},
+};
+
+/// How a removal is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Question {
+    /// Whether it is about consolidation: machines on which something has happened within their pool's
+    /// `consolidateAfter` are left alone, and `minValues` is never lowered.
+    pub respect_quiet: bool,
+    /// Above how many new machines the answer does not matter any more.
+    pub claims_max: Option<usize>,
+}
+
+/// Where the pods of machines that go would be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// Machines that would have to be made. When there are more than the question cares for, the rest of the answer is
+    /// incomplete.
+    pub claims: Vec<PlannedClaim>,
+    /// Machines that would take pods.
+    pub existing: Vec<ExistingPlacement>,
+    /// `namespace/name` of the pods that would have no place, in order.
+    pub homeless: Vec<String>,
+}
+
+/// Answers questions about one snapshot, and remembers what was decided.
+#[derive(Debug)]
+pub struct Simulator<'s> {
+    solver: Solver<'s>,
+    shapes: Shapes,
+    planning: PlanSettings,
+    /// For each machine, where its movable pods are among the solver's.
+    movable: Vec<Range<u32>>,
+    /// For each pod of the solver, whether it is ever placed.
+    considered: Vec<bool>,
+    /// The pods that are not, and why.
+    set_aside: Vec<Unplaced>,
+}
+
+impl<'s> Simulator<'s> {
+    /// Prepares questions. The snapshot's own pods are placed once.
+    pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
+        let planning = PlanSettings { reserved_fallback: true, ..planning.clone() };
+        let mut pods: Vec<&'s Pod> = snapshot.pods.iter().collect();
+        let own = pods.len();
+        let mut movable = Vec::with_capacity(snapshot.nodes.len());
+        for (node, machine) in snapshot.nodes.iter().zip(&fleet.machines) {
+            let first = pods.len() as u32;
+            let facts = node.pods.iter().zip(&machine.pods);
+            pods.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod));
+            movable.push(first..pods.len() as u32);
+        }
+        let sorted = Sorted::new(pods.iter().copied(), snapshot, &planning);
+        let mut considered = vec![false; pods.len()];
+        sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
+        let mut solver = Solver::over(pods, own, snapshot, &planning, &sorted.considered);
+        solver.leave_alone(busy_machines(snapshot, fleet));
+        let mut simulator = Self {
+            solver,
+            shapes: Shapes::default(),
+            planning,
+            movable,
+            considered,
+            set_aside: [sorted.refused, sorted.deferred].concat(),
+        };
+        let first = sorted.considered.into_iter().filter(|pod| (*pod as usize) < own);
+        simulator.place_first(&first.collect::<Vec<u32>>());
+        simulator
+    }
+
+    fn place_first(&mut self, pods: &[u32]) {
+        self.solver.begin(self.rules(Question::default()));
+        // Pods that have no place before anything is removed are nobody's concern here.
+        let _ = self.solver.solve(pods);
+        self.solver.keep();
+    }
+
+    /// Positions of the snapshot's own pods that were put on a machine to begin with. When the machine goes, they need
+    /// another place as its movable pods do.
+    pub fn guests(&self, machine: usize) -> &[u32] {
+        let there = self.solver.put_on(machine);
+        &there[..there.iter().take_while(|pod| self.solver.is_own(**pod)).count()]
+    }
+
+    /// What happens if these machines go. Leaves no trace.
+    pub fn without(&mut self, machines: &[usize], question: Question) -> Outcome {
+        let answer = self.ask(machines, question);
+        self.solver.take_back();
+        answer.into_outcome()
+    }
+
+    /// These machines go: later questions are about what is left then. New machines are on their way and take no pods of
+    /// others.
+    pub fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
+        let answer = self.ask(machines, question);
+        self.solver.keep();
+        answer.into_outcome()
+    }
+
+    /// Why pods would have no place if these machines went, in the order of [`Outcome::homeless`].
+    pub fn explain_homeless(&mut self, machines: &[usize], question: Question) -> Vec<Unplaced> {
+        let mut answer = self.ask(machines, question);
+        for (pod, refusal) in &answer.refused {
+            let reasons = self.solver.reasons(*pod, *refusal);
+            answer.unplaced.push(unplaced(self.solver.pod(*pod).key(), reasons));
+        }
+        self.solver.take_back();
+        let aside = self.set_aside.iter().filter(|each| answer.never_placed.contains(&each.pod));
+        answer.unplaced.extend(aside.cloned());
+        answer.unplaced.sort_by(|a, b| a.pod.cmp(&b.pod));
+        answer.unplaced
+    }
+
+    /// Tries it; what was tried has to be taken back or kept.
+    fn ask(&mut self, machines: &[usize], question: Question) -> Answer {
+        self.solver.begin(self.rules(question));
+        let mut pods = Vec::new();
+        let mut never_placed = Vec::new();
+        for machine in machines {
+            let Some(displaced) = self.solver.remove(*machine) else { continue };
+            pods.extend(displaced);
+            for pod in self.movable.get(*machine).cloned().into_iter().flatten() {
+                if self.considered[pod as usize] {
+                    pods.push(pod);
+                } else {
+                    never_placed.push(self.solver.pod(pod).key());
+                }
+            }
+        }
+        let refused = self.solver.solve(&pods);
+        let Placements { claims, existing, unplaced } = self.solver.placements(&mut self.shapes);
+        let mut homeless = never_placed.clone();
+        homeless.extend(unplaced.iter().map(|each| each.pod.clone()));
+        homeless.extend(refused.iter().map(|(pod, _)| self.solver.pod(*pod).key()));
+        homeless.sort_unstable();
+        Answer { claims, existing, homeless, unplaced, refused, never_placed }
+    }
+
+    fn rules(&self, question: Question) -> Rules {
+        Rules {
+            respect_quiet: question.respect_quiet,
+            claims_max: question.claims_max,
+            min_values: if question.respect_quiet {
+                MinValuesPolicy::Strict
+            } else {
+                self.planning.min_values
+            },
+        }
+    }
+}
+
+/// An outcome, and what its reasons can be found out from.
+#[derive(Debug)]
+struct Answer {
+    claims: Vec<PlannedClaim>,
+    existing: Vec<ExistingPlacement>,
+    homeless: Vec<String>,
+    /// Pods whose place is not good enough.
+    unplaced: Vec<Unplaced>,
+    /// Pods that found no place.
+    refused: Refused,
+    /// Pods that were not considered.
+    never_placed: Vec<String>,
+}
+
+impl Answer {
+    fn into_outcome(self) -> Outcome {
+        Outcome { claims: self.claims, existing: self.existing, homeless: self.homeless }
+    }
+}
+
+/// Positions of machines on which something has happened too short a while ago.
+fn busy_machines<'s>(
+    snapshot: &'s Snapshot,
+    fleet: &'s Fleet,
+) -> impl Iterator<Item = usize> + use<'s> {
+    let machines = snapshot.nodes.iter().zip(&fleet.machines).enumerate();
+    machines.filter_map(|(at, (node, machine))| {
+        let rules = fleet.pools.get(node.pool.as_ref()?)?;
+        is_busy(machine, rules, fleet).then_some(at)
+    })
+}
+
+/// Whether something has happened on a machine within its pool's `consolidateAfter`.
+pub(crate) fn is_busy(machine: &Machine, rules: &PoolRules, fleet: &Fleet) -> bool {
+    let quiet_since = machine.claim.as_ref().and_then(|claim| claim.quiet_since);
+    let (Some(since), Some(after)) = (quiet_since, rules.consolidate_after) else { return false };
+    fleet.now.duration_since(since) < after
+}
+
+#[cfg(test)]
+mod tests;
