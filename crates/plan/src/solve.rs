@@ -172,8 +172,9 @@ impl<'s> Solver<'s> {
             columns: &columns,
         };
         let mut classes = Classes::new(ctx, considered, &mut labels, &mut topology);
+        topology.declare_bound(snapshot, &mut labels);
         let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels);
-        topology.observe(snapshot, &templates, &nodes, &mut labels);
+        topology.observe(snapshot, &templates, &nodes, &labels);
         classes.meet_groups(&topology);
         let usable = templates.iter_mut().map(|template| Usable::of(template, &labels)).collect();
         let least = (0..columns.len())

@@ -68,6 +68,8 @@ pub(crate) struct Topology {
     /// Groups that are not in `by_label`.
     elsewhere: Vec<GroupId>,
     filter_verdicts: FxHashMap<(GroupId, ReqId, usize), bool>,
+    /// The groups in which bound pods keep others away.
+    declared: Declared,
     /// The groups that count the pods which stay on nodes: once per pod, node after node.
     bound: Vec<GroupId>,
     /// Where the groups of each node end in `bound`.
@@ -187,30 +189,27 @@ impl Topology {
         selecting
     }
 
+    /// Makes the groups in which bound pods keep others away. Has to come before nodes are looked at: of their labels only
+    /// those are seen that something asks for.
+    pub(crate) fn declare_bound(&mut self, snapshot: &Snapshot, labels: &mut LabelSpace) {
+        for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
+            if !pod.spec.anti_affinity.is_empty() && !self.declared.contains_key(&identity(pod)) {
+                let declared = self.declared(pod, snapshot, labels);
+                self.declared.insert(identity(pod), declared);
+            }
+        }
+    }
+
     /// Makes the domains of pools and nodes known to every group, and counts the pods that stay where they are.
     pub(crate) fn observe(
         &mut self,
         snapshot: &Snapshot,
         templates: &[Template<'_>],
         nodes: &Nodes<'_>,
-        labels: &mut LabelSpace,
+        labels: &LabelSpace,
     ) {
-        let declared = self.declared_by_bound_pods(snapshot, labels);
         self.register_domains(templates, nodes, labels);
-        self.count_bound_pods(snapshot, nodes, &declared, labels);
-    }
-
-    /// The groups in which bound pods keep others away, by specification and namespace.
-    fn declared_by_bound_pods(&mut self, snapshot: &Snapshot, labels: &mut LabelSpace) -> Declared {
-        let mut declared = Declared::default();
-        for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
-            if !pod.spec.anti_affinity.is_empty() {
-                declared
-                    .entry(identity(pod))
-                    .or_insert_with(|| self.declared(pod, snapshot, labels));
-            }
-        }
-        declared
+        self.count_bound_pods(snapshot, nodes, labels);
     }
 
     /// The groups in which a pod keeps others away.
@@ -261,18 +260,12 @@ impl Topology {
         }
     }
 
-    fn count_bound_pods(
-        &mut self,
-        snapshot: &Snapshot,
-        nodes: &Nodes<'_>,
-        declared: &Declared,
-        labels: &LabelSpace,
-    ) {
+    fn count_bound_pods(&mut self, snapshot: &Snapshot, nodes: &Nodes<'_>, labels: &LabelSpace) {
         let mut selecting: FxHashMap<(*const str, *const Labels), Vec<GroupId>> =
             FxHashMap::default();
         for (node, seen) in snapshot.nodes.iter().zip(nodes.seen()) {
             for pod in &node.pods {
-                self.bound.extend(declared.get(&identity(pod)).into_iter().flatten());
+                self.bound.extend(self.declared.get(&identity(pod)).into_iter().flatten());
                 if !matches!(pod.role, Role::Bound { terminating: false, .. })
                     || node.node.is_none()
                 {

@@ -150,7 +150,7 @@ fn pods_that_wait_have_the_first_choice() {
     let cluster = cluster()
         .node(machine("a").pod(web("a-0").cpu("2")))
         .node(machine("b"))
-        .pod(web("waits").cpu("3").on_node_selector(HOSTNAME, "b"));
+        .pod(web("waits").cpu("3"));
     assert_eq!(ask(cluster, &[0], CONSOLIDATION), "new small: a-0");
 }
 

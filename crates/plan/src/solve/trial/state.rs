@@ -5,7 +5,7 @@ use std::{
     fmt::Write,
 };
 
-use crate::solve::{Solver, nodes::Nodes};
+use crate::solve::{Solver, limits::Remaining, nodes::Nodes};
 
 impl Solver<'_> {
     /// Everything that answers depend on. What is only remembered, and true whether remembered or not, is left out.
@@ -17,14 +17,22 @@ impl Solver<'_> {
         let reserved: BTreeMap<usize, u32> =
             self.reservations.left.iter().map(|(id, left)| (*id, *left)).collect();
         let _ = writeln!(text, "{reserved:?}\n{:?}\n{}", self.claims, self.placed);
-        for remaining in &self.remaining {
-            let _ = writeln!(text, "{:?} {:?}", remaining.amounts, remaining.nodes);
-        }
+        let _ = writeln!(text, "{:?}", self.limits_left());
         for class in &self.classes.all {
             let dead: Vec<_> = class.variants.iter().map(|variant| &variant.dead_claims).collect();
             let _ = writeln!(text, "{:?} {dead:?}", class.refused_at);
         }
         text
+    }
+
+    /// What is left of the limits of every template: amounts by name, and whole machines.
+    pub(crate) fn limits_left(&self) -> Vec<(BTreeMap<&str, i64>, Option<i64>)> {
+        let of = |remaining: &Remaining| {
+            let amounts = remaining.amounts.iter();
+            let named = amounts.map(|(column, left)| (self.columns.name(*column), *left));
+            (named.collect(), remaining.nodes)
+        };
+        self.remaining.iter().map(of).collect()
     }
 }
 

@@ -200,7 +200,6 @@ pub(super) fn settings(seed: u64) -> PlanSettings {
     PlanSettings {
         preferences: *rng.pick(&[PreferencePolicy::Respect, PreferencePolicy::Ignore]),
         min_values: *rng.pick(&[MinValuesPolicy::Strict, MinValuesPolicy::BestEffort]),
-        instance_types_max: *rng.pick(&[2, 600]),
         ..PlanSettings::default()
     }
 }

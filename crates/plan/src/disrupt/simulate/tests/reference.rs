@@ -23,13 +23,15 @@ struct Stage {
     machines: Vec<usize>,
     question: Question,
     pods: Vec<Pod>,
+    /// What is left of limits once the machines are gone.
+    limits: String,
 }
 
 impl Stage {
     /// The pods that need a place when machines go: those that can be moved, and those that were put there.
     fn new(
         (machines, question): &(Vec<usize>, Question),
-        simulator: &Simulator<'_>,
+        simulator: &mut Simulator<'_>,
         snapshot: &Snapshot,
         fleet: &Fleet,
     ) -> Self {
@@ -45,7 +47,13 @@ impl Stage {
             let all = snapshot.nodes[*machine].pods.iter().zip(facts);
             pods.extend(all.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.clone()));
         }
-        Self { machines: machines.clone(), question: *question, pods }
+        simulator.solver.begin(simulator.rules(*question));
+        for machine in machines {
+            let _ = simulator.solver.remove(*machine);
+        }
+        let limits = format!("{:?}", simulator.solver.limits_left());
+        simulator.solver.take_back();
+        Self { machines: machines.clone(), question: *question, pods, limits }
     }
 
     fn keys(&self) -> BTreeSet<String> {
@@ -53,13 +61,14 @@ impl Stage {
     }
 }
 
-/// What a cluster made anew says to the stages, one after the other; the first answer is about the pods that wait.
+/// What a cluster made anew says to the stages, one after the other; the first answer is about the pods that wait. With
+/// each goes what was left of limits before.
 fn made_anew(
     snapshot: &Snapshot,
     fleet: &Fleet,
     planning: &PlanSettings,
     stages: &[Stage],
-) -> Vec<Outcome> {
+) -> Vec<(String, Outcome)> {
     let gone: BTreeSet<usize> = stages.iter().flat_map(|stage| &stage.machines).copied().collect();
     // A machine that is leaving does not go any more than it already does.
     let stays = |at: usize| !gone.contains(&at) || snapshot.nodes[at].leaving;
@@ -106,6 +115,7 @@ fn made_anew(
         let considered = sorted.considered.iter().copied();
         let pods: Vec<u32> =
             considered.filter(|at| keys.contains(&changed.pods[*at as usize].key())).collect();
+        let limits = format!("{:?}", solver.limits_left());
         solver.begin(simulator.rules(question));
         let refused = solver.solve(&pods);
         let Placements { claims, existing, unplaced } = solver.placements(&mut Shapes::default());
@@ -114,7 +124,7 @@ fn made_anew(
         homeless.extend(refused.iter().map(|(pod, _)| changed.pods[*pod as usize].key()));
         homeless.extend(keys.intersection(&set_aside).cloned());
         homeless.sort_unstable();
-        outcomes.push(Outcome { claims, existing, homeless });
+        outcomes.push((limits, Outcome { claims, existing, homeless }));
     }
     outcomes
 }
@@ -150,13 +160,14 @@ impl Compared {
         let before = outcomes.len() - 1;
         let alike = (0..before).all(|at| {
             let later: BTreeSet<String> = stages[at..].iter().flat_map(Stage::keys).collect();
-            without_pods(outcomes[at].clone(), &later) == expected[at]
+            without_pods(outcomes[at].clone(), &later) == expected[at].1
         });
-        if !alike {
+        // A claim counts with the types it had when it was opened, which its last pod may have left few of.
+        if !alike || stages[before - 1].limits != expected[before].0 {
             self.skipped += 1;
             return;
         }
-        assert_eq!(outcomes[before], expected[before], "{about}: {stages:#?}");
+        assert_eq!(outcomes[before], expected[before].1, "{about}");
         self.equal += 1;
     }
 
@@ -170,21 +181,21 @@ impl Compared {
         let first = made_anew(&snapshot, &fleet, &planning, &[]);
         for n in 0..4 {
             let asked = random::question(&snapshot, rng);
-            let stage = Stage::new(&asked, &simulator, &snapshot, &fleet);
+            let stage = Stage::new(&asked, &mut simulator, &snapshot, &fleet);
             let outcome = simulator.without(&asked.0, asked.1);
             let about = format!("question {n} about seed {seed}");
-            self.answer(&about, &[first[0].clone(), outcome], &[stage], cluster);
+            self.answer(&about, &[first[0].1.clone(), outcome], &[stage], cluster);
         }
         let decided = random::question(&snapshot, rng);
-        let decided_stage = Stage::new(&decided, &simulator, &snapshot, &fleet);
+        let decided_stage = Stage::new(&decided, &mut simulator, &snapshot, &fleet);
         let committed = simulator.commit(&decided.0, decided.1);
         for n in 0..3 {
             let mut asked = random::question(&snapshot, rng);
             asked.0.retain(|machine| !decided.0.contains(machine));
-            let stage = Stage::new(&asked, &simulator, &snapshot, &fleet);
+            let stage = Stage::new(&asked, &mut simulator, &snapshot, &fleet);
             let outcome = simulator.without(&asked.0, asked.1);
             let about = format!("question {n} about seed {seed} after a decision");
-            let outcomes = [first[0].clone(), committed.clone(), outcome];
+            let outcomes = [first[0].1.clone(), committed.clone(), outcome];
             self.answer(&about, &outcomes, &[decided_stage.clone(), stage], cluster);
         }
     }
@@ -212,8 +223,9 @@ fn answers_are_those_of_a_cluster_without_the_machines_where_pods_wait() {
 fn questions_leave_no_trace() {
     for seed in 2_000..2_300 {
         let (snapshot, fleet) = random::cluster(seed, seed % 2 == 0);
-        let planning = random::settings(seed);
         let rng = &mut Rng::child(seed, 3);
+        let instance_types_max = *rng.pick(&[2, 600]);
+        let planning = PlanSettings { instance_types_max, ..random::settings(seed) };
         let mut simulator = Simulator::new(&snapshot, &fleet, &planning);
         for round in 0..2 {
             let before = simulator.solver.state();
