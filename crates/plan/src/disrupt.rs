@@ -18,9 +18,10 @@ mod drift;
 mod emptiness;
 mod pass;
 mod replacement;
-mod simulate;
 mod tell;
 mod validation;
+
+pub mod simulate;
 
 use joiner_core::{
     disruption::{Command, DisruptionSettings, Disruptions, Fleet, Method, Rejected},

@@ -51,7 +51,7 @@ pub(crate) struct Reproducible {
 }
 
 pub(crate) fn planned(snapshot: &Snapshot, settings: &PlanSettings) -> Reproducible {
-    let sorted = Sorted::new(snapshot, settings);
+    let sorted = Sorted::new(&snapshot.pods, snapshot, settings);
     let Passed { mut plan, pools, choices, .. } = best_pass(snapshot, settings, &sorted.considered);
     plan.unschedulable.extend(sorted.refused);
     plan.deferred.extend(sorted.deferred);
@@ -114,7 +114,7 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
     others.into_iter().fold(pass(prepared, first), better)
 }
 
-/// The pods of a snapshot, those that can be considered apart from those that cannot.
+/// Pods, those that can be considered apart from those that cannot.
 #[derive(Debug, Default)]
 pub(crate) struct Sorted {
     /// Positions of the pods to place.
@@ -124,10 +124,14 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    pub(crate) fn new(snapshot: &Snapshot, settings: &PlanSettings) -> Self {
+    pub(crate) fn new<'p>(
+        pods: impl IntoIterator<Item = &'p Pod>,
+        snapshot: &Snapshot,
+        settings: &PlanSettings,
+    ) -> Self {
         let mut sorted = Self::default();
         let mut validated = validate::Validated::default();
-        for (index, pod) in snapshot.pods.iter().enumerate() {
+        for (index, pod) in pods.into_iter().enumerate() {
             if let Some(waiting) = &pod.volumes.waiting {
                 let reason = Reason::new(ReasonId::WaitingVolume, waiting.clone());
                 sorted.deferred.push(unplaced(pod.key(), vec![reason]));

@@ -12,13 +12,14 @@ mod class;
 mod diagnose;
 mod finish;
 mod join;
+mod journal;
 mod labels;
 mod limits;
 mod nodes;
 mod reservations;
-mod staged;
 mod template;
 mod topology;
+mod trial;
 
 use std::collections::VecDeque;
 
@@ -40,9 +41,15 @@ use self::{
     nodes::Nodes,
     reservations::Reservations,
     template::Template,
-    topology::{Machine, Topology},
+    topology::{Machine, Topology, Way},
+    trial::Trial,
 };
-pub(crate) use self::{class::narrow, diagnose::contradiction, finish::unplaced};
+pub(crate) use self::{
+    class::narrow,
+    diagnose::contradiction,
+    finish::{Shapes, unplaced},
+    trial::{Placements, Rules},
+};
 
 /// How choices among equals are made. Upstream leaves them to chance; here each way gives one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,6 +77,10 @@ impl Choices {
 #[derive(Debug, Clone)]
 pub(crate) struct Solver<'s> {
     snapshot: &'s Snapshot,
+    /// The pods that may have to be placed; numbers of pods are positions here.
+    pods: Vec<&'s Pod>,
+    /// The first so many of them are to be placed whatever happens, the others only if their machines go.
+    own: usize,
     settings: PlanSettings,
     choices: Choices,
     columns: Columns,
@@ -87,6 +98,7 @@ pub(crate) struct Solver<'s> {
     /// The least of each resource that any pod of the pass asks for.
     least: Vec<i64>,
     placed: u64,
+    trial: Trial,
 }
 
 /// How far a pass has come, as far as a refused pod may care.
@@ -106,12 +118,41 @@ pub(crate) enum Refusal {
     Reserved,
 }
 
+/// A pod in the queue.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    pod: u32,
+    refusal: Refusal,
+    /// The length of the queue when it was last put back; a pod that meets the same length again has seen a whole round
+    /// without progress.
+    put_back_at: usize,
+}
+
+impl Waiting {
+    fn new(pod: u32) -> Self {
+        Self { pod, refusal: Refusal::NoPlace, put_back_at: usize::MAX }
+    }
+}
+
 /// Where a pass has put its pods. Those not placed have a refusal.
 pub(crate) type Refused = Vec<(u32, Refusal)>;
 
 impl<'s> Solver<'s> {
-    /// Prepares a pass for the pods at the positions `considered`.
+    /// Prepares a pass for those pods of the snapshot that are at the positions `considered`.
     pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
+        let pods: Vec<&Pod> = snapshot.pods.iter().collect();
+        Self::over(pods, snapshot.pods.len(), snapshot, settings, considered)
+    }
+
+    /// Prepares a pass for those of `pods` that are at the positions `considered`. The first `own` of them are to be
+    /// placed whatever happens, the others only if their machines go.
+    pub(crate) fn over(
+        pods: Vec<&'s Pod>,
+        own: usize,
+        snapshot: &'s Snapshot,
+        settings: &PlanSettings,
+        considered: &[u32],
+    ) -> Self {
         let (choices, _) = Choices::WAYS;
         let columns = learn_columns(snapshot);
         let mut labels = LabelSpace::new(&snapshot.catalog.well_known);
@@ -125,21 +166,24 @@ impl<'s> Solver<'s> {
         let mut topology = Topology::default();
         let ctx = ClassContext {
             snapshot,
+            pods: &pods,
             policy: settings.preferences,
             templates: &templates,
             columns: &columns,
         };
         let mut classes = Classes::new(ctx, considered, &mut labels, &mut topology);
+        topology.declare_bound(snapshot, &mut labels);
         let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels);
-        topology.observe(snapshot, &templates, &nodes, &mut labels);
+        topology.observe(snapshot, &templates, &nodes, &labels);
         classes.meet_groups(&topology);
-        let usable =
-            templates.iter_mut().map(|template| Usable::of(template, settings, &labels)).collect();
+        let usable = templates.iter_mut().map(|template| Usable::of(template, &labels)).collect();
         let least = (0..columns.len())
             .map(|column| classes.all.iter().map(|class| class.requests[column]).min().unwrap_or(0))
             .collect();
         Self {
             snapshot,
+            pods,
+            own,
             settings: settings.clone(),
             choices,
             remaining: templates
@@ -157,6 +201,7 @@ impl<'s> Solver<'s> {
             classes,
             least,
             placed: 0,
+            trial: Trial::default(),
         }
     }
 
@@ -166,32 +211,27 @@ impl<'s> Solver<'s> {
         Self { choices, claims, ..self.clone() }
     }
 
-    /// Places what can be placed. Answers with the pods that found no place.
+    /// Places what can be placed. Answers with the pods that found no place; with none if a trial is over before that is
+    /// known.
     pub(crate) fn solve(&mut self, considered: &[u32]) -> Refused {
-        let mut queue: VecDeque<u32> = self.in_order(considered).into();
-        // The length of the queue when a pod was last put back; a pod that meets the same length again has seen a whole
-        // round without progress.
-        let mut put_back_at = vec![usize::MAX; self.snapshot.pods.len()];
-        let mut refused = vec![None; self.snapshot.pods.len()];
-        while let Some(pod) = queue.front().copied() {
-            if put_back_at[pod as usize] == queue.len() {
+        let pods = self.in_order(considered).into_iter();
+        let mut queue: VecDeque<Waiting> = pods.map(Waiting::new).collect();
+        while let Some(first) = queue.front().copied() {
+            if first.put_back_at == queue.len() {
                 break;
             }
             queue.pop_front();
-            match self.place(pod) {
-                Ok(()) => {}
-                Err(refusal) => {
-                    refused[pod as usize] = Some(refusal);
-                    queue.push_back(pod);
-                    put_back_at[pod as usize] = queue.len();
-                }
+            if let Err(refusal) = self.place(first.pod) {
+                let put_back_at = queue.len() + 1;
+                queue.push_back(Waiting { refusal, put_back_at, ..first });
+            } else if self.trial.is_over(&self.claims) {
+                return Vec::new();
             }
         }
-        let mut left: Vec<u32> = queue.into();
-        left.sort_unstable();
-        left.into_iter()
-            .map(|pod| (pod, refused[pod as usize].unwrap_or(Refusal::NoPlace)))
-            .collect()
+        let mut left: Refused =
+            queue.into_iter().map(|waiting| (waiting.pod, waiting.refusal)).collect();
+        left.sort_unstable_by_key(|(pod, _)| *pod);
+        left
     }
 
     /// The largest first; of equals the oldest, then by UID. Pods that only keep room for others come last.
@@ -203,7 +243,7 @@ impl<'s> Solver<'s> {
         let mut keyed: Vec<_> = considered
             .iter()
             .map(|index| {
-                let pod = &self.snapshot.pods[*index as usize];
+                let pod = self.pods[*index as usize];
                 let class = &self.classes.all[self.classes.of_pod[*index as usize] as usize];
                 let amount =
                     |column: Option<usize>| column.map_or(0, |column| class.requests[column]);
@@ -218,7 +258,7 @@ impl<'s> Solver<'s> {
     /// Finds a place for a pod, giving up one preference after the other.
     fn place(&mut self, pod_index: u32) -> Result<(), Refusal> {
         let class_index = self.classes.of_pod[pod_index as usize] as usize;
-        let pod = &self.snapshot.pods[pod_index as usize];
+        let pod = self.pods[pod_index as usize];
         // Which volumes a pod attaches is its own affair, so what its class has met does not speak for it.
         let typical = pod.volumes.attached.is_empty();
         if typical && let Some(refusal) = self.still_refused(class_index) {
@@ -229,7 +269,7 @@ impl<'s> Solver<'s> {
             if !self.classes.all[class_index].variants[variant].wanted.possible {
                 continue;
             }
-            if let Some(node) = self.find_node(pod, class_index, variant) {
+            if let Some(node) = self.find_node(pod_index, class_index, variant) {
                 self.put_on_node(pod, pod_index, class_index, node);
                 return Ok(());
             }
@@ -255,6 +295,7 @@ impl<'s> Solver<'s> {
         if typical {
             let now = Moment { placed: self.placed, claims: self.claims.len(), refusal };
             self.classes.all[class_index].refused_at = Some(now);
+            self.trial.note_refused(class_index);
         }
         Err(refusal)
     }
@@ -272,8 +313,15 @@ impl<'s> Solver<'s> {
         same.then_some(then.refusal)
     }
 
-    fn find_node(&mut self, pod: &Pod, class_index: usize, variant_index: usize) -> Option<usize> {
-        let Self { nodes, labels, topology, classes, .. } = self;
+    fn find_node(
+        &mut self,
+        pod_index: u32,
+        class_index: usize,
+        variant_index: usize,
+    ) -> Option<usize> {
+        let pod = self.pods[pod_index as usize];
+        let respect_quiet = self.trial.respects_quiet() && !self.is_own(pod_index);
+        let Self { nodes, labels, topology, classes, trial, .. } = self;
         let class = &mut classes.all[class_index];
         let (requests, alternatives) = (&class.requests, &class.volume_alternatives);
         let variant = &mut class.variants[variant_index];
@@ -287,7 +335,8 @@ impl<'s> Solver<'s> {
                 }
                 continue;
             }
-            for bit in ones(alive & !refused_hosts(variant, topology, true, word)) {
+            let open = alive & !nodes.closed(word, respect_quiet);
+            for bit in ones(open & !refused_hosts(variant, topology, true, word)) {
                 let position = word * 64 + bit;
                 let candidate = nodes.candidate(position);
                 if !nodes.fits(position, requests)
@@ -295,6 +344,9 @@ impl<'s> Solver<'s> {
                     || !candidate.ports_free(pod)
                 {
                     variant.dead_nodes.insert(position);
+                    if nodes.is_touched(position) {
+                        trial.note_dead_node(class_index, variant_index, position);
+                    }
                     continue;
                 }
                 if !candidate.can_attach(pod) {
@@ -315,17 +367,23 @@ impl<'s> Solver<'s> {
     fn put_on_node(&mut self, pod: &'s Pod, pod_index: u32, class_index: usize, node: usize) {
         let class = &self.classes.all[class_index];
         self.nodes.add(node, pod, pod_index, &class.requests);
+        self.record_on_node(class_index, node, Way::In);
+        self.placed += 1;
+    }
+
+    /// Takes note of a pod that comes to a node, or leaves it.
+    fn record_on_node(&mut self, class_index: usize, node: usize, way: Way) {
+        let class = &self.classes.all[class_index];
         let candidate = self.nodes.candidate(node);
         self.topology.record(
-            &class.selecting,
-            &class.declared,
+            (&class.selecting, &class.declared),
+            way,
             Machine::Node(node),
             candidate.requirements,
             // Numbers of nodes' taints and of templates' must not meet.
             (self.templates.len() + candidate.taint_set, &candidate.node.taints),
             &self.labels,
         );
-        self.placed += 1;
     }
 
     /// The claim with the fewest pods that takes the pod; of equals the one whose turn it is.
@@ -399,6 +457,7 @@ impl<'s> Solver<'s> {
                             let variant =
                                 &mut self.classes.all[class_index].variants[variant_index];
                             variant.dead_claims.insert(claim);
+                            self.trial.note_dead_claim(class_index, variant_index);
                         }
                         Err(_) => {}
                     }
@@ -424,7 +483,7 @@ impl<'s> Solver<'s> {
             let host = |used: &topology::Use| {
                 self.topology.group(used.group).allows_new_host(used.selects_self)
             };
-            if self.usable[template] != Usable::Yes
+            if !self.makes_machines(template)
                 || !variant.tolerates[template]
                 || !variant.host_uses.iter().all(host)
             {
@@ -456,8 +515,8 @@ impl<'s> Solver<'s> {
         let template_index = self.claims.get(claim).template;
         let template = &mut self.templates[template_index];
         self.topology.record(
-            &class.selecting,
-            &class.declared,
+            (&class.selecting, &class.declared),
+            Way::In,
             Machine::Claim(claim),
             requirements,
             (template_index, &template.pool.taints),
@@ -482,7 +541,17 @@ impl<'s> Solver<'s> {
         let left =
             template.remaining(requirements, rows, self.claims.requests(claim), &self.labels);
         let types = template.types_of(&left);
+        self.trial.note_limits(index, &self.remaining);
         self.remaining[index].take(template, &types);
+    }
+
+    /// Whether machines can be made from a template at all.
+    fn makes_machines(&self, template: usize) -> bool {
+        match self.usable[template] {
+            Usable::Yes => true,
+            Usable::ShortOfMinValues(..) => self.settings.min_values == MinValuesPolicy::BestEffort,
+            Usable::Contradiction(_) | Usable::NoTypes => false,
+        }
     }
 }
 
@@ -525,12 +594,12 @@ enum Usable {
     Contradiction(String),
     /// Its requirements leave none of its types.
     NoTypes,
-    /// They leave too few values of a label; this many.
+    /// They leave too few values of a label, this many; it depends on the policy whether that is forgiven.
     ShortOfMinValues(labels::Key, u32),
 }
 
 impl Usable {
-    fn of(template: &mut Template<'_>, settings: &PlanSettings, labels: &LabelSpace) -> Self {
+    fn of(template: &mut Template<'_>, labels: &LabelSpace) -> Self {
         let own = labels.decode(template.requirements);
         let ruled_out =
             |(key, value): &(&String, &String)| !own.get(key).is_none_or(|own| own.has(value));
@@ -544,10 +613,8 @@ impl Usable {
         }
         let short = template.short_of_min_values(template.requirements, &types, labels);
         match short.first() {
-            Some((key, achieved)) if settings.min_values == MinValuesPolicy::Strict => {
-                Self::ShortOfMinValues(*key, *achieved)
-            }
-            _ => Self::Yes,
+            Some((key, achieved)) => Self::ShortOfMinValues(*key, *achieved),
+            None => Self::Yes,
         }
     }
 }

@@ -1,238 +1,210 @@
 //! What happens to the pods of machines that go?
 //!
-//! The pods that the snapshot itself wants placed come first, in the planner's usual order; then the
-//! pods of the machines in question, on what is left. Their places are machines that exist and are
-//! ready, and machines that would be made for them alone: those that are on their way, or that are
-//! only planned for pods that wait, are promised to others and may never come.
+//! Everything is prepared once, for all pods that any question may be about. The pods that the snapshot itself wants
+//! placed come first, in the planner's usual order; then the pods of the machines in question, largest first, on what is
+//! left. Their places are machines that exist and are ready, and machines that would be made for them alone: those that
+//! are on their way, or that are only planned for pods that wait, are promised to others and may never come.
 //!
-//! COMPAT: upstream sorts pods that wait and pods that move together, so that a pod that waits can
-//! be kept from its place by one that need not move at all.
+//! A question costs as much as it moves, however large the cluster is: afterwards exactly what it has changed is taken
+//! back.
+//!
+//! COMPAT: upstream sorts pods that wait and pods that move together, so that a pod that waits can be kept from its
+//! place by one that need not move at all. It also forgives when a pod that waits loses its place to the removal of the
+//! machine; here that pod is homeless like any other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use joiner_core::{
     disruption::{Fleet, Machine, PoolRules},
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
-    pod::{Pod, Role},
-    reason::{Reason, ReasonId},
-    requirement::Requirements,
-    resources::Resources,
+    pod::Pod,
     settings::{MinValuesPolicy, PlanSettings},
-    snapshot::{Node, Snapshot},
+    snapshot::Snapshot,
 };
 
 use crate::{
     provision::Sorted,
-    solve::{Solver, unplaced},
+    solve::{Placements, Refused, Rules, Shapes, Solver, unplaced},
 };
 
 /// How a removal is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Question {
-    /// Whether it is about consolidation: machines on which something has happened within their
-    /// pool's `consolidateAfter` are left alone, and `minValues` is never lowered.
-    pub(crate) respect_quiet: bool,
+pub struct Question {
+    /// Whether it is about consolidation: machines on which something has happened within their pool's
+    /// `consolidateAfter` are left alone, and `minValues` is never lowered.
+    pub respect_quiet: bool,
     /// Above how many new machines the answer does not matter any more.
-    pub(crate) claims_max: Option<usize>,
+    pub claims_max: Option<usize>,
 }
 
 /// Where the pods of machines that go would be.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Outcome {
-    /// Machines that would have to be made. When there are more than the question cares for, the
-    /// rest of the answer may be incomplete.
-    pub(crate) claims: Vec<PlannedClaim>,
+pub struct Outcome {
+    /// Machines that would have to be made. When there are more than the question cares for, the rest of the answer is
+    /// incomplete.
+    pub claims: Vec<PlannedClaim>,
     /// Machines that would take pods.
-    pub(crate) existing: Vec<ExistingPlacement>,
-    /// `namespace/name` of the pods that would have no place.
-    pub(crate) homeless: Vec<String>,
+    pub existing: Vec<ExistingPlacement>,
+    /// `namespace/name` of the pods that would have no place, in order.
+    pub homeless: Vec<String>,
 }
 
 /// Answers questions about one snapshot, and remembers what was decided.
 #[derive(Debug)]
-pub(crate) struct Simulator<'s> {
-    snapshot: &'s Snapshot,
-    fleet: &'s Fleet,
-    settings: PlanSettings,
-    /// For each machine, the pods of the snapshot that the base state has put there.
-    guests: Vec<Vec<u32>>,
-    /// What is left of the snapshot, with every pod at its place. Machines keep their positions, and
-    /// those that are planned come after them.
-    state: Snapshot,
-    gone: BTreeSet<usize>,
+pub struct Simulator<'s> {
+    solver: Solver<'s>,
+    shapes: Shapes,
+    planning: PlanSettings,
+    /// For each machine, where its movable pods are among the solver's.
+    movable: Vec<Range<u32>>,
+    /// For each pod of the solver, whether it is ever placed.
+    considered: Vec<bool>,
+    /// The pods that are not, and why.
+    set_aside: Vec<Unplaced>,
 }
 
 impl<'s> Simulator<'s> {
     /// Prepares questions. The snapshot's own pods are placed once.
-    pub(crate) fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
-        let settings = PlanSettings { reserved_fallback: true, ..planning.clone() };
-        let considered = Sorted::new(snapshot, &settings).considered;
-        let mut solver = Solver::new(snapshot, &settings, &considered);
-        let _ = solver.solve(&considered);
-        let plan = solver.finish(&Vec::new());
-        let positions: BTreeMap<String, u32> =
-            snapshot.pods.iter().map(Pod::key).zip(0..).collect();
-        let mut simulator = Self {
-            snapshot,
-            fleet,
-            settings,
-            guests: vec![Vec::new(); snapshot.nodes.len()],
-            state: Snapshot { pods: Vec::new(), ..snapshot.clone() },
-            gone: BTreeSet::new(),
-        };
-        for to in &plan.existing {
-            if let Some(at) = simulator.position(to) {
-                simulator.guests[at] = to.pods.iter().map(|pod| positions[pod]).collect();
-            }
+    pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
+        let planning = PlanSettings { reserved_fallback: true, ..planning.clone() };
+        let mut pods: Vec<&'s Pod> = snapshot.pods.iter().collect();
+        let own = pods.len();
+        let mut movable = Vec::with_capacity(snapshot.nodes.len());
+        for (node, machine) in snapshot.nodes.iter().zip(&fleet.machines) {
+            let first = pods.len() as u32;
+            let facts = node.pods.iter().zip(&machine.pods);
+            pods.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod));
+            movable.push(first..pods.len() as u32);
         }
-        simulator.place(&plan.claims, &plan.existing, &snapshot.pods);
+        let sorted = Sorted::new(pods.iter().copied(), snapshot, &planning);
+        let mut considered = vec![false; pods.len()];
+        sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
+        let mut solver = Solver::over(pods, own, snapshot, &planning, &sorted.considered);
+        solver.leave_alone(busy_machines(snapshot, fleet));
+        let mut simulator = Self {
+            solver,
+            shapes: Shapes::default(),
+            planning,
+            movable,
+            considered,
+            set_aside: [sorted.refused, sorted.deferred].concat(),
+        };
+        let first = sorted.considered.into_iter().filter(|pod| (*pod as usize) < own);
+        simulator.place_first(&first.collect::<Vec<u32>>());
         simulator
     }
 
-    /// Positions of the snapshot's own pods that the base state has put on a machine. When the
-    /// machine goes, they need another place as its movable pods do.
-    pub(crate) fn guests(&self, machine: usize) -> &[u32] {
-        &self.guests[machine]
+    fn place_first(&mut self, pods: &[u32]) {
+        self.solver.begin(self.rules(Question::default()));
+        // Pods that have no place before anything is removed are nobody's concern here.
+        let _ = self.solver.solve(pods);
+        self.solver.keep();
+    }
+
+    /// Positions of the snapshot's own pods that were put on a machine to begin with. When the machine goes, they need
+    /// another place as its movable pods do.
+    pub fn guests(&self, machine: usize) -> &[u32] {
+        let there = self.solver.put_on(machine);
+        &there[..there.iter().take_while(|pod| self.solver.is_own(**pod)).count()]
     }
 
     /// What happens if these machines go. Leaves no trace.
-    pub(crate) fn without(&mut self, machines: &[usize], question: Question) -> Outcome {
-        self.ask(machines, question, false).0
+    pub fn without(&mut self, machines: &[usize], question: Question) -> Outcome {
+        let answer = self.ask(machines, question);
+        self.solver.take_back();
+        answer.into_outcome()
     }
 
-    /// These machines go: later questions are about what is left then.
-    pub(crate) fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
-        let (outcome, _) = self.ask(machines, question, false);
-        let moved = self.moved(machines);
-        self.gone.extend(machines);
-        self.place(&outcome.claims, &outcome.existing, &moved);
-        outcome
+    /// These machines go: later questions are about what is left then. New machines are on their way and take no pods of
+    /// others.
+    pub fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
+        let answer = self.ask(machines, question);
+        self.solver.keep();
+        answer.into_outcome()
     }
 
-    /// Why pods would have no place if these machines went.
-    pub(crate) fn explain_homeless(
-        &mut self,
-        machines: &[usize],
-        question: Question,
-    ) -> Vec<Unplaced> {
-        self.ask(machines, question, true).1
-    }
-
-    fn ask(
-        &self,
-        machines: &[usize],
-        question: Question,
-        explain: bool,
-    ) -> (Outcome, Vec<Unplaced>) {
-        let mut changed = self.state.clone();
-        let stays = |at: &usize| !self.gone.contains(at) && !machines.contains(at);
-        let nodes = std::mem::take(&mut changed.nodes).into_iter().enumerate();
-        changed.nodes = nodes.filter(|(at, _)| stays(at)).map(|(_, node)| node).collect();
-        changed.pods = self.moved(machines);
-
-        let mut settings = self.settings.clone();
-        if question.respect_quiet {
-            settings.min_values = MinValuesPolicy::Strict;
+    /// Why pods would have no place if these machines went, in the order of [`Outcome::homeless`].
+    pub fn explain_homeless(&mut self, machines: &[usize], question: Question) -> Vec<Unplaced> {
+        let mut answer = self.ask(machines, question);
+        for (pod, refusal) in &answer.refused {
+            let reasons = self.solver.reasons(*pod, *refusal);
+            answer.unplaced.push(unplaced(self.solver.pod(*pod).key(), reasons));
         }
-        let sorted = Sorted::new(&changed, &settings);
-        let mut solver = Solver::new(&changed, &settings, &sorted.considered);
-        if question.respect_quiet {
-            let busy = self.busy();
-            solver.bar_nodes(|node| busy.contains(node.name()));
-        }
-        let refused = solver.solve(&sorted.considered);
-        let plan = solver.finish(if explain { &refused } else { const { &Vec::new() } });
-
-        let mut homeless: Vec<Unplaced> = refused
-            .iter()
-            .filter(|_| !explain)
-            .map(|(pod, _)| unplaced(changed.pods[*pod as usize].key(), Vec::new()))
-            .collect();
-        homeless.extend(plan.unschedulable.into_iter().chain(plan.deferred));
-        homeless.extend(sorted.refused.into_iter().chain(sorted.deferred));
-        let mut existing = Vec::new();
-        for to in plan.existing {
-            if self.position(&to).is_some_and(|at| !self.snapshot.nodes[at].initialized) {
-                homeless.extend(to.pods.iter().map(|pod| on_its_way(pod, &to)));
-            } else {
-                existing.push(to);
-            }
-        }
-        homeless.sort_by(|a, b| a.pod.cmp(&b.pod));
-        let names = homeless.iter().map(|each| each.pod.clone()).collect();
-        (Outcome { claims: plan.claims, existing, homeless: names }, homeless)
+        self.solver.take_back();
+        let aside = self.set_aside.iter().filter(|each| answer.never_placed.contains(&each.pod));
+        answer.unplaced.extend(aside.cloned());
+        answer.unplaced.sort_by(|a, b| a.pod.cmp(&b.pod));
+        answer.unplaced
     }
 
-    /// The pods that need another place when these machines go.
-    fn moved(&self, machines: &[usize]) -> Vec<Pod> {
-        let mut moved = Vec::new();
+    /// Tries it; what was tried has to be taken back or kept.
+    fn ask(&mut self, machines: &[usize], question: Question) -> Answer {
+        self.solver.begin(self.rules(question));
+        let mut pods = Vec::new();
+        let mut never_placed = Vec::new();
         for machine in machines {
-            let facts = &self.fleet.machines[*machine].pods;
-            let pods = self.snapshot.nodes[*machine].pods.iter().zip(facts);
-            let movable = pods.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod);
-            moved.extend(movable.map(|pod| Pod { role: Role::Moving, ..pod.clone() }));
-            let guests = self.guests[*machine].iter();
-            moved.extend(guests.map(|at| self.snapshot.pods[*at as usize].clone()));
-        }
-        moved
-    }
-
-    /// Puts pods where they were found a place. New machines have room for nobody else.
-    fn place(&mut self, claims: &[PlannedClaim], existing: &[ExistingPlacement], pods: &[Pod]) {
-        let bound = Role::Bound { daemon_set: None, terminating: false };
-        let pods: BTreeMap<String, Pod> = pods
-            .iter()
-            .map(|pod| (pod.key(), Pod { role: bound.clone(), ..pod.clone() }))
-            .collect();
-        let of = |keys: &[String]| -> Vec<Pod> {
-            keys.iter().filter_map(|key| pods.get(key).cloned()).collect()
-        };
-        for to in existing {
-            if let Some(at) = self.position(to) {
-                self.state.nodes[at].pods.extend(of(&to.pods));
+            let Some(displaced) = self.solver.remove(*machine) else { continue };
+            pods.extend(displaced);
+            for pod in self.movable.get(*machine).cloned().into_iter().flatten() {
+                if self.considered[pod as usize] {
+                    pods.push(pod);
+                } else {
+                    never_placed.push(self.solver.pod(pod).key());
+                }
             }
         }
-        for claim in claims {
-            let name = format!("planned-{}", self.state.nodes.len());
-            let requirements = Requirements::from_specs(claim.requirements.iter());
-            let mut labels = requirements.single_values();
-            labels.extend((*claim.labels).clone());
-            let types = self.snapshot.catalog.types(&claim.node_pool).iter();
-            let largest = types
-                .filter(|each| claim.instance_types.contains(&each.name))
-                .fold(Resources::new(), |largest, each| largest.higher(&each.capacity));
-            self.state.nodes.push(Node {
-                hostname: name.clone(),
-                claim: Some(name),
-                pool: Some(claim.node_pool.clone()),
-                labels,
-                taints: claim.taints.to_vec(),
-                object_taints: claim.taints.to_vec(),
-                capacity: largest,
-                pods: of(&claim.pods),
-                ..Node::default()
-            });
+        let refused = self.solver.solve(&pods);
+        let Placements { claims, existing, unplaced } = self.solver.placements(&mut self.shapes);
+        let mut homeless = never_placed.clone();
+        homeless.extend(unplaced.iter().map(|each| each.pod.clone()));
+        homeless.extend(refused.iter().map(|(pod, _)| self.solver.pod(*pod).key()));
+        homeless.sort_unstable();
+        Answer { claims, existing, homeless, unplaced, refused, never_placed }
+    }
+
+    fn rules(&self, question: Question) -> Rules {
+        Rules {
+            respect_quiet: question.respect_quiet,
+            claims_max: question.claims_max,
+            min_values: if question.respect_quiet {
+                MinValuesPolicy::Strict
+            } else {
+                self.planning.min_values
+            },
         }
     }
+}
 
-    fn position(&self, to: &ExistingPlacement) -> Option<usize> {
-        self.snapshot.nodes.iter().position(|node| {
-            node.node.as_deref().unwrap_or_default() == to.node
-                && node.claim.as_deref().unwrap_or_default() == to.node_claim
-        })
-    }
+/// An outcome, and what its reasons can be found out from.
+#[derive(Debug)]
+struct Answer {
+    claims: Vec<PlannedClaim>,
+    existing: Vec<ExistingPlacement>,
+    homeless: Vec<String>,
+    /// Pods whose place is not good enough.
+    unplaced: Vec<Unplaced>,
+    /// Pods that found no place.
+    refused: Refused,
+    /// Pods that were not considered.
+    never_placed: Vec<String>,
+}
 
-    /// Names of machines on which something has happened too short a while ago.
-    fn busy(&self) -> BTreeSet<&'s str> {
-        let nodes = self.snapshot.nodes.iter().zip(&self.fleet.machines);
-        nodes
-            .filter(|(node, machine)| {
-                let rules = node.pool.as_ref().and_then(|pool| self.fleet.pools.get(pool));
-                rules.is_some_and(|rules| is_busy(machine, rules, self.fleet))
-            })
-            .map(|(node, _)| node.name())
-            .collect()
+impl Answer {
+    fn into_outcome(self) -> Outcome {
+        Outcome { claims: self.claims, existing: self.existing, homeless: self.homeless }
     }
+}
+
+/// Positions of machines on which something has happened too short a while ago.
+fn busy_machines<'s>(
+    snapshot: &'s Snapshot,
+    fleet: &'s Fleet,
+) -> impl Iterator<Item = usize> + use<'s> {
+    let machines = snapshot.nodes.iter().zip(&fleet.machines).enumerate();
+    machines.filter_map(|(at, (node, machine))| {
+        let rules = fleet.pools.get(node.pool.as_ref()?)?;
+        is_busy(machine, rules, fleet).then_some(at)
+    })
 }
 
 /// Whether something has happened on a machine within its pool's `consolidateAfter`.
@@ -242,10 +214,5 @@ pub(crate) fn is_busy(machine: &Machine, rules: &PoolRules, fleet: &Fleet) -> bo
     fleet.now.duration_since(since) < after
 }
 
-fn on_its_way(pod: &str, at: &ExistingPlacement) -> Unplaced {
-    let message = format!(
-        "would schedule against uninitialized nodeclaim/{}, node/{}",
-        at.node_claim, at.node
-    );
-    unplaced(pod.to_owned(), vec![Reason::new(ReasonId::NodeUninitialized, message)])
-}
+#[cfg(test)]
+mod tests;

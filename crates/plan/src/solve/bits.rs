@@ -42,6 +42,22 @@ impl Bits {
         self.0[bit / 64] |= 1 << (bit % 64);
     }
 
+    pub(crate) fn remove(&mut self, bit: usize) {
+        if let Some(word) = self.0.get_mut(bit / 64) {
+            *word &= !(1 << (bit % 64));
+            self.trim();
+        }
+    }
+
+    /// Makes `bit` a member, or not.
+    pub(crate) fn set(&mut self, bit: usize, member: bool) {
+        if member { self.insert(bit) } else { self.remove(bit) }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -194,7 +210,10 @@ mod tests {
             prop_assert_eq!(x.len(), a.len());
             // Equal sets are equal values, however they came about.
             prop_assert_eq!(x.and_not(&y), bits(&(&a - &b)));
-            prop_assert_eq!(x.or(&y).and(&x), x);
+            prop_assert_eq!(&x.or(&y).and(&x), &x);
+            let mut rest = x.clone();
+            b.iter().for_each(|bit| rest.remove(*bit));
+            prop_assert_eq!(rest, x.and_not(&y));
         }
 
         #[test]

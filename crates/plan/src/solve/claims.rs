@@ -44,6 +44,8 @@ pub(crate) struct Claims<'s> {
     /// Claims of one template and one set of requirements are of one sort.
     pub(crate) sorts: Vec<Sort>,
     sort_lookup: FxHashMap<(usize, ReqId), usize>,
+    /// How many of the claims are settled: they take no more pods.
+    settled: usize,
 }
 
 /// Claims that agree in template and requirements, by number of pods.
@@ -193,7 +195,36 @@ impl<'s> Claims<'s> {
             joined: 0,
             sorts: Vec::new(),
             sort_lookup: FxHashMap::default(),
+            settled: 0,
         }
+    }
+
+    /// The claims that are not settled.
+    pub(crate) fn unsettled(&self) -> std::ops::Range<usize> {
+        self.settled..self.all.len()
+    }
+
+    /// All claims stay as they are and take no more pods.
+    pub(crate) fn settle(&mut self) {
+        for claim in self.unsettled() {
+            self.all[claim].place = None;
+        }
+        self.settled = self.all.len();
+        self.forget_order();
+    }
+
+    /// Takes back every claim that is not settled.
+    pub(crate) fn take_back(&mut self) {
+        self.all.truncate(self.settled);
+        self.requests.truncate(self.settled * self.width);
+        self.turns.truncate(self.settled);
+        self.forget_order();
+    }
+
+    fn forget_order(&mut self) {
+        self.sorts.clear();
+        self.sort_lookup.clear();
+        self.joined = 0;
     }
 
     pub(crate) fn len(&self) -> usize {

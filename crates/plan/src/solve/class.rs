@@ -172,7 +172,7 @@ fn heaviest_first<T>(terms: &[Weighted<T>], respect: bool) -> Vec<&Weighted<T>> 
 #[derive(Debug, Clone)]
 pub(crate) struct Classes<'s> {
     pub(crate) all: Vec<Class<'s>>,
-    /// By position in the snapshot.
+    /// By position in the pass.
     pub(crate) of_pod: Vec<u32>,
 }
 
@@ -180,6 +180,8 @@ pub(crate) struct Classes<'s> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClassContext<'c, 's> {
     pub(crate) snapshot: &'s Snapshot,
+    /// All pods of the pass.
+    pub(crate) pods: &'c [&'s Pod],
     pub(crate) policy: PreferencePolicy,
     pub(crate) templates: &'c [Template<'s>],
     pub(crate) columns: &'c Columns,
@@ -193,14 +195,13 @@ impl<'s> Classes<'s> {
         labels: &mut LabelSpace,
         topology: &mut Topology,
     ) -> Self {
-        let pods = &ctx.snapshot.pods;
-        let selected_keys = selected_keys(pods, ctx.snapshot);
-        let mut of_pod = vec![u32::MAX; pods.len()];
+        let selected_keys = selected_keys(ctx.snapshot);
+        let mut of_pod = vec![u32::MAX; ctx.pods.len()];
         let mut by_pointer = FxHashMap::default();
         let mut by_content = FxHashMap::default();
         let mut all: Vec<Class<'s>> = Vec::new();
         for index in considered {
-            let pod = &pods[*index as usize];
+            let pod = ctx.pods[*index as usize];
             let pointers = (
                 &raw const *pod.namespace,
                 &raw const *pod.labels,
@@ -339,10 +340,10 @@ impl Variant {
 }
 
 /// Label keys that some selector looks at. Pods that differ only in other labels are of one class.
-fn selected_keys<'s>(pods: &'s [Pod], snapshot: &'s Snapshot) -> FxHashSet<&'s str> {
+fn selected_keys(snapshot: &Snapshot) -> FxHashSet<&str> {
     let mut keys = FxHashSet::default();
     let mut visited: FxHashSet<*const PodSpec> = FxHashSet::default();
-    for pod in pods.iter().chain(snapshot.nodes.iter().flat_map(|node| &node.pods)) {
+    for pod in snapshot.pods.iter().chain(snapshot.nodes.iter().flat_map(|node| &node.pods)) {
         let spec = &*pod.spec;
         if !visited.insert(&raw const *spec) {
             continue;

@@ -85,7 +85,7 @@ impl<'s> Solver<'s> {
     fn verdict(&mut self, pod: u32, pool: &NodePool) -> Result<(), Refused> {
         let template = self.usable_template(pool)?;
         let class = self.classes.of_pod[pod as usize] as usize;
-        let pod = &self.snapshot.pods[pod as usize];
+        let pod = self.pods[pod as usize];
         let variants = &self.classes.all[class].variants;
         let Some(last) = variants.iter().rposition(|variant| variant.wanted.possible) else {
             return Err(((0, 0), contradiction()));
@@ -130,7 +130,6 @@ impl<'s> Solver<'s> {
         };
         let template = &self.templates[index];
         match &self.usable[index] {
-            Usable::Yes => Ok(index),
             Usable::Contradiction(key) => no_types(format!(
                 "nodepool requirements filtered out all available instance types: pool {:?} sets the label {key:?} to a \
                  value that its own requirements rule out",
@@ -142,9 +141,10 @@ impl<'s> Solver<'s> {
                 template.types.len(),
                 pool.name
             )),
-            Usable::ShortOfMinValues(key, achieved) => {
+            Usable::ShortOfMinValues(key, achieved) if !self.makes_machines(index) => {
                 Err(self.short_of_min_values(index, template.requirements, *key, *achieved))
             }
+            Usable::Yes | Usable::ShortOfMinValues(..) => Ok(index),
         }
     }
 

@@ -1,6 +1,6 @@
 //! From a solved pass to a plan.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, ops::Range, sync::Arc};
 
 use joiner_core::{
     label::{self, Labels},
@@ -13,7 +13,9 @@ use joiner_core::{
 };
 use rustc_hash::FxHashMap;
 
-use super::{Refusal, Refused, Solver, bits::Bits, labels::ReqId, template::Template};
+use super::{
+    Refusal, Refused, Solver, bits::Bits, labels::ReqId, nodes::Candidate, template::Template,
+};
 use crate::static_claim::{self, claim_labels};
 
 /// What claims of one template, one set of requirements and one set of types have in common.
@@ -35,7 +37,7 @@ type ByPrice = Arc<[(f64, usize)]>;
 
 /// Finishes claims, sharing what they have in common.
 #[derive(Debug, Default)]
-struct Shapes {
+pub(crate) struct Shapes {
     finished: FxHashMap<(usize, ReqId, Bits), Shape>,
     /// Types by price, per template and requirements.
     by_price: FxHashMap<(usize, ReqId), ByPrice>,
@@ -46,23 +48,10 @@ impl<'s> Solver<'s> {
     /// Turns where the pods are into a plan, with the reasons why others are nowhere.
     pub(crate) fn finish(mut self, refused: &Refused) -> Plan {
         let mut plan = Plan::default();
-        let mut shapes = Shapes::default();
-        for index in 0..self.claims.len() {
-            let (claim, short) = self.finish_claim(index, &mut shapes);
-            if short.is_empty() || self.settings.min_values == MinValuesPolicy::BestEffort {
-                plan.claims.push(claim);
-                continue;
-            }
-            let reason = self.cut_short(&claim.node_pool, &short[0]);
-            plan.unschedulable
-                .extend(claim.pods.into_iter().map(|pod| unplaced(pod, vec![reason.clone()])));
-        }
+        (plan.claims, plan.unschedulable) =
+            self.finish_claims(0..self.claims.len(), &mut Shapes::default());
         for candidate in self.nodes.active().filter(|candidate| !candidate.pods.is_empty()) {
-            plan.existing.push(ExistingPlacement {
-                node: candidate.node.node.clone().unwrap_or_default(),
-                node_claim: candidate.node.claim.clone().unwrap_or_default(),
-                pods: candidate.pods.iter().map(|pod| self.pod(*pod).key()).collect(),
-            });
+            plan.existing.push(self.placement(candidate, &candidate.pods));
         }
         let mut known: FxHashMap<(u32, bool), Vec<Reason>> = FxHashMap::default();
         for (pod, refusal) in refused {
@@ -78,6 +67,35 @@ impl<'s> Solver<'s> {
             if waits { plan.deferred.push(unplaced) } else { plan.unschedulable.push(unplaced) }
         }
         plan
+    }
+
+    /// Claims as they are made, and the pods of claims that cannot be made after all.
+    pub(super) fn finish_claims(
+        &mut self,
+        claims: Range<usize>,
+        shapes: &mut Shapes,
+    ) -> (Vec<PlannedClaim>, Vec<Unplaced>) {
+        let (mut finished, mut left_out) = (Vec::with_capacity(claims.len()), Vec::new());
+        for index in claims {
+            let (claim, short) = self.finish_claim(index, shapes);
+            if short.is_empty() || self.settings.min_values == MinValuesPolicy::BestEffort {
+                finished.push(claim);
+                continue;
+            }
+            let reason = self.cut_short(&claim.node_pool, &short[0]);
+            let pods = claim.pods.into_iter();
+            left_out.extend(pods.map(|pod| unplaced(pod, vec![reason.clone()])));
+        }
+        (finished, left_out)
+    }
+
+    /// Pods on a machine that exists.
+    pub(super) fn placement(&self, candidate: &Candidate<'_>, pods: &[u32]) -> ExistingPlacement {
+        ExistingPlacement {
+            node: candidate.node.node.clone().unwrap_or_default(),
+            node_claim: candidate.node.claim.clone().unwrap_or_default(),
+            pods: pods.iter().map(|pod| self.pod(*pod).key()).collect(),
+        }
     }
 
     fn cut_short(&self, pool: &str, (key, achieved): &(String, u32)) -> Reason {
@@ -100,8 +118,8 @@ impl<'s> Solver<'s> {
             .with("achieved", achieved)
     }
 
-    fn pod(&self, index: u32) -> &'s Pod {
-        &self.snapshot.pods[index as usize]
+    pub(crate) fn pod(&self, index: u32) -> &'s Pod {
+        self.pods[index as usize]
     }
 
     fn finish_claim(
@@ -146,7 +164,7 @@ impl<'s> Solver<'s> {
             .clone();
         let mut requests = Resources::new();
         for pod in &claim.pods {
-            requests.add(&self.snapshot.pods[*pod as usize].spec.requests);
+            requests.add(&self.pods[*pod as usize].spec.requests);
         }
         requests.add(&shape.daemon_overhead);
         let planned = PlannedClaim {

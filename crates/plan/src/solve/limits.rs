@@ -1,6 +1,10 @@
 //! How much a pool may still grow.
 
-use joiner_core::{pool::NodePool, resources::NODES, snapshot::Snapshot};
+use joiner_core::{
+    pool::NodePool,
+    resources::{NODES, Resources},
+    snapshot::Snapshot,
+};
 
 use super::{
     amounts::Columns,
@@ -11,9 +15,9 @@ use super::{
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Remaining {
     /// (column, amount), `nodes` apart.
-    amounts: Vec<(usize, i64)>,
+    pub(super) amounts: Vec<(usize, i64)>,
     /// Whole machines.
-    nodes: Option<i64>,
+    pub(super) nodes: Option<i64>,
     /// Rows within the limits; worked out anew when the amounts have changed.
     rows: Option<RowSetId>,
     /// The most of each limited resource that one machine of the pool has.
@@ -85,6 +89,18 @@ impl Remaining {
         }
         if let Some(nodes) = &mut self.nodes {
             *nodes -= 1;
+        }
+        self.rows = None;
+    }
+
+    /// Gets back what a machine took that is no more.
+    pub(crate) fn give_back(&mut self, counted_capacity: &Resources, columns: &Columns) {
+        for (column, left) in &mut self.amounts {
+            let amount = counted_capacity.get(columns.name(*column));
+            *left = left.saturating_add(columns.amount(*column, amount));
+        }
+        if let Some(nodes) = &mut self.nodes {
+            *nodes += 1;
         }
         self.rows = None;
     }

@@ -12,6 +12,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     amounts::{self, Columns},
+    bits::Bits,
+    journal::Journal,
     labels::{LabelSpace, ReqId},
     template::{UNNAMED_HOST, daemon_tolerates},
 };
@@ -19,15 +21,49 @@ use super::{
 /// Nodes of a snapshot, and those of them that take pods, in the order they are asked.
 #[derive(Debug, Clone)]
 pub(crate) struct Nodes<'s> {
-    candidates: Vec<Candidate<'s>>,
+    pub(super) candidates: Vec<Candidate<'s>>,
     /// For every node of the snapshot, in its order.
     seen: Vec<Seen>,
     /// Free amounts, candidate after candidate.
-    free: Vec<i64>,
-    width: usize,
+    pub(super) free: Vec<i64>,
+    pub(super) width: usize,
     /// Candidates with equal labels and taints are of one sort.
     pub(crate) sorts: Vec<(ReqId, usize)>,
     taint_sets: Vec<&'s [Taint]>,
+    pub(super) sites: Vec<Site<'s>>,
+    /// Candidates that are no more.
+    pub(super) gone: Bits,
+    /// Candidates that new pods should leave alone for now.
+    pub(crate) quiet: Bits,
+    /// Candidates that have received pods in what is being tried.
+    pub(super) touched: Bits,
+    journal: Journal<Change<'s>>,
+    /// What was free before each change that added a pod, row after row.
+    free_before: Vec<i64>,
+}
+
+/// Nodes whose Node objects have equal labels and taints. They are in the same domains.
+#[derive(Debug, Clone)]
+pub(crate) struct Site<'s> {
+    pub(crate) requirements: ReqId,
+    pub(crate) object_taints: &'s [Taint],
+    /// How many of them there are.
+    nodes: usize,
+}
+
+/// Something that has changed about a candidate.
+#[derive(Debug, Clone)]
+enum Change<'s> {
+    /// A pod was added.
+    Added {
+        position: usize,
+        /// How many ports were taken before.
+        ports: usize,
+        /// Volumes, as driver and claim, that were not attached before.
+        attached: Vec<(&'s str, &'s str)>,
+    },
+    /// It is no more.
+    Gone { position: usize },
 }
 
 /// A node of the snapshot: its labels, and its position among the candidates if it takes pods.
@@ -41,14 +77,17 @@ pub(crate) struct Seen {
 pub(crate) struct Candidate<'s> {
     pub(crate) node: &'s Node,
     pub(crate) requirements: ReqId,
-    pub(crate) object_taints: &'s [Taint],
-    pub(crate) has_object: bool,
     pub(crate) sort: usize,
     pub(crate) taint_set: usize,
-    ports: Vec<&'s HostPort>,
+    pub(super) ports: Vec<&'s HostPort>,
     /// Claims attached, by driver.
-    volumes: FxHashMap<&'s str, FxHashSet<&'s str>>,
+    pub(super) volumes: FxHashMap<&'s str, FxHashSet<&'s str>>,
+    /// The pods that were placed on it.
     pub(crate) pods: Vec<u32>,
+    /// How many of them were there before what is being tried.
+    pub(super) settled: usize,
+    /// Where its Node object is, once there is one.
+    site: Option<usize>,
 }
 
 impl<'s> Nodes<'s> {
@@ -72,9 +111,16 @@ impl<'s> Nodes<'s> {
             width: columns.len(),
             sorts: Vec::new(),
             taint_sets: Vec::new(),
+            sites: Vec::new(),
+            gone: Bits::new(),
+            quiet: Bits::new(),
+            touched: Bits::new(),
+            journal: Journal::default(),
+            free_before: Vec::new(),
         };
         let mut taint_lookup: FxHashMap<&[Taint], usize> = FxHashMap::default();
         let mut sort_lookup: FxHashMap<(ReqId, usize), usize> = FxHashMap::default();
+        let mut site_lookup: FxHashMap<(ReqId, &[Taint]), usize> = FxHashMap::default();
         for index in order {
             let node = &snapshot.nodes[index];
             all.seen[index].position = Some(all.candidates.len());
@@ -87,16 +133,26 @@ impl<'s> Nodes<'s> {
                 all.sorts.push((requirements, taint_set));
                 all.sorts.len() - 1
             });
+            let site = node.node.is_some().then(|| {
+                *site_lookup.entry((requirements, &node.object_taints)).or_insert_with(|| {
+                    let object_taints = &node.object_taints;
+                    all.sites.push(Site { requirements, object_taints, nodes: 0 });
+                    all.sites.len() - 1
+                })
+            });
+            if let Some(site) = site {
+                all.sites[site].nodes += 1;
+            }
             let mut candidate = Candidate {
                 node,
                 requirements,
-                object_taints: &node.object_taints,
-                has_object: node.node.is_some(),
                 sort,
                 taint_set,
                 ports: Vec::new(),
                 volumes: FxHashMap::default(),
                 pods: Vec::new(),
+                settled: 0,
+                site,
             };
             for pod in &node.pods {
                 candidate.take(pod);
@@ -123,8 +179,39 @@ impl<'s> Nodes<'s> {
         self.candidates.iter()
     }
 
+    /// Candidates that have received pods in what is being tried, in the order they are asked.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = &Candidate<'s>> {
+        self.touched.iter().map(|position| &self.candidates[position])
+    }
+
+    #[inline]
+    pub(crate) fn is_touched(&self, position: usize) -> bool {
+        self.touched.contains(position)
+    }
+
+    pub(crate) fn is_gone(&self, position: usize) -> bool {
+        self.gone.contains(position)
+    }
+
+    pub(crate) fn sites(&self) -> impl Iterator<Item = &Site<'s>> {
+        self.sites.iter()
+    }
+
     pub(crate) fn seen(&self) -> impl Iterator<Item = Seen> + '_ {
         self.seen.iter().copied()
+    }
+
+    /// The node at a position in the snapshot.
+    pub(crate) fn seen_at(&self, node: usize) -> Seen {
+        self.seen[node]
+    }
+
+    /// Which of 64 candidates take no pods, whatever the pods are. `respect_quiet` leaves out those, too, that should be
+    /// left alone.
+    #[inline]
+    pub(crate) fn closed(&self, word: usize, respect_quiet: bool) -> u64 {
+        let quiet = if respect_quiet { self.quiet.word(word) } else { 0 };
+        self.gone.word(word) | quiet
     }
 
     /// Whether a node has room for these requests. One that has promised more than it has takes nothing.
@@ -136,12 +223,66 @@ impl<'s> Nodes<'s> {
 
     pub(crate) fn add(&mut self, position: usize, pod: &'s Pod, pod_index: u32, requests: &[i64]) {
         let candidate = &mut self.candidates[position];
+        let free = &mut self.free[position * self.width..(position + 1) * self.width];
+        if self.journal.is_on() {
+            self.touched.insert(position);
+            self.free_before.extend_from_slice(free);
+            self.journal.note(|| Change::Added {
+                position,
+                ports: candidate.ports.len(),
+                attached: candidate.unattached(pod).collect(),
+            });
+        }
         candidate.take(pod);
         candidate.pods.push(pod_index);
-        amounts::subtract(
-            &mut self.free[position * self.width..(position + 1) * self.width],
-            requests,
-        );
+        amounts::subtract(free, requests);
+    }
+
+    /// Takes a candidate away. Answers with its site if it was the last one there.
+    pub(crate) fn remove(&mut self, position: usize) -> Option<Site<'s>> {
+        self.gone.insert(position);
+        self.journal.note(|| Change::Gone { position });
+        let site = &mut self.sites[self.candidates[position].site?];
+        site.nodes -= 1;
+        (site.nodes == 0).then(|| site.clone())
+    }
+
+    /// From now on what changes can be taken back.
+    pub(crate) fn begin(&mut self) {
+        self.journal.begin();
+    }
+
+    /// What has changed stays so.
+    pub(crate) fn keep(&mut self) {
+        for position in self.touched.iter() {
+            let candidate = &mut self.candidates[position];
+            candidate.settled = candidate.pods.len();
+        }
+        self.touched.clear();
+        self.free_before.clear();
+        self.journal.keep();
+    }
+
+    /// Everything is as it was at the beginning.
+    pub(crate) fn take_back(&mut self) {
+        while let Some(change) = self.journal.take_back() {
+            match change {
+                Change::Added { position, ports, attached } => {
+                    self.candidates[position].give_back(ports, &attached);
+                    let before = self.free_before.len() - self.width;
+                    self.free[position * self.width..(position + 1) * self.width]
+                        .copy_from_slice(&self.free_before[before..]);
+                    self.free_before.truncate(before);
+                }
+                Change::Gone { position } => {
+                    self.gone.remove(position);
+                    if let Some(site) = self.candidates[position].site {
+                        self.sites[site].nodes += 1;
+                    }
+                }
+            }
+        }
+        self.touched.clear();
     }
 }
 
@@ -151,6 +292,33 @@ impl<'s> Candidate<'s> {
         for volume in &pod.volumes.attached {
             self.volumes.entry(&volume.driver).or_default().insert(&volume.claim);
         }
+    }
+
+    /// Volumes of a pod, as driver and claim, that are not attached.
+    fn unattached(&self, pod: &'s Pod) -> impl Iterator<Item = (&'s str, &'s str)> {
+        let all = pod.volumes.attached.iter().map(|v| (v.driver.as_str(), v.claim.as_str()));
+        all.filter(|(driver, claim)| {
+            self.volumes.get(driver).is_none_or(|claims| !claims.contains(claim))
+        })
+    }
+
+    /// Takes back the last pod.
+    fn give_back(&mut self, ports: usize, attached: &[(&'s str, &'s str)]) {
+        self.pods.pop();
+        self.ports.truncate(ports);
+        for (driver, claim) in attached {
+            if let Some(claims) = self.volumes.get_mut(driver) {
+                claims.remove(claim);
+                if claims.is_empty() {
+                    self.volumes.remove(driver);
+                }
+            }
+        }
+    }
+
+    /// The pods that have come to it in what is being tried.
+    pub(crate) fn newcomers(&self) -> &[u32] {
+        &self.pods[self.settled..]
     }
 
     pub(crate) fn ports_free(&self, pod: &Pod) -> bool {

@@ -3,15 +3,20 @@
 use joiner_core::snapshot::Snapshot;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::labels::{Key, LabelSpace, ReqId};
+use super::{
+    journal::Journal,
+    labels::{Key, LabelSpace, ReqId},
+};
 
 /// What is left of each reservation in this pass. A claim holds one of every reservation it might be launched into.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reservations {
     key: Option<Key>,
-    left: FxHashMap<usize, u32>,
+    pub(super) left: FxHashMap<usize, u32>,
     /// Reservations that had nothing left before the pass; nobody of the pass will give any of them back.
     empty: FxHashSet<usize>,
+    /// What a claim held before and after, exchange by exchange.
+    journal: Journal<(Vec<usize>, Vec<usize>)>,
 }
 
 impl Reservations {
@@ -33,7 +38,7 @@ impl Reservations {
             }
         }
         let empty = left.iter().filter(|(_, left)| **left == 0).map(|(id, _)| *id).collect();
-        Self { key: Some(key), left, empty }
+        Self { key: Some(key), left, empty, journal: Journal::default() }
     }
 
     pub(crate) fn key(&self) -> Option<Key> {
@@ -59,6 +64,9 @@ impl Reservations {
 
     /// Lets a claim that held `before` hold `after`.
     pub(crate) fn exchange(&mut self, before: &[usize], after: &[usize]) {
+        if before != after {
+            self.journal.note(|| (before.to_vec(), after.to_vec()));
+        }
         for id in after.iter().filter(|id| !before.contains(id)) {
             if let Some(left) = self.left.get_mut(id) {
                 *left = left.saturating_sub(1);
@@ -68,6 +76,23 @@ impl Reservations {
             if let Some(left) = self.left.get_mut(id) {
                 *left += 1;
             }
+        }
+    }
+
+    /// From now on what changes can be taken back.
+    pub(crate) fn begin(&mut self) {
+        self.journal.begin();
+    }
+
+    /// What has changed stays so.
+    pub(crate) fn keep(&mut self) {
+        self.journal.keep();
+    }
+
+    /// Everything is as it was at the beginning.
+    pub(crate) fn take_back(&mut self) {
+        while let Some((before, after)) = self.journal.take_back() {
+            self.exchange(&after, &before);
         }
     }
 }

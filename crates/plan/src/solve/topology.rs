@@ -4,6 +4,8 @@
 //! Pods with the same constraint share one group. Counts are arrays over the label's values; for the host name, whose
 //! values are the machines themselves, over nodes and claims.
 
+mod group;
+
 use std::collections::BTreeSet;
 
 use joiner_core::{
@@ -11,14 +13,17 @@ use joiner_core::{
     pod::{AffinityTerm, InclusionPolicy, Pod, PodSpec, Role, SpreadConstraint},
     selector::LabelSelector,
     snapshot::Snapshot,
-    taint::{Taint, Toleration, first_untolerated},
+    taint::{Taint, first_untolerated},
 };
 use rustc_hash::FxHashMap;
 
+use self::group::{Definition, Filter, Group};
+pub(crate) use self::group::{Kind, Machine, Way};
 use super::{
     bits::Bits,
-    labels::{Key, LabelSpace, Req, ReqId},
-    nodes::Nodes,
+    journal::Journal,
+    labels::{Key, LabelSpace, ReqId},
+    nodes::{Nodes, Seen, Site},
     template::Template,
 };
 
@@ -26,76 +31,15 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct GroupId(u32);
 
-/// What a group asks of the domain a pod goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    /// Domains may differ by at most `max_skew` pods.
-    Spread { max_skew: i64, min_domains: Option<usize> },
-    /// There must be one of the selected pods.
-    Affinity,
-    /// There must be none of the selected pods.
-    AntiAffinity,
-    /// There must be no pod that keeps the selected pods away: anti-affinity seen from the other side. The counts are
-    /// of the pods that declare it.
-    KeptAway,
-}
-
-/// What makes two constraints the same.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Definition {
-    kind: Kind,
-    key: Key,
-    namespaces: BTreeSet<String>,
-    selector: Option<LabelSelector>,
-    filter: Filter,
-}
-
-/// Which machines count.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-struct Filter {
-    /// Machines that meet any of these; empty: all.
-    terms: Vec<ReqId>,
-    /// Machines whose taints these tolerate; `None`: all.
-    tolerations: Option<Vec<Toleration>>,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Group {
-    definition: Definition,
-    /// Domains that exist, whether or not something is there.
-    registered: Bits,
-    /// The registered domains in order of name.
-    by_name: Vec<usize>,
-    counts: Vec<i64>,
-    occupied: Bits,
-    hosts: HostCounts,
-}
-
-/// Counts per machine.
-#[derive(Debug, Clone, Default)]
-struct HostCounts {
-    nodes: PerMachine,
-    claims: PerMachine,
-    /// Machines with a count, also those that take no pods.
-    occupied: usize,
-}
-
-#[derive(Debug, Clone, Default)]
-struct PerMachine {
-    counts: Vec<i64>,
-    /// At least one.
-    occupied: Bits,
-    /// No room for one more pod that counts itself.
-    full: Bits,
-    /// No room even for a pod that does not.
-    over: Bits,
-}
-
-/// A machine that pods can be placed on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Machine {
-    Node(usize),
-    Claim(usize),
+/// Something that has changed about a group.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    /// A pod in one of its domains.
+    Domain(GroupId, usize, Way),
+    /// A pod on a machine, if it is one that takes pods.
+    Host(GroupId, Option<Machine>, Way),
+    /// The last node of a site has gone from one of its domains.
+    Unanchored(GroupId, usize),
 }
 
 /// A group as one pod meets it.
@@ -104,14 +48,6 @@ pub(crate) struct Use {
     pub(crate) group: GroupId,
     /// Whether the pod itself is counted.
     pub(crate) selects_self: bool,
-}
-
-/// The domains a group allows.
-#[derive(Debug)]
-pub(crate) struct Allowed {
-    pub(crate) domains: Bits,
-    /// Whether the machine has to settle for one of them.
-    pub(crate) one: bool,
 }
 
 /// Groups by the specification and namespace of the pods that declare them.
@@ -125,13 +61,20 @@ fn identity(pod: &Pod) -> (*const PodSpec, *const str) {
 /// All groups of a pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Topology {
-    groups: Vec<Group>,
+    pub(super) groups: Vec<Group>,
     lookup: FxHashMap<Definition, GroupId>,
     /// Groups by a label that every pod they select has.
     by_label: FxHashMap<(String, String), Vec<GroupId>>,
     /// Groups that are not in `by_label`.
     elsewhere: Vec<GroupId>,
     filter_verdicts: FxHashMap<(GroupId, ReqId, usize), bool>,
+    /// The groups in which bound pods keep others away.
+    declared: Declared,
+    /// The groups that count the pods which stay on nodes: once per pod, node after node.
+    bound: Vec<GroupId>,
+    /// Where the groups of each node end in `bound`.
+    bound_ends: Vec<usize>,
+    journal: Journal<Change>,
 }
 
 impl Topology {
@@ -219,14 +162,7 @@ impl Topology {
             None if definition.selector.is_some() => self.elsewhere.push(id),
             None => {}
         }
-        self.groups.push(Group {
-            definition: definition.clone(),
-            registered: Bits::new(),
-            by_name: Vec::new(),
-            counts: Vec::new(),
-            occupied: Bits::new(),
-            hosts: HostCounts::default(),
-        });
+        self.groups.push(Group::new(definition.clone()));
         self.lookup.insert(definition, id);
         id
     }
@@ -253,30 +189,27 @@ impl Topology {
         selecting
     }
 
+    /// Makes the groups in which bound pods keep others away. Has to come before nodes are looked at: of their labels only
+    /// those are seen that something asks for.
+    pub(crate) fn declare_bound(&mut self, snapshot: &Snapshot, labels: &mut LabelSpace) {
+        for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
+            if !pod.spec.anti_affinity.is_empty() && !self.declared.contains_key(&identity(pod)) {
+                let declared = self.declared(pod, snapshot, labels);
+                self.declared.insert(identity(pod), declared);
+            }
+        }
+    }
+
     /// Makes the domains of pools and nodes known to every group, and counts the pods that stay where they are.
     pub(crate) fn observe(
         &mut self,
         snapshot: &Snapshot,
         templates: &[Template<'_>],
         nodes: &Nodes<'_>,
-        labels: &mut LabelSpace,
+        labels: &LabelSpace,
     ) {
-        let declared = self.declared_by_bound_pods(snapshot, labels);
         self.register_domains(templates, nodes, labels);
-        self.count_bound_pods(snapshot, nodes, &declared, labels);
-    }
-
-    /// The groups in which bound pods keep others away, by specification and namespace.
-    fn declared_by_bound_pods(&mut self, snapshot: &Snapshot, labels: &mut LabelSpace) -> Declared {
-        let mut declared = Declared::default();
-        for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
-            if !pod.spec.anti_affinity.is_empty() {
-                declared
-                    .entry(identity(pod))
-                    .or_insert_with(|| self.declared(pod, snapshot, labels));
-            }
-        }
-        declared
+        self.count_bound_pods(snapshot, nodes, labels);
     }
 
     /// The groups in which a pod keeps others away.
@@ -312,15 +245,12 @@ impl Topology {
                 if tolerated {
                     let domains =
                         universe.entry((key, at)).or_insert_with(|| template.domains(key, labels));
-                    group.registered = group.registered.or(domains);
+                    domains.iter().for_each(|domain| group.anchor(domain));
                 }
             }
-            for node in nodes.active() {
-                if group.definition.filter.accepts(node.requirements, node.object_taints, labels)
-                    && let Some(domain) = labels.get(node.requirements, key).and_then(Req::single)
-                    && node.has_object
-                {
-                    group.registered.insert(domain);
+            for site in nodes.sites() {
+                if let Some(domain) = group.domain_of(site, labels) {
+                    group.anchor(domain);
                 }
             }
             group.by_name = group.registered.iter().collect();
@@ -330,20 +260,12 @@ impl Topology {
         }
     }
 
-    fn count_bound_pods(
-        &mut self,
-        snapshot: &Snapshot,
-        nodes: &Nodes<'_>,
-        declared: &Declared,
-        labels: &LabelSpace,
-    ) {
+    fn count_bound_pods(&mut self, snapshot: &Snapshot, nodes: &Nodes<'_>, labels: &LabelSpace) {
         let mut selecting: FxHashMap<(*const str, *const Labels), Vec<GroupId>> =
             FxHashMap::default();
         for (node, seen) in snapshot.nodes.iter().zip(nodes.seen()) {
             for pod in &node.pods {
-                for id in declared.get(&identity(pod)).into_iter().flatten() {
-                    self.group_mut(*id).count_on_node(seen.requirements, seen.position, labels);
-                }
+                self.bound.extend(self.declared.get(&identity(pod)).into_iter().flatten());
                 if !matches!(pod.role, Role::Bound { terminating: false, .. })
                     || node.node.is_none()
                 {
@@ -351,20 +273,66 @@ impl Topology {
                 }
                 let groups = selecting
                     .entry((&raw const *pod.namespace, &raw const *pod.labels))
-                    .or_insert_with(|| self.selecting(&pod.namespace, &pod.labels))
-                    .clone();
-                for id in groups {
+                    .or_insert_with(|| self.selecting(&pod.namespace, &pod.labels));
+                let groups = groups.iter().copied().filter(|id| {
+                    let definition = &self.groups[id.0 as usize].definition;
+                    definition.kind != Kind::KeptAway
+                        && definition.filter.accepts(seen.requirements, &node.object_taints, labels)
+                });
+                self.bound.extend(groups);
+            }
+            self.bound_ends.push(self.bound.len());
+            self.shift_bound(self.bound_ends.len() - 1, seen, Way::In, labels);
+        }
+    }
+
+    /// Counts the pods that stay on a node, or counts them no more. `node` is its position in the snapshot.
+    pub(crate) fn shift_bound(&mut self, node: usize, seen: Seen, way: Way, labels: &LabelSpace) {
+        let start = node.checked_sub(1).map_or(0, |before| self.bound_ends[before]);
+        let machine = seen.position.map(Machine::Node);
+        for at in start..self.bound_ends[node] {
+            self.shift(self.bound[at], machine, seen.requirements, way, labels);
+        }
+    }
+
+    /// Forgets that a site has nodes: domains that only they were in are gone.
+    pub(crate) fn abandon(&mut self, site: &Site<'_>, labels: &LabelSpace) {
+        let Self { groups, journal, .. } = self;
+        for (id, group) in groups.iter_mut().enumerate() {
+            if group.definition.key != Key::HOSTNAME
+                && let Some(domain) = group.domain_of(site, labels)
+            {
+                group.anchors[domain] -= 1;
+                group.drop_unless_used(domain);
+                journal.note(|| Change::Unanchored(GroupId(id as u32), domain));
+            }
+        }
+    }
+
+    /// From now on what changes can be taken back.
+    pub(crate) fn begin(&mut self) {
+        self.journal.begin();
+    }
+
+    /// What has changed stays so.
+    pub(crate) fn keep(&mut self) {
+        self.journal.keep();
+    }
+
+    /// Everything is as it was at the beginning.
+    pub(crate) fn take_back(&mut self, labels: &LabelSpace) {
+        while let Some(change) = self.journal.take_back() {
+            match change {
+                Change::Domain(id, domain, way) => {
+                    self.group_mut(id).shift_domain(domain, way.back(), labels);
+                }
+                Change::Host(id, machine, way) => {
+                    self.group_mut(id).shift_host(machine, way.back());
+                }
+                Change::Unanchored(id, domain) => {
                     let group = self.group_mut(id);
-                    if group.definition.kind == Kind::KeptAway
-                        || !group.definition.filter.accepts(
-                            seen.requirements,
-                            &node.object_taints,
-                            labels,
-                        )
-                    {
-                        continue;
-                    }
-                    group.count_on_node(seen.requirements, seen.position, labels);
+                    group.anchors[domain] += 1;
+                    group.register(domain, labels);
                 }
             }
         }
@@ -395,14 +363,14 @@ impl Topology {
         verdict
     }
 
-    /// Takes note of a pod on a machine that has these requirements now that the pod is there.
+    /// Takes note of a pod that comes to a machine which has these requirements now that the pod is there, or leaves it.
     ///
     /// `selecting` are the groups that select the pod, `declared` those in which it keeps others away. `taints` are the
     /// machine's, with a number that stands for them.
     pub(crate) fn record(
         &mut self,
-        selecting: &[GroupId],
-        declared: &[GroupId],
+        (selecting, declared): (&[GroupId], &[GroupId]),
+        way: Way,
         machine: Machine,
         requirements: ReqId,
         taints: (usize, &[Taint]),
@@ -412,207 +380,42 @@ impl Topology {
             if self.group(*id).definition.kind != Kind::KeptAway
                 && self.counts(*id, requirements, taints, labels)
             {
-                self.group_mut(*id).count(machine, requirements, labels);
+                self.shift(*id, Some(machine), requirements, way, labels);
             }
         }
         for id in declared {
-            self.group_mut(*id).count(machine, requirements, labels);
-        }
-    }
-}
-
-impl Filter {
-    fn accepts(&self, requirements: ReqId, taints: &[Taint], labels: &LabelSpace) -> bool {
-        // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
-        (self.terms.is_empty()
-            || self.terms.iter().any(|term| labels.compatible(requirements, *term, false)))
-            && self
-                .tolerations
-                .as_ref()
-                .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
-    }
-}
-
-impl Group {
-    pub(crate) fn kind(&self) -> Kind {
-        self.definition.kind
-    }
-
-    pub(crate) fn key(&self) -> Key {
-        self.definition.key
-    }
-
-    pub(crate) fn selector(&self) -> Option<&LabelSelector> {
-        self.definition.selector.as_ref()
-    }
-
-    /// Domains in order of name with what is there, for people to read.
-    pub(crate) fn census(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
-        self.by_name.iter().map(|domain| (*domain, self.count_in(*domain)))
-    }
-
-    fn count_in(&self, domain: usize) -> i64 {
-        self.counts.get(domain).copied().unwrap_or(0)
-    }
-
-    /// Counts a pod in a domain. Where pods are, there is a domain, also if no pool reaches it.
-    fn add(&mut self, domain: usize, labels: &LabelSpace) {
-        if self.counts.len() <= domain {
-            self.counts.resize(domain + 1, 0);
-        }
-        self.counts[domain] += 1;
-        self.occupied.insert(domain);
-        if !self.registered.contains(domain) {
-            self.registered.insert(domain);
-            let name = |domain| labels.value_name(self.definition.key, domain);
-            let at = self.by_name.partition_point(|known| name(*known) < name(domain));
-            self.by_name.insert(at, domain);
+            self.shift(*id, Some(machine), requirements, way, labels);
         }
     }
 
-    fn count_on_node(&mut self, requirements: ReqId, position: Option<usize>, labels: &LabelSpace) {
-        if self.definition.key == Key::HOSTNAME {
-            match position {
-                Some(position) => self.count_host(Machine::Node(position)),
-                // Its pods still count as being somewhere.
-                None => self.hosts.occupied += 1,
-            }
-        } else if let Some(domain) =
-            labels.get(requirements, self.definition.key).and_then(Req::single)
-        {
-            self.add(domain, labels);
-        }
-    }
-
-    fn count_host(&mut self, machine: Machine) {
-        let max_skew = match self.definition.kind {
-            Kind::Spread { max_skew, .. } => max_skew,
-            _ => 0,
-        };
-        let (machines, position) = match machine {
-            Machine::Node(position) => (&mut self.hosts.nodes, position),
-            Machine::Claim(position) => (&mut self.hosts.claims, position),
-        };
-        if machines.counts.len() <= position {
-            machines.counts.resize(position + 1, 0);
-        }
-        let count = &mut machines.counts[position];
-        *count += 1;
-        if *count == 1 {
-            machines.occupied.insert(position);
-            self.hosts.occupied += 1;
-        }
-        if *count >= max_skew {
-            machines.full.insert(position);
-        }
-        if *count > max_skew {
-            machines.over.insert(position);
-        }
-    }
-
-    fn count(&mut self, machine: Machine, requirements: ReqId, labels: &LabelSpace) {
-        if self.definition.key == Key::HOSTNAME {
-            self.count_host(machine);
+    /// Counts a pod in a group, or counts it no more. A machine that takes no pods is none, but its pods are somewhere.
+    fn shift(
+        &mut self,
+        id: GroupId,
+        machine: Option<Machine>,
+        requirements: ReqId,
+        way: Way,
+        labels: &LabelSpace,
+    ) {
+        let Self { groups, journal, .. } = self;
+        let group = &mut groups[id.0 as usize];
+        if group.definition.key == Key::HOSTNAME {
+            group.shift_host(machine, way);
+            journal.note(|| Change::Host(id, machine, way));
             return;
         }
-        let Some(req) = labels.get(requirements, self.definition.key) else { return };
-        match self.definition.kind {
+        let Some(req) = labels.get(requirements, group.definition.key) else { return };
+        let kind = group.definition.kind;
+        let shift = |domain| {
+            group.shift_domain(domain, way, labels);
+            journal.note(|| Change::Domain(id, domain, way));
+        };
+        match kind {
             // The pod may come to be in any of them.
             Kind::AntiAffinity | Kind::KeptAway => {
-                for domain in req.listed().into_iter().flat_map(Bits::iter) {
-                    self.add(domain, labels);
-                }
+                req.listed().into_iter().flat_map(Bits::iter).for_each(shift);
             }
-            Kind::Spread { .. } | Kind::Affinity => {
-                if let Some(domain) = req.single() {
-                    self.add(domain, labels);
-                }
-            }
-        }
-    }
-
-    /// The lowest count among the domains that the pod could use.
-    fn lowest(&self, pod: impl Fn(usize) -> bool, min_domains: Option<usize>) -> i64 {
-        let mut usable = 0;
-        let mut lowest = i64::MAX;
-        for domain in self.by_name.iter().filter(|domain| pod(**domain)) {
-            usable += 1;
-            lowest = lowest.min(self.count_in(*domain));
-        }
-        if min_domains.is_some_and(|min| usable < min) { 0 } else { lowest }
-    }
-
-    /// Whether a pod with affinity to its own kind may be the first somewhere: none of its kind is where it could be.
-    fn may_be_first(&self, selects_self: bool, pod: impl Fn(usize) -> bool) -> bool {
-        selects_self && !self.occupied.iter().any(pod)
-    }
-
-    /// The domains that a pod may go to, of those that `pod` (its own strict requirements) and `machine` allow. Not for
-    /// the host name.
-    pub(crate) fn allowed(
-        &self,
-        selects_self: bool,
-        pod: impl Fn(usize) -> bool + Copy,
-        machine: impl Fn(usize) -> bool + Copy,
-    ) -> Allowed {
-        let both = |domain: &usize| pod(*domain) && machine(*domain);
-        match self.definition.kind {
-            Kind::Spread { max_skew, min_domains } => {
-                let lowest = self.lowest(pod, min_domains);
-                let own = i64::from(selects_self);
-                let within = |count: i64| count + own - lowest <= max_skew;
-                let best = self
-                    .by_name
-                    .iter()
-                    .filter(|domain| machine(**domain))
-                    .map(|domain| self.count_in(*domain))
-                    .filter(|count| within(*count))
-                    .min();
-                let domains = self
-                    .by_name
-                    .iter()
-                    .copied()
-                    .filter(|domain| machine(*domain) && Some(self.count_in(*domain)) == best)
-                    .collect();
-                Allowed { domains, one: true }
-            }
-            Kind::Affinity => {
-                let domains: Bits = self.occupied.iter().filter(both).collect();
-                if domains.is_empty() && self.may_be_first(selects_self, pod) {
-                    // COMPAT: one domain, never two (D3).
-                    return Allowed {
-                        domains: self.by_name.iter().copied().filter(both).collect(),
-                        one: true,
-                    };
-                }
-                Allowed { domains, one: false }
-            }
-            Kind::AntiAffinity | Kind::KeptAway => {
-                let empty = self.registered.and_not(&self.occupied);
-                Allowed { domains: empty.iter().filter(both).collect(), one: false }
-            }
-        }
-    }
-
-    /// Which machines of 64 a pod may not go to, by host. `word` is their position.
-    #[inline]
-    pub(crate) fn refused_hosts(&self, selects_self: bool, nodes: bool, word: usize) -> u64 {
-        let machines = if nodes { &self.hosts.nodes } else { &self.hosts.claims };
-        match self.definition.kind {
-            Kind::Spread { .. } if selects_self => machines.full.word(word),
-            Kind::Spread { .. } => machines.over.word(word),
-            Kind::Affinity if selects_self && self.hosts.occupied == 0 => 0,
-            Kind::Affinity => !machines.occupied.word(word),
-            Kind::AntiAffinity | Kind::KeptAway => machines.occupied.word(word),
-        }
-    }
-
-    /// Whether a pod may go to a machine that has no pods yet, by host.
-    pub(crate) fn allows_new_host(&self, selects_self: bool) -> bool {
-        match self.definition.kind {
-            Kind::Spread { max_skew, .. } => i64::from(selects_self) <= max_skew,
-            Kind::Affinity => selects_self && self.hosts.occupied == 0,
-            Kind::AntiAffinity | Kind::KeptAway => true,
+            Kind::Spread { .. } | Kind::Affinity => req.single().into_iter().for_each(shift),
         }
     }
 }

@@ -249,6 +249,22 @@ fn an_exclusion_of_a_zone_leaves_the_others() {
 }
 
 #[test]
+fn a_label_that_only_a_running_pod_asks_for_is_seen_on_nodes() {
+    let racked = |name: &str, rack: &str| node(name).label("rack", rack);
+    let keeps_away = pod("there").anti_affinity("rack", web());
+    check(
+        cluster()
+            .node(racked("node-1", "r1").pod(keeps_away))
+            .node(racked("node-2", "r1"))
+            .node(racked("node-3", "r2"))
+            .pod(pod("a").label("app", "web")),
+        expect![[r#"
+            node-3: a
+        "#]],
+    );
+}
+
+#[test]
 fn preferred_anti_affinity_gives_way() {
     check(
         zones_with(&["1", "2", "3"], |name| pod(name).label("app", "web"))

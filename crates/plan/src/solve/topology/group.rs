@@ -1,0 +1,368 @@
+//! One question about domains, and its counts.
+
+use std::collections::BTreeSet;
+
+use joiner_core::{
+    selector::LabelSelector,
+    taint::{Taint, Toleration, first_untolerated},
+};
+
+use crate::solve::{
+    bits::Bits,
+    labels::{Key, LabelSpace, Req, ReqId},
+    nodes::Site,
+};
+
+/// What a group asks of the domain a pod goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Domains may differ by at most `max_skew` pods.
+    Spread { max_skew: i64, min_domains: Option<usize> },
+    /// There must be one of the selected pods.
+    Affinity,
+    /// There must be none of the selected pods.
+    AntiAffinity,
+    /// There must be no pod that keeps the selected pods away: anti-affinity seen from the other side. The counts are
+    /// of the pods that declare it.
+    KeptAway,
+}
+
+/// What makes two constraints the same.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Definition {
+    pub(super) kind: Kind,
+    pub(super) key: Key,
+    pub(super) namespaces: BTreeSet<String>,
+    pub(super) selector: Option<LabelSelector>,
+    pub(super) filter: Filter,
+}
+
+/// Which machines count.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Filter {
+    /// Machines that meet any of these; empty: all.
+    pub(super) terms: Vec<ReqId>,
+    /// Machines whose taints these tolerate; `None`: all.
+    pub(super) tolerations: Option<Vec<Toleration>>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(super) definition: Definition,
+    /// Domains that exist, whether or not something is there.
+    pub(super) registered: Bits,
+    /// The registered domains in order of name.
+    pub(super) by_name: Vec<usize>,
+    /// How many pools and sites of nodes a domain has. Without any, it exists as long as pods are counted there.
+    pub(super) anchors: Vec<u32>,
+    counts: Vec<i64>,
+    occupied: Bits,
+    hosts: HostCounts,
+}
+
+/// What trials may change of a group, for tests to compare.
+#[cfg(test)]
+impl Group {
+    pub(in crate::solve) fn state(&self) -> String {
+        let counted = |counts: &[i64]| -> Vec<(usize, i64)> {
+            counts.iter().copied().enumerate().filter(|(_, count)| *count != 0).collect()
+        };
+        let per_machine = |machines: &PerMachine| {
+            let PerMachine { counts, occupied, full, over } = machines;
+            format!("{:?} {occupied:?} {full:?} {over:?}", counted(counts))
+        };
+        format!(
+            "{:?} {:?} {:?} {:?} {:?} {} {} {}",
+            self.registered,
+            self.by_name,
+            self.anchors,
+            counted(&self.counts),
+            self.occupied,
+            per_machine(&self.hosts.nodes),
+            per_machine(&self.hosts.claims),
+            self.hosts.occupied
+        )
+    }
+}
+
+/// Counts per machine.
+#[derive(Debug, Clone, Default)]
+struct HostCounts {
+    nodes: PerMachine,
+    claims: PerMachine,
+    /// Machines with a count, also those that take no pods.
+    occupied: usize,
+}
+
+impl HostCounts {
+    fn shift_occupied(&mut self, way: Way) {
+        match way {
+            Way::In => self.occupied += 1,
+            Way::Out => self.occupied -= 1,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct PerMachine {
+    counts: Vec<i64>,
+    /// At least one.
+    occupied: Bits,
+    /// No room for one more pod that counts itself.
+    full: Bits,
+    /// No room even for a pod that does not.
+    over: Bits,
+}
+
+/// A machine that pods can be placed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Machine {
+    Node(usize),
+    Claim(usize),
+}
+
+/// Whether pods come or go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    In,
+    Out,
+}
+
+impl Way {
+    pub(super) fn back(self) -> Self {
+        match self {
+            Self::In => Self::Out,
+            Self::Out => Self::In,
+        }
+    }
+}
+
+/// The domains a group allows.
+#[derive(Debug)]
+pub(crate) struct Allowed {
+    pub(crate) domains: Bits,
+    /// Whether the machine has to settle for one of them.
+    pub(crate) one: bool,
+}
+
+impl Filter {
+    pub(super) fn accepts(
+        &self,
+        requirements: ReqId,
+        taints: &[Taint],
+        labels: &LabelSpace,
+    ) -> bool {
+        // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
+        (self.terms.is_empty()
+            || self.terms.iter().any(|term| labels.compatible(requirements, *term, false)))
+            && self
+                .tolerations
+                .as_ref()
+                .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
+    }
+}
+
+impl Group {
+    pub(super) fn new(definition: Definition) -> Self {
+        Self {
+            definition,
+            registered: Bits::new(),
+            by_name: Vec::new(),
+            anchors: Vec::new(),
+            counts: Vec::new(),
+            occupied: Bits::new(),
+            hosts: HostCounts::default(),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.definition.kind
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        self.definition.key
+    }
+
+    pub(crate) fn selector(&self) -> Option<&LabelSelector> {
+        self.definition.selector.as_ref()
+    }
+
+    /// Domains in order of name with what is there, for people to read.
+    pub(crate) fn census(&self) -> impl Iterator<Item = (usize, i64)> + '_ {
+        self.by_name.iter().map(|domain| (*domain, self.count_in(*domain)))
+    }
+
+    fn count_in(&self, domain: usize) -> i64 {
+        self.counts.get(domain).copied().unwrap_or(0)
+    }
+
+    /// The domain that nodes of a site are in, if they count for the group and have a Node object that says so.
+    pub(super) fn domain_of(&self, site: &Site<'_>, labels: &LabelSpace) -> Option<usize> {
+        let domain = labels.get(site.requirements, self.definition.key).and_then(Req::single)?;
+        self.definition
+            .filter
+            .accepts(site.requirements, site.object_taints, labels)
+            .then_some(domain)
+    }
+
+    /// One more pool or site has the domain. The order of names is for the caller to see to.
+    pub(super) fn anchor(&mut self, domain: usize) {
+        if self.anchors.len() <= domain {
+            self.anchors.resize(domain + 1, 0);
+        }
+        self.anchors[domain] += 1;
+        self.registered.insert(domain);
+    }
+
+    pub(super) fn register(&mut self, domain: usize, labels: &LabelSpace) {
+        if !self.registered.contains(domain) {
+            self.registered.insert(domain);
+            let name = |domain| labels.value_name(self.definition.key, domain);
+            let at = self.by_name.partition_point(|known| name(*known) < name(domain));
+            self.by_name.insert(at, domain);
+        }
+    }
+
+    /// A domain that no pool reaches, where no node and no pod is, does not exist.
+    pub(super) fn drop_unless_used(&mut self, domain: usize) {
+        if self.count_in(domain) == 0 && self.anchors.get(domain).is_none_or(|n| *n == 0) {
+            self.registered.remove(domain);
+            self.by_name.retain(|known| *known != domain);
+        }
+    }
+
+    /// Counts a pod in a domain, or counts it no more. Where pods are, there is a domain, also if no pool reaches it.
+    pub(super) fn shift_domain(&mut self, domain: usize, way: Way, labels: &LabelSpace) {
+        if self.counts.len() <= domain {
+            self.counts.resize(domain + 1, 0);
+        }
+        match way {
+            Way::In => {
+                self.counts[domain] += 1;
+                self.occupied.insert(domain);
+                self.register(domain, labels);
+            }
+            Way::Out => {
+                self.counts[domain] -= 1;
+                if self.counts[domain] == 0 {
+                    self.occupied.remove(domain);
+                    self.drop_unless_used(domain);
+                }
+            }
+        }
+    }
+
+    pub(super) fn shift_host(&mut self, machine: Option<Machine>, way: Way) {
+        let max_skew = match self.definition.kind {
+            Kind::Spread { max_skew, .. } => max_skew,
+            _ => 0,
+        };
+        let (machines, position) = match machine {
+            Some(Machine::Node(position)) => (&mut self.hosts.nodes, position),
+            Some(Machine::Claim(position)) => (&mut self.hosts.claims, position),
+            // Its pods still count as being somewhere.
+            None => return self.hosts.shift_occupied(way),
+        };
+        if machines.counts.len() <= position {
+            machines.counts.resize(position + 1, 0);
+        }
+        let count = &mut machines.counts[position];
+        *count += if way == Way::In { 1 } else { -1 };
+        let turned = match way {
+            Way::In => *count == 1,
+            Way::Out => *count == 0,
+        };
+        let some = *count > 0;
+        machines.full.set(position, some && *count >= max_skew);
+        machines.over.set(position, some && *count > max_skew);
+        if turned {
+            machines.occupied.set(position, some);
+            self.hosts.shift_occupied(way);
+        }
+    }
+
+    /// The lowest count among the domains that the pod could use.
+    fn lowest(&self, pod: impl Fn(usize) -> bool, min_domains: Option<usize>) -> i64 {
+        let mut usable = 0;
+        let mut lowest = i64::MAX;
+        for domain in self.by_name.iter().filter(|domain| pod(**domain)) {
+            usable += 1;
+            lowest = lowest.min(self.count_in(*domain));
+        }
+        if min_domains.is_some_and(|min| usable < min) { 0 } else { lowest }
+    }
+
+    /// Whether a pod with affinity to its own kind may be the first somewhere: none of its kind is where it could be.
+    fn may_be_first(&self, selects_self: bool, pod: impl Fn(usize) -> bool) -> bool {
+        selects_self && !self.occupied.iter().any(pod)
+    }
+
+    /// The domains that a pod may go to, of those that `pod` (its own strict requirements) and `machine` allow. Not for
+    /// the host name.
+    pub(crate) fn allowed(
+        &self,
+        selects_self: bool,
+        pod: impl Fn(usize) -> bool + Copy,
+        machine: impl Fn(usize) -> bool + Copy,
+    ) -> Allowed {
+        let both = |domain: &usize| pod(*domain) && machine(*domain);
+        match self.definition.kind {
+            Kind::Spread { max_skew, min_domains } => {
+                let lowest = self.lowest(pod, min_domains);
+                let own = i64::from(selects_self);
+                let within = |count: i64| count + own - lowest <= max_skew;
+                let best = self
+                    .by_name
+                    .iter()
+                    .filter(|domain| machine(**domain))
+                    .map(|domain| self.count_in(*domain))
+                    .filter(|count| within(*count))
+                    .min();
+                let domains = self
+                    .by_name
+                    .iter()
+                    .copied()
+                    .filter(|domain| machine(*domain) && Some(self.count_in(*domain)) == best)
+                    .collect();
+                Allowed { domains, one: true }
+            }
+            Kind::Affinity => {
+                let domains: Bits = self.occupied.iter().filter(both).collect();
+                if domains.is_empty() && self.may_be_first(selects_self, pod) {
+                    // COMPAT: one domain, never two (D3).
+                    return Allowed {
+                        domains: self.by_name.iter().copied().filter(both).collect(),
+                        one: true,
+                    };
+                }
+                Allowed { domains, one: false }
+            }
+            Kind::AntiAffinity | Kind::KeptAway => {
+                let empty = self.registered.and_not(&self.occupied);
+                Allowed { domains: empty.iter().filter(both).collect(), one: false }
+            }
+        }
+    }
+
+    /// Which machines of 64 a pod may not go to, by host. `word` is their position.
+    #[inline]
+    pub(crate) fn refused_hosts(&self, selects_self: bool, nodes: bool, word: usize) -> u64 {
+        let machines = if nodes { &self.hosts.nodes } else { &self.hosts.claims };
+        match self.definition.kind {
+            Kind::Spread { .. } if selects_self => machines.full.word(word),
+            Kind::Spread { .. } => machines.over.word(word),
+            Kind::Affinity if selects_self && self.hosts.occupied == 0 => 0,
+            Kind::Affinity => !machines.occupied.word(word),
+            Kind::AntiAffinity | Kind::KeptAway => machines.occupied.word(word),
+        }
+    }
+
+    /// Whether a pod may go to a machine that has no pods yet, by host.
+    pub(crate) fn allows_new_host(&self, selects_self: bool) -> bool {
+        match self.definition.kind {
+            Kind::Spread { max_skew, .. } => i64::from(selects_self) <= max_skew,
+            Kind::Affinity => selects_self && self.hosts.occupied == 0,
+            Kind::AntiAffinity | Kind::KeptAway => true,
+        }
+    }
+}

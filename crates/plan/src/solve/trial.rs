@@ -1,0 +1,220 @@
+//! What would become of pods if machines went, tried on a pass that is prepared once.
+//!
+//! A trial begins, machines are removed, pods are placed as ever, and then it is either kept or taken back. Taking back
+//! costs as much as the trial has changed, not as much as there is: the parts that change write down how
+//! ([`super::journal`]), and the rest of it is here.
+//!
+//! What is remembered about pods, labels, types and nodes stays remembered from trial to trial where it is about what no
+//! trial has changed: room on a node that received nothing only shrinks when a trial is kept, and a sort of node suits a
+//! pod or does not.
+
+use joiner_core::{
+    plan::{ExistingPlacement, PlannedClaim, Unplaced},
+    settings::MinValuesPolicy,
+};
+
+use super::{
+    Shapes, Solver, bits::Bits, claims::Claims, finish::unplaced, limits::Remaining,
+    nodes::Candidate, topology::Way,
+};
+
+/// How a trial differs from an ordinary pass.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rules {
+    /// Whether pods of machines leave alone the nodes that should be left alone.
+    pub(crate) respect_quiet: bool,
+    /// With more new claims than this the trial ends.
+    pub(crate) claims_max: Option<usize>,
+    pub(crate) min_values: MinValuesPolicy,
+}
+
+/// What is being tried, and what has to be taken back besides what the parts know of themselves.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Trial {
+    on: bool,
+    rules: Rules,
+    /// Nodes that a variant of a class was found not to fit after they had received pods.
+    dead_nodes: Vec<(usize, usize, usize)>,
+    /// Variants of classes that claims have refused.
+    dead_claims: Vec<(usize, usize)>,
+    /// Classes that were refused.
+    refused: Vec<usize>,
+    /// What was left of limits before each change.
+    limits: Vec<(usize, Remaining)>,
+    /// How many pods were placed at the beginning.
+    placed: u64,
+}
+
+/// Where the pods of a trial are.
+#[derive(Debug, Default)]
+pub(crate) struct Placements {
+    pub(crate) claims: Vec<PlannedClaim>,
+    pub(crate) existing: Vec<ExistingPlacement>,
+    /// Pods whose place is not good enough.
+    pub(crate) unplaced: Vec<Unplaced>,
+}
+
+impl Trial {
+    pub(super) fn respects_quiet(&self) -> bool {
+        self.rules.respect_quiet
+    }
+
+    /// Whether there are more new claims than anybody wants to know of.
+    pub(super) fn is_over(&self, claims: &Claims<'_>) -> bool {
+        self.rules.claims_max.is_some_and(|max| claims.unsettled().len() > max)
+    }
+
+    pub(super) fn note_dead_node(&mut self, class: usize, variant: usize, position: usize) {
+        if self.on {
+            self.dead_nodes.push((class, variant, position));
+        }
+    }
+
+    pub(super) fn note_dead_claim(&mut self, class: usize, variant: usize) {
+        if self.on {
+            self.dead_claims.push((class, variant));
+        }
+    }
+
+    pub(super) fn note_refused(&mut self, class: usize) {
+        if self.on {
+            self.refused.push(class);
+        }
+    }
+
+    /// Notes what is left of a template's limits, which are about to change.
+    pub(super) fn note_limits(&mut self, template: usize, remaining: &[Remaining]) {
+        if self.on {
+            self.limits.push((template, remaining[template].clone()));
+        }
+    }
+}
+
+impl Solver<'_> {
+    /// From now on what changes can be taken back.
+    pub(crate) fn begin(&mut self, rules: Rules) {
+        self.settings.min_values = rules.min_values;
+        self.trial.on = true;
+        self.trial.rules = rules;
+        self.trial.placed = self.placed;
+        self.nodes.begin();
+        self.topology.begin();
+        self.reservations.begin();
+    }
+
+    /// What was tried has happened. The claims it has opened are on their way; pods of other machines do not count on
+    /// them.
+    pub(crate) fn keep(&mut self) {
+        self.nodes.keep();
+        self.topology.keep();
+        self.reservations.keep();
+        self.claims.settle();
+        self.trial.dead_nodes.clear();
+        self.trial.limits.clear();
+        self.end();
+    }
+
+    /// What was tried has not happened.
+    pub(crate) fn take_back(&mut self) {
+        self.nodes.take_back();
+        self.topology.take_back(&self.labels);
+        self.reservations.take_back();
+        self.claims.take_back();
+        for (class, variant, position) in self.trial.dead_nodes.drain(..) {
+            let variant = &mut self.classes.all[class].variants[variant];
+            variant.dead_nodes.remove(position);
+            variant.first_node_word = variant.first_node_word.min(position / 64);
+        }
+        while let Some((template, before)) = self.trial.limits.pop() {
+            self.remaining[template] = before;
+        }
+        self.placed = self.trial.placed;
+        self.end();
+    }
+
+    /// Forgets what was true of claims that take no more pods or are no more, and of refusals: the next trial removes
+    /// other machines.
+    fn end(&mut self) {
+        for (class, variant) in self.trial.dead_claims.drain(..) {
+            self.classes.all[class].variants[variant].dead_claims.clear();
+        }
+        for class in self.trial.refused.drain(..) {
+            self.classes.all[class].refused_at = None;
+        }
+        self.trial.on = false;
+        self.trial.rules = Rules::default();
+    }
+
+    /// Takes a machine away, with every pod that stays on it. Answers with the pods that the pass itself had put there:
+    /// they need another place. Nothing, if the machine is not there or takes no pods anyway.
+    pub(crate) fn remove(&mut self, machine: usize) -> Option<Vec<u32>> {
+        let seen = self.nodes.seen_at(machine);
+        let position = seen.position.filter(|position| !self.nodes.is_gone(*position))?;
+        if let Some(site) = self.nodes.remove(position) {
+            self.topology.abandon(&site, &self.labels);
+        }
+        self.topology.shift_bound(machine, seen, Way::Out, &self.labels);
+        let displaced = self.nodes.candidate(position).pods.clone();
+        for pod in &displaced {
+            let class = self.classes.of_pod[*pod as usize] as usize;
+            self.record_on_node(class, position, Way::Out);
+        }
+        let node = &self.snapshot.nodes[machine];
+        let template = self
+            .templates
+            .iter()
+            .position(|template| node.pool.as_ref() == Some(&template.pool.name))
+            .filter(|template| !self.remaining[*template].unlimited());
+        if let Some(template) = template {
+            self.trial.note_limits(template, &self.remaining);
+            self.remaining[template].give_back(&node.counted_capacity(), &self.columns);
+        }
+        Some(displaced)
+    }
+
+    /// Chooses the machines that pods of other machines should leave alone.
+    pub(crate) fn leave_alone(&mut self, machines: impl Iterator<Item = usize>) {
+        let positions = machines.filter_map(|machine| self.nodes.seen_at(machine).position);
+        let quiet: Bits = positions.collect();
+        self.nodes.quiet = quiet;
+    }
+
+    /// The pods that the pass has put on a machine.
+    pub(crate) fn put_on(&self, machine: usize) -> &[u32] {
+        let position = self.nodes.seen_at(machine).position;
+        position.map_or(&[], |position| self.nodes.candidate(position).pods.as_slice())
+    }
+
+    /// Where the pods of the trial are now.
+    pub(crate) fn placements(&mut self, shapes: &mut Shapes) -> Placements {
+        let (claims, mut unplaced) = self.finish_claims(self.claims.unsettled(), shapes);
+        let mut existing = Vec::new();
+        for candidate in self.nodes.touched() {
+            let trusted = |pod: &u32| candidate.node.initialized || self.is_own(*pod);
+            let (kept, others): (Vec<u32>, Vec<u32>) =
+                candidate.newcomers().iter().copied().partition(trusted);
+            if !kept.is_empty() {
+                existing.push(self.placement(candidate, &kept));
+            }
+            unplaced.extend(others.iter().map(|pod| self.not_ready(*pod, candidate)));
+        }
+        Placements { claims, existing, unplaced }
+    }
+
+    /// Whether a pod is to be placed whatever happens, rather than only if its machine goes.
+    pub(crate) fn is_own(&self, pod: u32) -> bool {
+        (pod as usize) < self.own
+    }
+
+    /// Nobody is moved to a machine that may never come.
+    fn not_ready(&self, pod: u32, candidate: &Candidate<'_>) -> Unplaced {
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
+        let (claim, node) = (name(&candidate.node.claim), name(&candidate.node.node));
+        let message =
+            format!("would schedule against uninitialized nodeclaim/{claim}, node/{node}");
+        Unplaced { message, ..unplaced(self.pod(pod).key(), Vec::new()) }
+    }
+}
+
+#[cfg(test)]
+mod state;
