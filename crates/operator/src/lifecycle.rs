@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-use joiner_api::{condition::find, node_claim::NodeClaim};
+use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::{CloudError, CloudProvider, machine::Machine};
 use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
