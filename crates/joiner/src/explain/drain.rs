@@ -14,7 +14,6 @@ use super::{
 use crate::{
     cli::ExplainDrainArgs,
     errors::{Exit, Failure},
-    output::{self, Format},
     text::{self, Align, BAD, BOLD, DIM, GOOD, Table, styled},
 };
 
@@ -55,12 +54,7 @@ pub(super) fn run(args: &ExplainDrainArgs) -> Result<Exit, Failure> {
     let moves =
         joiner_plan::drain(&judged.snapshot, &judged.fleet, &judged.settings.plan, &machines);
     let answer = Answer::new(&judged, &machines, &moves);
-    match args.output {
-        Format::Table | Format::Wide => output::text(&render(&answer))?,
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    }
-    Ok(Exit::Success)
+    judged.answer(&answer, || render(&answer), args.output)
 }
 
 impl<'j> Answer<'j> {

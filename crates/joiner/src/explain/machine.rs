@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use joiner_check::{Finding, check_disruptions};
 use joiner_core::{
     disruption::{Candidate, Command, Decision, Disruptions, Fleet, Staying},
     label,
@@ -16,9 +17,10 @@ use serde::Serialize;
 use super::near::near_matches;
 use crate::{
     cli::InputArgs,
-    errors::Failure,
+    errors::{Exit, Failure},
     input::Input,
-    plan::accept_disruptions,
+    output::{self, Format},
+    plan::refuse,
     settings::{RawSettings, Settings},
     table::share,
     text,
@@ -32,8 +34,8 @@ pub(super) struct Judged {
     pub(super) snapshot: Snapshot,
     pub(super) fleet: Fleet,
     pub(super) disruptions: Disruptions,
-    /// Whether the checker accepts the decisions.
-    pub(super) checked: bool,
+    /// What the checker has against the decisions.
+    findings: Vec<Finding>,
 }
 
 /// What becomes of a machine.
@@ -57,8 +59,27 @@ impl Judged {
         let snapshot = input.snapshot(args, &settings)?;
         let fleet = input.fleet(&snapshot);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
-        let checked = accept_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
-        Ok(Self { objects: input.objects, settings, snapshot, fleet, disruptions, checked })
+        let findings = check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
+        Ok(Self { objects: input.objects, settings, snapshot, fleet, disruptions, findings })
+    }
+
+    /// Prints the answer to a question about it.
+    pub(super) fn answer(
+        &self,
+        answer: &impl Serialize,
+        render: impl FnOnce() -> String,
+        format: Format,
+    ) -> Result<Exit, Failure> {
+        match format {
+            Format::Table | Format::Wide => output::text(&render())?,
+            Format::Json => output::json(answer)?,
+            Format::Yaml => output::yaml(answer)?,
+        }
+        if self.findings.is_empty() {
+            return Ok(Exit::Success);
+        }
+        refuse(&self.findings);
+        Ok(Exit::Refused)
     }
 
     /// The position of the machine that goes by this name, as a Node or as a claim.

@@ -16,7 +16,6 @@ use super::{
 use crate::{
     cli::ExplainNodeArgs,
     errors::{Exit, Failure},
-    output::{self, Format},
     table,
     text::{self, Align, BAD, BOLD, GOOD, Table, WAITS, styled},
 };
@@ -98,12 +97,7 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
         Verdict::Leaving | Verdict::Foreign => None,
     };
     let answer = Answer::new(&judged, at, moves.as_ref());
-    match args.output {
-        Format::Table | Format::Wide => output::text(&render(&answer))?,
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    }
-    Ok(if judged.checked { Exit::Success } else { Exit::Refused })
+    judged.answer(&answer, || render(&answer), args.output)
 }
 
 impl<'j> Answer<'j> {

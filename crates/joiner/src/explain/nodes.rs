@@ -7,7 +7,6 @@ use super::machine::{Glance, Judged, Verdict};
 use crate::{
     cli::ExplainNodesArgs,
     errors::{Exit, Failure},
-    output::{self, Format},
     text::{self, Align, BAD, BOLD, Cell, DIM, GOOD, Table, WAITS, styled},
 };
 
@@ -47,12 +46,7 @@ pub(super) fn run(args: &ExplainNodesArgs) -> Result<Exit, Failure> {
         nodes: (0..judged.snapshot.nodes.len()).map(line).collect(),
         paused: judged.paused(),
     };
-    match args.output {
-        Format::Table | Format::Wide => output::text(&render(&answer))?,
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    }
-    Ok(if judged.checked { Exit::Success } else { Exit::Refused })
+    judged.answer(&answer, || render(&answer), args.output)
 }
 
 fn render(answer: &Answer<'_>) -> String {
