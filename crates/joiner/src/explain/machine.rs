@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use joiner_check::{Finding, check_disruptions};
 use joiner_core::{
-    disruption::{Candidate, Command, Decision, Disruptions, Fleet, Staying},
+    disruption::{Command, Decision, Disruptions, Fleet, Staying},
     label,
     reason::Reason,
     resources::{CPU, MEMORY, Resources},
@@ -42,7 +42,7 @@ pub(super) struct Judged {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'j> {
     /// It goes.
-    Goes(&'j Command, &'j Candidate),
+    Goes(&'j Command),
     /// It stays, nearest reason first.
     Stays(&'j [Reason]),
     /// It is on its way out already.
@@ -135,9 +135,8 @@ impl Judged {
         let node = &self.snapshot.nodes[at];
         let Some(claim) = node.claim.as_deref() else { return Verdict::Foreign };
         for command in &self.disruptions.commands {
-            let mut candidates = command.candidates.iter();
-            if let Some(candidate) = candidates.find(|candidate| candidate.node_claim == claim) {
-                return Verdict::Goes(command, candidate);
+            if command.candidates.iter().any(|candidate| candidate.node_claim == claim) {
+                return Verdict::Goes(command);
             }
         }
         if node.leaving {
@@ -159,7 +158,7 @@ impl Verdict<'_> {
     /// For programs.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Goes(command, _) => match command.decision {
+            Self::Goes(command) => match command.decision {
                 Decision::Delete => "delete",
                 Decision::Replace => "replace",
             },
@@ -172,7 +171,7 @@ impl Verdict<'_> {
     /// For people.
     pub(super) fn phrase(self) -> &'static str {
         match self {
-            Self::Goes(command, _) => match command.decision {
+            Self::Goes(command) => match command.decision {
                 Decision::Delete => "goes",
                 Decision::Replace => "is replaced",
             },
@@ -185,7 +184,7 @@ impl Verdict<'_> {
     /// The first reason for it.
     pub(super) fn reason(self) -> Option<&'static str> {
         match self {
-            Self::Goes(..) | Self::Stays(_) => None,
+            Self::Goes(_) | Self::Stays(_) => None,
             Self::Leaving => Some("it has been told to go already"),
             Self::Foreign => Some("no NodeClaim belongs to it, so that nobody removes it by itself"),
         }

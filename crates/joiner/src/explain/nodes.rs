@@ -36,7 +36,7 @@ pub(super) fn run(args: &ExplainNodesArgs) -> Result<Exit, Failure> {
     let line = |at| {
         let verdict = judged.verdict(at);
         let reason = match verdict {
-            Verdict::Goes(command, _) => Some(&command.reason),
+            Verdict::Goes(command) => Some(&command.reason),
             Verdict::Stays(reasons) => reasons.first(),
             Verdict::Leaving | Verdict::Foreign => None,
         };
@@ -67,7 +67,7 @@ fn render(answer: &Answer<'_>) -> String {
     ]);
     for Line { glance, reason, verdict } in &answer.nodes {
         let style = match verdict {
-            Verdict::Goes(..) => WAITS,
+            Verdict::Goes(_) => WAITS,
             Verdict::Stays(_) => GOOD,
             Verdict::Leaving => BAD,
             Verdict::Foreign => DIM,
@@ -98,7 +98,7 @@ fn render(answer: &Answer<'_>) -> String {
 fn totals(answer: &Answer<'_>) -> String {
     let price = answer.nodes.iter().filter_map(|line| line.glance.price).fold(0.0, |a, b| a + b);
     let going =
-        answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(..))).count();
+        answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(_))).count();
     let fate = match going {
         0 => "none would go".to_owned(),
         going => format!("{going} would go"),
