@@ -97,8 +97,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         dump::write(folder, &input)?;
     }
     let snapshot = input.snapshot(&args.input, &settings)?;
-    let Checked { planned, mut summary, mut findings } =
-        plan_and_check(&snapshot, &settings.plan);
+    let Checked { planned, mut summary, mut findings } = plan_and_check(&snapshot, &settings.plan);
     for note in &planned.report.pools {
         output::talk(&format!("joiner: {}", pool_note(note)));
     }

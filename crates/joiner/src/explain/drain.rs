@@ -62,8 +62,7 @@ impl<'j> Answer<'j> {
         let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
         let nodes: Vec<Drained<'j>> =
             machines.iter().map(|at| Drained::new(judged, *at, &places)).collect();
-        let stops =
-            |pod: &PodPlace<'_>| pod.kept.as_ref().is_some_and(|kept| kept.until.is_none());
+        let stops = |pod: &PodPlace<'_>| pod.kept.as_ref().is_some_and(|kept| kept.until.is_none());
         let patient = nodes.iter().filter(|node| !node.forced);
         let mut pods = patient.flat_map(|node| &node.steps).flat_map(|step| &step.pods);
         Self { completes: !pods.any(stops), replacements: &moves.claims, nodes }
@@ -73,8 +72,7 @@ impl<'j> Answer<'j> {
 impl<'j> Drained<'j> {
     fn new(judged: &'j Judged, at: usize, places: &Places<'j>) -> Self {
         let (node, machine) = (&judged.snapshot.nodes[at], &judged.fleet.machines[at]);
-        let known: HashMap<String, _> =
-            node.pods.iter().map(Pod::key).zip(&machine.pods).collect();
+        let known: HashMap<String, _> = node.pods.iter().map(Pod::key).zip(&machine.pods).collect();
         let on_it = judged.objects.pods.iter().filter(|pod| {
             let on = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
             on.is_some() && on == node.node.as_deref()
@@ -134,7 +132,9 @@ fn node(drained: &Drained<'_>) -> String {
         out.extend(table.render().split_inclusive('\n').skip(1));
     }
     if drained.forced {
-        out.push_str("  Its claim has a terminationGracePeriod: what has not left by then is deleted.\n");
+        out.push_str(
+            "  Its claim has a terminationGracePeriod: what has not left by then is deleted.\n",
+        );
     }
     out
 }
@@ -152,7 +152,8 @@ fn verdict(answer: &Answer<'_>) -> String {
     let end = if answer.completes {
         styled("The drain would come to its end.", GOOD)
     } else {
-        let hint = "The drain would wait for what is kept above, until somebody does what is said there.";
+        let hint =
+            "The drain would wait for what is kept above, until somebody does what is said there.";
         styled(hint, BAD)
     };
     format!("{machines}\n{end}\n")

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     machine::{Glance, Judged, Verdict},
-    places::{PodPlace, Places, new_shape},
+    places::{Places, PodPlace, new_shape},
 };
 use crate::{
     cli::ExplainNodeArgs,

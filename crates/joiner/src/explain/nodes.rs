@@ -97,15 +97,10 @@ fn render(answer: &Answer<'_>) -> String {
 
 fn totals(answer: &Answer<'_>) -> String {
     let price = answer.nodes.iter().filter_map(|line| line.glance.price).fold(0.0, |a, b| a + b);
-    let going =
-        answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(_))).count();
+    let going = answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(_))).count();
     let fate = match going {
         0 => "none would go".to_owned(),
         going => format!("{going} would go"),
     };
-    format!(
-        "{}, {} per hour; {fate}.",
-        text::count(answer.nodes.len(), "node"),
-        text::price(price)
-    )
+    format!("{}, {} per hour; {fate}.", text::count(answer.nodes.len(), "node"), text::price(price))
 }

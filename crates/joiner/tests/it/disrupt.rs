@@ -15,7 +15,10 @@ fn forenoon<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn what_goes_comes_first_and_then_why_the_others_stay() {
-    check(&FORENOON, "", &expect![[r#"
+    check(
+        &FORENOON,
+        "",
+        &expect![[r#"
         No pod waits for a machine.
 
         2 machines would go: 0.5773 per hour less.
@@ -38,12 +41,16 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
         worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
         More: joiner explain node db-1 -f …
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn the_wide_table_says_where_each_pod_goes() {
-    check(&forenoon(&["-o", "wide"]), "", &expect![[r#"
+    check(
+        &forenoon(&["-o", "wide"]),
+        "",
+        &expect![[r#"
         No pod waits for a machine.
 
         2 machines would go: 0.5773 per hour less.
@@ -65,7 +72,8 @@ fn the_wide_table_says_where_each_pod_goes() {
         worker-3  general    worker-3 takes pods of worker-4, which goes in this pass
         worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
         worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -155,8 +163,12 @@ spec:
       nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
       requirements: []
 ";
-    check(&["plan", "--disrupt", "-f", "-"], pool, &expect![[r#"
+    check(
+        &["plan", "--disrupt", "-f", "-"],
+        pool,
+        &expect![[r#"
         stderr: joiner: standard input: document 1: NodePool general: spec.disruption.budgets[1].nodes: is "150%"; write a number, or a percentage from 0% to 100%
         exit code: 2
-    "#]]);
+    "#]],
+    );
 }

@@ -20,7 +20,10 @@ fn json(what: &[&str]) -> Value {
 
 #[test]
 fn all_nodes_at_a_glance() {
-    check(&explain(&["nodes"]), "", &expect![[r#"
+    check(
+        &explain(&["nodes"]),
+        "",
+        &expect![[r#"
         NODE       POOL       TYPE               ZONE         PRICE/H  PODS  CPU              MEMORY           VERDICT      WHY
         control-1                                test-zone-a        –     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  is not ours  no NodeClaim belongs to it, so that nobody removes it by itself
         db-1       databases  m-4x-amd64-linux   test-zone-a   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
@@ -34,7 +37,8 @@ fn all_nodes_at_a_glance() {
         worker-6   general    c-2x-amd64-linux   test-zone-a   0.0543     1  ███████░░░  79%  ██░░░░░░░░  25%  stays        pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
         10 nodes, 1.3890 per hour; 2 would go.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -59,12 +63,16 @@ fn programs_get_the_same_of_all_nodes() {
         worker-3 stay node.receives
         worker-4 delete node.underutilized
         worker-5 stay pod.pdb
-        worker-6 stay pod.doNotDisrupt"#]].assert_eq(&shown.join("\n"));
+        worker-6 stay pod.doNotDisrupt"#]]
+    .assert_eq(&shown.join("\n"));
 }
 
 #[test]
 fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
-    check(&explain(&["node", "worker-3"]), "", &expect![[r#"
+    check(
+        &explain(&["node", "worker-3"]),
+        "",
+        &expect![[r#"
         worker-3 stays.
           pool general, c-4x-amd64-linux, test-zone-c, 0.1086 per hour, 2 pods, cpu 26%, memory 13%
 
@@ -82,8 +90,12 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
           Underutilized: 3 of 6 machines, 0 taken
           Empty: 3 of 6 machines, 0 taken
           Drifted: 3 of 6 machines, 0 taken
-    "#]]);
-    check(&explain(&["node", "worker-2"]), "", &expect![[r#"
+    "#]],
+    );
+    check(
+        &explain(&["node", "worker-2"]),
+        "",
+        &expect![[r#"
         worker-2 goes.
           pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
 
@@ -95,12 +107,16 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
           Underutilized: 3 of 6 machines, 0 taken
           Empty: 3 of 6 machines, 0 taken
           Drifted: 3 of 6 machines, 0 taken
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
-    check(&explain(&["node", "worker-5"]), "", &expect![[r#"
+    check(
+        &explain(&["node", "worker-5"]),
+        "",
+        &expect![[r#"
         worker-5 stays.
           pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
 
@@ -117,8 +133,12 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
           Underutilized: 3 of 6 machines, 0 taken
           Empty: 3 of 6 machines, 0 taken
           Drifted: 3 of 6 machines, 0 taken
-    "#]]);
-    check(&explain(&["node", "worker-6"]), "", &expect![[r#"
+    "#]],
+    );
+    check(
+        &explain(&["node", "worker-6"]),
+        "",
+        &expect![[r#"
         worker-6 stays.
           pool general, c-2x-amd64-linux, test-zone-a, 0.0543 per hour, 1 pod, cpu 79%, memory 25%
 
@@ -135,12 +155,16 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
           Underutilized: 3 of 6 machines, 0 taken
           Empty: 3 of 6 machines, 0 taken
           Drifted: 3 of 6 machines, 0 taken
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_waits_for_a_budget_says_when_it_opens() {
-    check(&explain(&["node", "db-1"]), "", &expect![[r#"
+    check(
+        &explain(&["node", "db-1"]),
+        "",
+        &expect![[r#"
         db-1 stays.
           pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
 
@@ -159,12 +183,16 @@ fn a_node_that_waits_for_a_budget_says_when_it_opens() {
           Underutilized: 1 of 2 machines, 0 taken
           Empty: 1 of 2 machines, 0 taken
           Drifted: 0 of 2 machines, 0 taken; more from 2026-03-02T22:00:00Z
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_of_a_paused_pool_says_who_paused_it() {
-    check(&explain(&["node", "edge-1"]), "", &expect![[r#"
+    check(
+        &explain(&["node", "edge-1"]),
+        "",
+        &expect![[r#"
         edge-1 stays.
           pool edge, c-2x-amd64-linux, test-zone-d, 0.0543 per hour, 0 pods, cpu 0%, memory 0%
 
@@ -179,15 +207,20 @@ fn a_node_of_a_paused_pool_says_who_paused_it() {
           Empty: all 1 machines, 0 taken
           Drifted: all 1 machines, 0 taken
         Disruption is paused for NodePool edge: anna, new switches until Friday
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_is_not_ours_is_told_so() {
-    check(&explain(&["node", "control-1"]), "", &expect![[r#"
+    check(
+        &explain(&["node", "control-1"]),
+        "",
+        &expect![[r#"
         control-1 is not ours: no NodeClaim belongs to it, so that nobody removes it by itself.
           test-zone-a, 0 pods, cpu 0%, memory 0%
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -259,24 +292,39 @@ fn programs_get_reasons_remedies_and_places() {
 
 #[test]
 fn nodes_that_are_not_there_are_guessed_all_at_once() {
-    check(&explain(&["node", "wroker-3"]), "", &expect![[r#"
+    check(
+        &explain(&["node", "wroker-3"]),
+        "",
+        &expect![[r#"
         stderr: joiner: no Node and no NodeClaim is called wroker-3: did you mean worker-3?
         exit code: 2
-    "#]]);
-    check(&explain(&["drain", "worker-33", "worker-1", "nothing-like-it"]), "", &expect![[r#"
+    "#]],
+    );
+    check(
+        &explain(&["drain", "worker-33", "worker-1", "nothing-like-it"]),
+        "",
+        &expect![[r#"
         stderr: joiner: no Node and no NodeClaim is called worker-33: did you mean worker-3 or worker-1 or worker-2?
         stderr: joiner: no Node and no NodeClaim is called nothing-like-it: there are 10 nodes, none with a similar name; joiner explain nodes lists them
         exit code: 2
-    "#]]);
-    check(&["explain", "node", "n", "-f", "examples/vsphere"], "", &expect![[r#"
+    "#]],
+    );
+    check(
+        &["explain", "node", "n", "-f", "examples/vsphere"],
+        "",
+        &expect![[r#"
         stderr: joiner: no Node and no NodeClaim is called n: there are no nodes at all
         exit code: 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_says_where_pods_go() {
-    check(&explain(&["drain", "worker-3", "worker-4"]), "", &expect![[r#"
+    check(
+        &explain(&["drain", "worker-3", "worker-4"]),
+        "",
+        &expect![[r#"
         worker-3 is left by its pods in this order:
           1. workloads
             shop/web-vprthw56v-7bvl6  worker-1
@@ -288,12 +336,16 @@ fn a_drain_says_where_pods_go() {
 
         No new machine is needed.
         The drain would come to its end.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_that_would_not_end_says_who_must_do_what() {
-    check(&explain(&["drain", "worker-5", "worker-6"]), "", &expect![[r#"
+    check(
+        &explain(&["drain", "worker-5", "worker-6"]),
+        "",
+        &expect![[r#"
         worker-5 is left by its pods in this order:
           1. workloads
             shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more
@@ -304,19 +356,24 @@ fn a_drain_that_would_not_end_says_who_must_do_what() {
 
         No new machine is needed.
         The drain would wait for what is kept above, until somebody does what is said there.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_of_volumes_goes_where_the_volumes_are() {
-    check(&explain(&["drain", "db-2"]), "", &expect![[r#"
+    check(
+        &explain(&["drain", "db-2"]),
+        "",
+        &expect![[r#"
         db-2 is left by its pods in this order:
           1. workloads
             data/postgres-1  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
 
         A new machine is needed: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour.
         The drain would come to its end.
-    "#]]);
+    "#]],
+    );
     let answer = json(&["drain", "db-2"]);
     assert_eq!(answer["completes"], true);
     let zones: Vec<&Value> = answer["replacements"][0]["requirements"]
@@ -331,7 +388,10 @@ fn a_drain_of_volumes_goes_where_the_volumes_are() {
 
 #[test]
 fn pods_leave_in_order_of_who_needs_whom() {
-    check(&["explain", "drain", "n", "-f", "-"], ORDERED, &expect![[r#"
+    check(
+        &["explain", "drain", "n", "-f", "-"],
+        ORDERED,
+        &expect![[r#"
         n is left by its pods in this order:
           1. workloads
             shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation
@@ -343,7 +403,8 @@ fn pods_leave_in_order_of_who_needs_whom() {
 
         No new machine is needed.
         The drain would come to its end.
-    "#]]);
+    "#]],
+    );
 }
 
 /// A node of nobody's with pods of every sort.

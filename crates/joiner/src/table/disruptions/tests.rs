@@ -69,7 +69,11 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         ],
         ..Disruptions::default()
     };
-    check(&Fleet::default(), &disruptions, false, &expect![[r#"
+    check(
+        &Fleet::default(),
+        &disruptions,
+        false,
+        &expect![[r#"
         6 machines would go and 1 come first: 0.7500 per hour less.
 
           remove w-1, w-2, w-3 and 2 more (general): 0.5000 per hour less
@@ -77,8 +81,13 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
 
           replace w-7 (general) by small or 1 other: 0.2500 per hour less
             its pods fit on less
-    "#]]);
-    check(&Fleet::default(), &disruptions, true, &expect![[r#"
+    "#]],
+    );
+    check(
+        &Fleet::default(),
+        &disruptions,
+        true,
+        &expect![[r#"
         6 machines would go and 1 come first: 0.7500 per hour less.
 
           remove w-1, w-2, w-3, w-4, w-5 (general): 0.5000 per hour less
@@ -88,7 +97,8 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
             its pods fit on less
             to w-0  shop/web-0
             to a new machine  shop/web-1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -97,7 +107,11 @@ fn many_machines_that_stay_are_told_by_reason() {
     let young = |number| stays(number, ReasonId::NodeTooYoung, &format!("w-{number} is young"));
     let staying: Vec<Staying> = (0..5).map(pdb).chain((5..25).map(young)).collect();
     let few = Disruptions { staying: staying[..3].to_vec(), ..Disruptions::default() };
-    check(&Fleet::default(), &few, false, &expect![[r#"
+    check(
+        &Fleet::default(),
+        &few,
+        false,
+        &expect![[r#"
         No machine would go.
 
         3 machines stay:
@@ -108,9 +122,14 @@ fn many_machines_that_stay_are_told_by_reason() {
         w-2               budget of w-2
 
         More: joiner explain node w-0 -f …
-    "#]]);
+    "#]],
+    );
     let many = Disruptions { staying, ..Disruptions::default() };
-    check(&Fleet::default(), &many, false, &expect![[r#"
+    check(
+        &Fleet::default(),
+        &many,
+        false,
+        &expect![[r#"
         No machine would go.
 
         25 machines stay:
@@ -120,15 +139,21 @@ fn many_machines_that_stay_are_told_by_reason() {
                5  w-0, w-1, w-2  budget of w-0
 
         More: joiner explain node w-0 -f …
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_pause_is_told_even_where_there_is_nothing_to_do() {
     let fleet = Fleet { paused: Some("anna".to_owned()), ..Fleet::default() };
-    check(&fleet, &Disruptions::default(), false, &expect![[r#"
+    check(
+        &fleet,
+        &Disruptions::default(),
+        false,
+        &expect![[r#"
         No machine would go.
 
         Disruption is paused for the whole cluster: anna
-    "#]]);
+    "#]],
+    );
 }

@@ -36,7 +36,13 @@ const ALL_WELL: &str = "
 {type: Consolidatable, status: 'True', lastTransitionTime: '2026-06-01T10:05:00Z'}";
 
 /// A Node with its claim. `metadata` is more of the Node's, `spec` and `status` more of the claim's.
-fn pair(metadata: &str, node_conditions: &str, spec: &str, conditions: &str, status: &str) -> String {
+fn pair(
+    metadata: &str,
+    node_conditions: &str,
+    spec: &str,
+    conditions: &str,
+    status: &str,
+) -> String {
     format!(
         "
 apiVersion: v1
@@ -125,9 +131,8 @@ fn a_claim_says_how_long_it_lives_and_whether_pods_go_by_force() {
 
 #[test]
 fn a_node_is_ready_if_it_says_so_or_if_nobody_says_anything_in_a_file() {
-    let is_ready = |conditions, live: &Live| {
-        machine(&pair("", conditions, "", ALL_WELL, ""), live).ready
-    };
+    let is_ready =
+        |conditions, live: &Live| machine(&pair("", conditions, "", ALL_WELL, ""), live).ready;
     let (controller, file) = (Live::default(), Live::of_nobody());
     assert!(is_ready(READY, &controller) && is_ready(READY, &file));
     let unknown = "{type: Ready, status: Unknown}";
@@ -142,7 +147,9 @@ fn an_annotation_of_the_node_forbids_its_removal_and_the_claims_until_it_registe
     let node = |value: &str| pair(&annotated.replace("VALUE", value), READY, "", ALL_WELL, "");
     assert!(protects(node("true")));
     assert!(!protects(node("1h")), "only pods may name a time");
-    let claim = |yaml: String| yaml.replace("{name: c,", "{name: c, annotations: {karpenter.sh/do-not-disrupt: 'true'},");
+    let claim = |yaml: String| {
+        yaml.replace("{name: c,", "{name: c, annotations: {karpenter.sh/do-not-disrupt: 'true'},")
+    };
     let plain = || pair("", READY, "", ALL_WELL, "");
     assert!(!protects(claim(plain())), "the Node has taken over");
     assert!(protects(claim(plain()).replace("karpenter.sh/registered: 'true', ", "")));
@@ -284,7 +291,12 @@ fn a_pods_own_wish_keeps_it_and_says_until_when() {
             pod("b-for-an-hour", &wish("1h"), "", started),
             pod("c-over", &wish("10m"), "", started),
             pod("d-daemon", &(owned("DaemonSet") + &wish("true")), "", ""),
-            pod("e-leaving", &(", deletionTimestamp: '2026-06-01T11:59:50Z'".to_owned() + &wish("true")), "", ""),
+            pod(
+                "e-leaving",
+                &(", deletionTimestamp: '2026-06-01T11:59:50Z'".to_owned() + &wish("true")),
+                "",
+                "",
+            ),
         ]
         .concat(),
         &expect![[r"
@@ -311,7 +323,12 @@ fn budgets_keep_pods_and_are_named() {
             budget("one", "d-twice", "", "disruptionsAllowed: 1"),
             budget("two", "d-twice", "", "disruptionsAllowed: 1"),
             pod("e-broken", "", "", unhealthy),
-            budget("spares-healthy", "e-broken", ", unhealthyPodEvictionPolicy: AlwaysAllow", "disruptionsAllowed: 0"),
+            budget(
+                "spares-healthy",
+                "e-broken",
+                ", unhealthyPodEvictionPolicy: AlwaysAllow",
+                "disruptionsAllowed: 0",
+            ),
             pod("f-tolerates", "", ", tolerations: [{operator: Exists}]", ""),
             budget("means-nothing", "f-tolerates", "", "disruptionsAllowed: 0"),
             pod("g-daemon", &owned("DaemonSet"), "", ""),
@@ -361,9 +378,8 @@ fn a_pool_says_when_its_machines_go() {
     };
     assert_eq!(after("90s"), Some(SignedDuration::from_secs(90)));
     assert_eq!(after("Never"), None);
-    let policy = |text: &str| {
-        rules("", &format!(", disruption: {{consolidationPolicy: {text}}}")).policy
-    };
+    let policy =
+        |text: &str| rules("", &format!(", disruption: {{consolidationPolicy: {text}}}")).policy;
     assert_eq!(policy("WhenEmpty"), ConsolidationPolicy::WhenEmpty);
     assert_eq!(policy("Balanced"), ConsolidationPolicy::Balanced);
     let none = rules("", ", disruption: {budgets: []}");

@@ -281,10 +281,11 @@ fn a_moving_pod_waits_only_for_objects_that_have_gone() {
 
 /// The volumes of the only pod of a node, with more of its metadata.
 fn staying(metadata: &str, claims: &[&str], rest: &str) -> String {
-    let yaml = pod(claims)
-        .replace("containers: []", "containers: [], nodeName: n")
-        .replacen("{name: p", &format!("{{name: p{metadata}"), 1)
-        + rest
+    let yaml = pod(claims).replace("containers: []", "containers: [], nodeName: n").replacen(
+        "{name: p",
+        &format!("{{name: p{metadata}"),
+        1,
+    ) + rest
         + "{apiVersion: v1, kind: Node, metadata: {name: n}}";
     let indexed = crate::index::tests::index(&yaml, &IndexSettings::default());
     show(&indexed.snapshot.nodes[0].pods[0].volumes)
@@ -293,12 +294,8 @@ fn staying(metadata: &str, claims: &[&str], rest: &str) -> String {
 #[test]
 fn a_pod_that_ends_with_its_node_has_attached_what_can_be_found() {
     let daemon = ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: d}]";
-    let rest =
-        unbound("c", "s") + &class("s", "csi.example.com", "volumeBindingMode: Immediate");
-    assert_eq!(
-        staying(daemon, &["c", "missing"], &rest),
-        "attaches default/c of csi.example.com"
-    );
+    let rest = unbound("c", "s") + &class("s", "csi.example.com", "volumeBindingMode: Immediate");
+    assert_eq!(staying(daemon, &["c", "missing"], &rest), "attaches default/c of csi.example.com");
 }
 
 #[test]
