@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use joiner_check::Finding;
+use joiner_check::{Finding, check_disruptions};
 use joiner_core::{
     disruption::{Command, Disruptions, Fleet, Staying},
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
@@ -97,30 +97,25 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         dump::write(folder, &input)?;
     }
     let snapshot = input.snapshot(&args.input, &settings)?;
-    let Checked { planned, summary, findings } = plan_and_check(&snapshot, &settings.plan);
+    let Checked { planned, mut summary, mut findings } = plan_and_check(&snapshot, &settings.plan);
     for note in &planned.report.pools {
         output::talk(&format!("joiner: {}", pool_note(note)));
     }
     let disruptions = args.disrupt.then(|| {
         let fleet = input.fleet(&snapshot);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
+        findings.extend(check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions));
         (fleet, disruptions)
     });
+    summary.checked = findings.is_empty();
     print(args.output, &snapshot, &planned.plan, &summary, disruptions.as_ref())?;
-    let mut accepted = findings.is_empty();
-    if !accepted {
+    if !findings.is_empty() {
         refuse(&findings);
+        return Ok(Exit::Refused);
     }
-    let mut changes = summary.claims > 0;
-    if let Some((fleet, disruptions)) = &disruptions {
-        accepted &= accept_disruptions(&snapshot, fleet, &settings.plan, disruptions);
-        changes |= !disruptions.commands.is_empty();
-    }
-    Ok(match (accepted, changes && args.detailed_exit_code) {
-        (false, _) => Exit::Refused,
-        (true, true) => Exit::WouldChange,
-        (true, false) => Exit::Success,
-    })
+    let would_go = disruptions.is_some_and(|(_, disruptions)| !disruptions.commands.is_empty());
+    let changes = args.detailed_exit_code && (summary.claims > 0 || would_go);
+    Ok(if changes { Exit::WouldChange } else { Exit::Success })
 }
 
 fn print(
@@ -145,16 +140,6 @@ fn print(
     });
     let document = Document { claims, existing, unschedulable, deferred, summary, disruptions };
     if format == Format::Json { output::json(&document) } else { output::yaml(&document) }
-}
-
-/// Whether the checker accepts what was decided about machines. What it finds is told.
-pub(crate) fn accept_disruptions(
-    _snapshot: &Snapshot,
-    _fleet: &Fleet,
-    _settings: &PlanSettings,
-    _disruptions: &Disruptions,
-) -> bool {
-    true
 }
 
 /// Says that a plan must not be acted on.

@@ -1,8 +1,9 @@
 //! Pure decisions about machines.
 //!
-//! [`provision`] answers which machines the pods of a snapshot need, [`drain`](drain()) where the
-//! pods of machines go that somebody wants gone. Nothing here knows of Kubernetes clients, files,
-//! clocks or async, and equal snapshots give equal plans, in the same order.
+//! [`provision`] answers which machines the pods of a snapshot need, [`disrupt::disrupt`] which
+//! machines are not needed or wrong, [`drain`](drain()) where the pods of machines go that somebody
+//! wants gone. Nothing here knows of Kubernetes clients, files, clocks or async, and equal snapshots
+//! give equal plans, in the same order.
 
 pub mod disrupt;
 mod drain;

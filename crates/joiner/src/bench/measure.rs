@@ -83,6 +83,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let folder = Folder::open(path);
     let input = InputArgs {
+        at: None,
         files: vec![folder.snapshot()],
         cluster: ClusterArgs::default(),
         instance_types: Some(folder.instance_types()),

@@ -9,12 +9,11 @@ use serde::Serialize;
 
 use super::{
     machine::Judged,
-    places::{Place, Places, PodPlace, new_machine},
+    places::{Places, PodPlace, new_machine},
 };
 use crate::{
     cli::ExplainDrainArgs,
     errors::{Exit, Failure},
-    output::{self, Format},
     text::{self, Align, BAD, BOLD, DIM, GOOD, Table, styled},
 };
 
@@ -55,12 +54,7 @@ pub(super) fn run(args: &ExplainDrainArgs) -> Result<Exit, Failure> {
     let moves =
         joiner_plan::drain(&judged.snapshot, &judged.fleet, &judged.settings.plan, &machines);
     let answer = Answer::new(&judged, &machines, &moves);
-    match args.output {
-        Format::Table | Format::Wide => output::text(&render(&answer))?,
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    }
-    Ok(Exit::Success)
+    judged.answer(&answer, || render(&answer), args.output)
 }
 
 impl<'j> Answer<'j> {
@@ -68,11 +62,9 @@ impl<'j> Answer<'j> {
         let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
         let nodes: Vec<Drained<'j>> =
             machines.iter().map(|at| Drained::new(judged, *at, &places)).collect();
-        let stops = |pod: &PodPlace<'_>| match &pod.place {
-            Place::Kept { until, .. } => until.is_none(),
-            _ => false,
-        };
-        let mut pods = nodes.iter().flat_map(|node| &node.steps).flat_map(|step| &step.pods);
+        let stops = |pod: &PodPlace<'_>| pod.kept.as_ref().is_some_and(|kept| kept.until.is_none());
+        let patient = nodes.iter().filter(|node| !node.forced);
+        let mut pods = patient.flat_map(|node| &node.steps).flat_map(|step| &step.pods);
         Self { completes: !pods.any(stops), replacements: &moves.claims, nodes }
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use joiner_check::{Finding, check_disruptions};
 use joiner_core::{
-    disruption::{Candidate, Command, Decision, Disruptions, Fleet, Staying},
+    disruption::{Command, Decision, Disruptions, Fleet, Staying},
     label,
     reason::Reason,
     resources::{CPU, MEMORY, Resources},
@@ -16,9 +17,10 @@ use serde::Serialize;
 use super::near::near_matches;
 use crate::{
     cli::InputArgs,
-    errors::Failure,
+    errors::{Exit, Failure},
     input::Input,
-    plan::accept_disruptions,
+    output::{self, Format},
+    plan::refuse,
     settings::{RawSettings, Settings},
     table::share,
     text,
@@ -32,15 +34,15 @@ pub(super) struct Judged {
     pub(super) snapshot: Snapshot,
     pub(super) fleet: Fleet,
     pub(super) disruptions: Disruptions,
-    /// Whether the checker accepts the decisions.
-    pub(super) checked: bool,
+    /// What the checker has against the decisions.
+    findings: Vec<Finding>,
 }
 
 /// What becomes of a machine.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'j> {
     /// It goes.
-    Goes(&'j Command, &'j Candidate),
+    Goes(&'j Command),
     /// It stays, nearest reason first.
     Stays(&'j [Reason]),
     /// It is on its way out already.
@@ -57,8 +59,27 @@ impl Judged {
         let snapshot = input.snapshot(args, &settings)?;
         let fleet = input.fleet(&snapshot);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
-        let checked = accept_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
-        Ok(Self { objects: input.objects, settings, snapshot, fleet, disruptions, checked })
+        let findings = check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
+        Ok(Self { objects: input.objects, settings, snapshot, fleet, disruptions, findings })
+    }
+
+    /// Prints the answer to a question about it.
+    pub(super) fn answer(
+        &self,
+        answer: &impl Serialize,
+        render: impl FnOnce() -> String,
+        format: Format,
+    ) -> Result<Exit, Failure> {
+        match format {
+            Format::Table | Format::Wide => output::text(&render())?,
+            Format::Json => output::json(answer)?,
+            Format::Yaml => output::yaml(answer)?,
+        }
+        if self.findings.is_empty() {
+            return Ok(Exit::Success);
+        }
+        refuse(&self.findings);
+        Ok(Exit::Refused)
     }
 
     /// The position of the machine that goes by this name, as a Node or as a claim.
@@ -114,9 +135,8 @@ impl Judged {
         let node = &self.snapshot.nodes[at];
         let Some(claim) = node.claim.as_deref() else { return Verdict::Foreign };
         for command in &self.disruptions.commands {
-            let mut candidates = command.candidates.iter();
-            if let Some(candidate) = candidates.find(|candidate| candidate.node_claim == claim) {
-                return Verdict::Goes(command, candidate);
+            if command.candidates.iter().any(|candidate| candidate.node_claim == claim) {
+                return Verdict::Goes(command);
             }
         }
         if node.leaving {
@@ -138,7 +158,7 @@ impl Verdict<'_> {
     /// For programs.
     pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Goes(command, _) => match command.decision {
+            Self::Goes(command) => match command.decision {
                 Decision::Delete => "delete",
                 Decision::Replace => "replace",
             },
@@ -151,7 +171,7 @@ impl Verdict<'_> {
     /// For people.
     pub(super) fn phrase(self) -> &'static str {
         match self {
-            Self::Goes(command, _) => match command.decision {
+            Self::Goes(command) => match command.decision {
                 Decision::Delete => "goes",
                 Decision::Replace => "is replaced",
             },
@@ -164,7 +184,7 @@ impl Verdict<'_> {
     /// The first reason for it.
     pub(super) fn reason(self) -> Option<&'static str> {
         match self {
-            Self::Goes(..) | Self::Stays(_) => None,
+            Self::Goes(_) | Self::Stays(_) => None,
             Self::Leaving => Some("it has been told to go already"),
             Self::Foreign => {
                 Some("no NodeClaim belongs to it, so that nobody removes it by itself")

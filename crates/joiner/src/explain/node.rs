@@ -11,12 +11,11 @@ use serde::Serialize;
 
 use super::{
     machine::{Glance, Judged, Verdict},
-    places::{Places, PodPlace, new_machine},
+    places::{Places, PodPlace, new_shape},
 };
 use crate::{
     cli::ExplainNodeArgs,
     errors::{Exit, Failure},
-    output::{self, Format},
     table,
     text::{self, Align, BAD, BOLD, GOOD, Table, WAITS, styled},
 };
@@ -87,30 +86,29 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
     let judged = Judged::read(&args.input, &args.settings)?;
     let at = judged.find(&args.node)?;
     let moves = match judged.verdict(at) {
-        Verdict::Goes(command, _) => Some(Moves {
+        Verdict::Goes(command) => Some(Moves {
             existing: command.destinations.clone(),
             claims: command.replacements.clone(),
             unplaced: Vec::new(),
         }),
-        Verdict::Stays(_) => {
-            Some(consider(&judged.snapshot, &judged.fleet, &judged.settings.plan, at))
-        }
+        Verdict::Stays(_) => Some(consider(
+            &judged.snapshot,
+            &judged.fleet,
+            &judged.settings.plan,
+            &judged.disruptions.commands,
+            at,
+        )),
         Verdict::Leaving | Verdict::Foreign => None,
     };
     let answer = Answer::new(&judged, at, moves.as_ref());
-    match args.output {
-        Format::Table | Format::Wide => output::text(&render(&answer))?,
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    }
-    Ok(if judged.checked { Exit::Success } else { Exit::Refused })
+    judged.answer(&answer, || render(&answer), args.output)
 }
 
 impl<'j> Answer<'j> {
     fn new(judged: &'j Judged, at: usize, moves: Option<&'j Moves>) -> Self {
         let (glance, verdict) = (Glance::new(judged, at), judged.verdict(at));
         let (command, reasons) = match verdict {
-            Verdict::Goes(command, _) => (Some(command), &[][..]),
+            Verdict::Goes(command) => (Some(command), &[][..]),
             Verdict::Stays(reasons) => (None, reasons),
             Verdict::Leaving | Verdict::Foreign => (None, &[][..]),
         };
@@ -192,7 +190,7 @@ fn title(answer: &Answer<'_>) -> String {
     let glance = &answer.glance;
     let name = styled(glance.name(), BOLD);
     let verdict = match answer.verdict {
-        Verdict::Goes(..) => styled(answer.verdict.phrase(), WAITS),
+        Verdict::Goes(_) => styled(answer.verdict.phrase(), WAITS),
         Verdict::Stays(_) => styled(answer.verdict.phrase(), GOOD),
         Verdict::Leaving | Verdict::Foreign => styled(answer.verdict.phrase(), BAD),
     };
@@ -255,7 +253,7 @@ fn money(if_gone: &IfGone<'_>, command: Option<&Command>) -> Option<String> {
     let savings = if_gone.savings?;
     let by = match if_gone.replacements {
         [] => "without a new machine".to_owned(),
-        [one] => format!("with {} in its place", new_machine(one)),
+        [one] => format!("with a new {} in its place", new_shape(one)),
         many => format!("with {} in its place", text::count(many.len(), "new machine")),
     };
     let amount = table::savings(savings);
@@ -270,20 +268,21 @@ fn limits(answer: &Answer<'_>) -> Option<String> {
     let pool = answer.glance.node_pool;
     let mut lines = Vec::new();
     if !answer.budgets.is_empty() {
-        lines.push(format!("What the budgets of pool {pool} allow:"));
+        lines.push(format!("How many machines of pool {pool} may be away at once:"));
     }
     for Budget { reason, allowed, taken, machines, opens, error } in &answer.budgets {
         let opens = opens.map(|opens| format!("; more from {opens}")).unwrap_or_default();
         lines.push(match error {
-            Some(error) => format!("  {reason}: nothing, {error}"),
-            // Where no budget is in force, the number of machines is all there is to say.
-            None if allowed >= machines => {
-                format!("  {reason}: all {machines} machines, {taken} taken{opens}")
+            Some(error) => format!("  {reason}: none, {error}"),
+            // Where no budget is in force, all of them may.
+            None => {
+                let allowed = allowed.min(machines);
+                format!("  {reason}: {allowed} of {machines}, {taken} taken{opens}")
             }
-            None => format!("  {reason}: {allowed} of {machines} machines, {taken} taken{opens}"),
         });
     }
-    if let Some(why) = answer.pool_paused {
+    let is_told = |why: &str| answer.reasons.iter().any(|each| each.reason.message.contains(why));
+    if let Some(why) = answer.pool_paused.filter(|why| !is_told(why)) {
         lines.push(styled(&format!("Disruption is paused for NodePool {pool}: {why}"), WAITS));
     }
     lines.extend(answer.paused.as_ref().map(|paused| styled(paused, WAITS)));

@@ -7,7 +7,6 @@ use super::machine::{Glance, Judged, Verdict};
 use crate::{
     cli::ExplainNodesArgs,
     errors::{Exit, Failure},
-    output::{self, Format},
     text::{self, Align, BAD, BOLD, Cell, DIM, GOOD, Table, WAITS, styled},
 };
 
@@ -37,7 +36,7 @@ pub(super) fn run(args: &ExplainNodesArgs) -> Result<Exit, Failure> {
     let line = |at| {
         let verdict = judged.verdict(at);
         let reason = match verdict {
-            Verdict::Goes(command, _) => Some(&command.reason),
+            Verdict::Goes(command) => Some(&command.reason),
             Verdict::Stays(reasons) => reasons.first(),
             Verdict::Leaving | Verdict::Foreign => None,
         };
@@ -47,12 +46,7 @@ pub(super) fn run(args: &ExplainNodesArgs) -> Result<Exit, Failure> {
         nodes: (0..judged.snapshot.nodes.len()).map(line).collect(),
         paused: judged.paused(),
     };
-    match args.output {
-        Format::Table | Format::Wide => output::text(&render(&answer))?,
-        Format::Json => output::json(&answer)?,
-        Format::Yaml => output::yaml(&answer)?,
-    }
-    Ok(if judged.checked { Exit::Success } else { Exit::Refused })
+    judged.answer(&answer, || render(&answer), args.output)
 }
 
 fn render(answer: &Answer<'_>) -> String {
@@ -73,7 +67,7 @@ fn render(answer: &Answer<'_>) -> String {
     ]);
     for Line { glance, reason, verdict } in &answer.nodes {
         let style = match verdict {
-            Verdict::Goes(..) => WAITS,
+            Verdict::Goes(_) => WAITS,
             Verdict::Stays(_) => GOOD,
             Verdict::Leaving => BAD,
             Verdict::Foreign => DIM,
@@ -103,8 +97,7 @@ fn render(answer: &Answer<'_>) -> String {
 
 fn totals(answer: &Answer<'_>) -> String {
     let price = answer.nodes.iter().filter_map(|line| line.glance.price).fold(0.0, |a, b| a + b);
-    let going =
-        answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(..))).count();
+    let going = answer.nodes.iter().filter(|line| matches!(line.verdict, Verdict::Goes(_))).count();
     let fate = match going {
         0 => "none would go".to_owned(),
         going => format!("{going} would go"),

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use anstyle::Style;
 use jiff::Timestamp;
 use joiner_core::{
     disruption::{KeptBy, PodFacts},
+    label::DO_NOT_DISRUPT,
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
     reason::Reason,
 };
@@ -21,20 +23,24 @@ use crate::{
 pub(super) struct PodPlace<'j> {
     /// `namespace/name`.
     pub(super) pod: String,
+    /// Where it goes, if that was asked.
     #[serde(flatten)]
-    pub(super) place: Place<'j>,
+    place: Option<Place<'j>>,
+    /// What keeps it where it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) kept: Option<Kept>,
     /// Whether nobody makes it again once it is evicted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) bare: bool,
+    bare: bool,
 }
 
-/// What becomes of a pod.
+/// Where a pod goes.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "place")]
-pub(super) enum Place<'j> {
-    /// It goes to a machine that exists or is on its way.
+enum Place<'j> {
+    /// To a machine that exists or is on its way.
     Existing { node: &'j str, node_claim: &'j str },
-    /// It goes to a machine that would be made; its position among them.
+    /// To a machine that would be made; its position among them.
     New {
         replacement: usize,
         #[serde(skip)]
@@ -42,15 +48,19 @@ pub(super) enum Place<'j> {
     },
     /// It has no place.
     Nowhere { message: &'j str, reasons: &'j [Reason] },
-    /// Something keeps it where it is.
-    Kept {
-        by: String,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        until: Option<Timestamp>,
-        remedy: String,
-    },
     /// It ends where it is, and needs no other place.
     Ends,
+}
+
+/// What keeps a pod where it is.
+#[derive(Debug, Serialize)]
+pub(super) struct Kept {
+    by: String,
+    /// When that ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<Timestamp>,
+    /// Who must do what.
+    remedy: String,
 }
 
 /// Where pods go, by `namespace/name`.
@@ -79,76 +89,84 @@ impl<'j> Places<'j> {
         Self(places)
     }
 
-    /// What becomes of a pod. What keeps it comes first: a place is then of no use.
+    /// What becomes of a pod.
     pub(super) fn of(&self, pod: String, facts: &PodFacts) -> PodPlace<'j> {
-        let place = match (&facts.kept_by, self.0.get(pod.as_str())) {
-            (Some(kept_by), _) => kept(kept_by, facts.movable),
-            (None, Some(place)) => place.clone(),
-            (None, None) => Place::Ends,
+        let place = match self.0.get(pod.as_str()) {
+            Some(place) => Some(place.clone()),
+            None => (!facts.reschedulable).then_some(Place::Ends),
         };
-        PodPlace { pod, place, bare: facts.bare && facts.reschedulable }
+        let kept = facts.kept_by.as_ref().map(|by| Kept::new(by, facts.movable));
+        PodPlace { pod, place, kept, bare: facts.bare && facts.reschedulable }
     }
 }
 
-/// What keeps a pod, and who must do what.
-fn kept(by: &KeptBy, can_change_by_itself: bool) -> Place<'static> {
-    match by {
-        KeptBy::DoNotDisrupt(until) => Place::Kept {
-            by: "its annotation karpenter.sh/do-not-disrupt".to_owned(),
-            until: *until,
-            remedy: match until {
-                Some(_) => "wait until then, or remove the annotation".to_owned(),
-                None => "whoever runs the pod ends it or removes the annotation".to_owned(),
-            },
-        },
-        KeptBy::Budget(budget) => Place::Kept {
-            by: format!("PodDisruptionBudget {budget}"),
-            until: None,
-            remedy: if can_change_by_itself {
-                "wait until more of its pods are ready, run more of them, or let it allow more"
-            } else {
-                "it never allows an eviction: let it allow one, or end the pod by hand"
-            }
-            .to_owned(),
-        },
-        KeptBy::Budgets(budgets) => Place::Kept {
-            by: format!("PodDisruptionBudgets {}", budgets.join(" and ")),
-            until: None,
-            remedy: "Kubernetes evicts no pod that several budgets are about: remove all but one"
-                .to_owned(),
-        },
+impl Kept {
+    fn new(by: &KeptBy, can_change_by_itself: bool) -> Self {
+        let kept = |by: String, until, remedy: &str| Self { by, until, remedy: remedy.to_owned() };
+        match by {
+            KeptBy::DoNotDisrupt(until) => kept(
+                format!("its annotation {DO_NOT_DISRUPT}"),
+                *until,
+                match until {
+                    Some(_) => "wait until then, or remove the annotation",
+                    None => "whoever runs the pod ends it or removes the annotation",
+                },
+            ),
+            KeptBy::Budget(budget) => kept(
+                format!("PodDisruptionBudget {budget}"),
+                None,
+                if can_change_by_itself {
+                    "wait until more of its pods are ready, run more of them, or let it allow more"
+                } else {
+                    "it never allows an eviction: let it allow one, or end the pod by hand"
+                },
+            ),
+            KeptBy::Budgets(budgets) => kept(
+                format!("PodDisruptionBudgets {}", budgets.join(" and ")),
+                None,
+                "Kubernetes evicts no pod that several budgets are about: remove all but one",
+            ),
+        }
     }
 }
 
 impl PodPlace<'_> {
     /// As people read it.
     pub(super) fn cell(&self) -> Cell {
-        let (text, style) = match &self.place {
-            Place::Existing { node: "", node_claim } => {
+        let place = self.place.as_ref().map(Place::words);
+        let (mut text, mut style) = place.unwrap_or_else(|| ("nowhere yet".to_owned(), BAD));
+        if self.bare {
+            text.push_str(" (but nobody makes it again)");
+        }
+        if let Some(Kept { by, until, remedy }) = &self.kept {
+            let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
+            text.push_str(&format!("; stays{until}, kept by {by}: {remedy}"));
+            style = BAD;
+        }
+        Cell::new(text, style)
+    }
+}
+
+impl Place<'_> {
+    fn words(&self) -> (String, Style) {
+        match self {
+            Self::Existing { node: "", node_claim } => {
                 (format!("{node_claim}, which is on its way"), GOOD)
             }
-            Place::Existing { node, .. } => ((*node).to_owned(), GOOD),
-            Place::New { claim, .. } => (format!("a new machine: {}", new_machine(claim)), WAITS),
-            Place::Nowhere { message, .. } => (format!("nowhere: {message}"), BAD),
-            Place::Kept { by, until: Some(until), remedy } => {
-                (format!("stays until {until}, kept by {by}: {remedy}"), BAD)
-            }
-            Place::Kept { by, until: None, remedy } => {
-                (format!("stays, kept by {by}: {remedy}"), BAD)
-            }
-            Place::Ends => ("ends with the node".to_owned(), GOOD),
-        };
-        let bare = if self.bare { " (nobody makes it again)" } else { "" };
-        Cell::new(text + bare, style)
+            Self::Existing { node, .. } => ((*node).to_owned(), GOOD),
+            Self::New { claim, .. } => (format!("a new machine: {}", new_machine(claim)), WAITS),
+            Self::Nowhere { message, .. } => (format!("nowhere: {message}"), BAD),
+            Self::Ends => ("ends with the node".to_owned(), GOOD),
+        }
     }
 }
 
 /// A machine that would be made, in a phrase.
 pub(super) fn new_machine(claim: &PlannedClaim) -> String {
-    format!(
-        "{} of pool {}, {} per hour",
-        table::shape(&claim.instance_types),
-        claim.node_pool,
-        text::price(claim.price)
-    )
+    format!("{}, {} per hour", new_shape(claim), text::price(claim.price))
+}
+
+/// The same without its price.
+pub(super) fn new_shape(claim: &PlannedClaim) -> String {
+    format!("{} of pool {}", table::shape(&claim.instance_types), claim.node_pool)
 }

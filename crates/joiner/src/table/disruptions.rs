@@ -172,3 +172,6 @@ fn by_reason(staying: &[Staying]) -> Table {
     }
     table
 }
+
+#[cfg(test)]
+mod tests;

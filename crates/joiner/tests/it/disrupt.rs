@@ -15,12 +15,65 @@ fn forenoon<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn what_goes_comes_first_and_then_why_the_others_stay() {
-    check(&FORENOON, "", &expect![[r""]]);
+    check(
+        &FORENOON,
+        "",
+        &expect![[r#"
+        No pod waits for a machine.
+
+        2 machines would go: 0.5773 per hour less.
+
+          remove worker-2 (general): 0.1086 per hour less
+            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+          remove worker-4 (general): 0.4687 per hour less
+            worker-4: its pod fits on worker-3 (1); 0.4687 per hour are saved
+
+        7 machines stay:
+
+        MACHINE   POOL       WHY IT STAYS
+        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        worker-1  general    its pods need a machine like worker-1: the best replacement is another c-8x-amd64-linux (now on-demand in zone test-zone-a)
+        worker-3  general    worker-3 takes pods of worker-4, which goes in this pass
+        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+        More: joiner explain node db-1 -f …
+    "#]],
+    );
 }
 
 #[test]
 fn the_wide_table_says_where_each_pod_goes() {
-    check(&forenoon(&["-o", "wide"]), "", &expect![[r""]]);
+    check(
+        &forenoon(&["-o", "wide"]),
+        "",
+        &expect![[r#"
+        No pod waits for a machine.
+
+        2 machines would go: 0.5773 per hour less.
+
+          remove worker-2 (general): 0.1086 per hour less
+            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+          remove worker-4 (general): 0.4687 per hour less
+            worker-4: its pod fits on worker-3 (1); 0.4687 per hour are saved
+            to worker-3  shop/search-g4bq79c7l-c7r4k
+
+        7 machines stay:
+
+        MACHINE   POOL       WHY IT STAYS
+        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        worker-1  general    its pods need a machine like worker-1: the best replacement is another c-8x-amd64-linux (now on-demand in zone test-zone-a)
+        worker-3  general    worker-3 takes pods of worker-4, which goes in this pass
+        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+    "#]],
+    );
 }
 
 #[test]
@@ -88,7 +141,12 @@ fn a_moment_that_is_none_is_told_what_to_write() {
     check(
         &["plan", "--disrupt", "-f", "examples/right-size", "--at", "tonight"],
         "",
-        &expect![[r""]],
+        &expect![[r#"
+            stderr: error: invalid value 'tonight' for '--at <TIME>': is no moment; write it as 2026-01-31T22:00:00Z
+            stderr:
+            stderr: For more information, try '--help'.
+            exit code: 2
+        "#]],
     );
 }
 
@@ -105,5 +163,12 @@ spec:
       nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
       requirements: []
 ";
-    check(&["plan", "--disrupt", "-f", "-"], pool, &expect![[r""]]);
+    check(
+        &["plan", "--disrupt", "-f", "-"],
+        pool,
+        &expect![[r#"
+        stderr: joiner: standard input: document 1: NodePool general: spec.disruption.budgets[1].nodes: is "150%"; write a number, or a percentage from 0% to 100%
+        exit code: 2
+    "#]],
+    );
 }

@@ -20,7 +20,25 @@ fn json(what: &[&str]) -> Value {
 
 #[test]
 fn all_nodes_at_a_glance() {
-    check(&explain(&["nodes"]), "", &expect![[r""]]);
+    check(
+        &explain(&["nodes"]),
+        "",
+        &expect![[r#"
+        NODE       POOL       TYPE               ZONE         PRICE/H  PODS  CPU              MEMORY           VERDICT      WHY
+        control-1                                test-zone-a        –     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  is not ours  no NodeClaim belongs to it, so that nobody removes it by itself
+        db-1       databases  m-4x-amd64-linux   test-zone-a   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
+        db-2       databases  m-4x-amd64-linux   test-zone-b   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+        edge-1     edge       c-2x-amd64-linux   test-zone-d   0.0543     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  stays        disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        worker-1   general    c-8x-amd64-linux   test-zone-a   0.2172     2  ███████░░░  70%  ███░░░░░░░  38%  stays        its pods need a machine like worker-1: the best replacement is another c-8x-amd64-linux (now on-demand in zone test-zone-a)
+        worker-2   general    c-4x-amd64-linux   test-zone-b   0.1086     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  goes         worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+        worker-3   general    c-4x-amd64-linux   test-zone-c   0.1086     2  ██░░░░░░░░  26%  █░░░░░░░░░  13%  stays        worker-3 takes pods of worker-4, which goes in this pass
+        worker-4   general    s-16x-amd64-linux  test-zone-a   0.4687     1  █░░░░░░░░░  16%  ░░░░░░░░░░   5%  goes         worker-4: its pod fits on worker-3 (1); 0.4687 per hour are saved
+        worker-5   general    c-4x-amd64-linux   test-zone-b   0.1086     1  █████░░░░░  51%  ██░░░░░░░░  25%  stays        PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+        worker-6   general    c-2x-amd64-linux   test-zone-a   0.0543     1  ███████░░░  79%  ██░░░░░░░░  25%  stays        pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+        10 nodes, 1.3890 per hour; 2 would go.
+    "#]],
+    );
 }
 
 #[test]
@@ -35,34 +53,174 @@ fn programs_get_the_same_of_all_nodes() {
             format!("{} {} {id}", text("node"), text("verdict"))
         })
         .collect();
-    expect![[r""]].assert_eq(&shown.join("\n"));
+    expect![[r#"
+        control-1 foreign -
+        db-1 stay budget.closed
+        db-2 stay pool.whenEmpty
+        edge-1 stay disruption.paused
+        worker-1 stay move.equalShape
+        worker-2 delete node.empty
+        worker-3 stay node.receives
+        worker-4 delete node.underutilized
+        worker-5 stay pod.pdb
+        worker-6 stay pod.doNotDisrupt"#]]
+    .assert_eq(&shown.join("\n"));
 }
 
 #[test]
 fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
-    check(&explain(&["node", "worker-3"]), "", &expect![[r""]]);
-    check(&explain(&["node", "worker-2"]), "", &expect![[r""]]);
+    check(
+        &explain(&["node", "worker-3"]),
+        "",
+        &expect![[r#"
+        worker-3 stays.
+          pool general, c-4x-amd64-linux, test-zone-c, 0.1086 per hour, 2 pods, cpu 26%, memory 13%
+
+        Why it stays, what stands in the way first:
+          worker-3 takes pods of worker-4, which goes in this pass
+            → nothing: it is looked at again when that is done
+
+        IF IT WENT NOW            WOULD BE ON
+        shop/web-vprthw56v-7bvl6  worker-1
+        shop/web-vprthw56v-q89v9  worker-1
+
+        The best move that there is: 0.1086 per hour less, without a new machine.
+
+        What the budgets of pool general allow:
+          Underutilized: 3 of 6 machines, 0 taken
+          Empty: 3 of 6 machines, 0 taken
+          Drifted: 3 of 6 machines, 0 taken
+    "#]],
+    );
+    check(
+        &explain(&["node", "worker-2"]),
+        "",
+        &expect![[r#"
+        worker-2 goes.
+          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
+
+        Why: worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+        0.1086 per hour less, without a new machine.
+
+        What the budgets of pool general allow:
+          Underutilized: 3 of 6 machines, 0 taken
+          Empty: 3 of 6 machines, 0 taken
+          Drifted: 3 of 6 machines, 0 taken
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
-    check(&explain(&["node", "worker-5"]), "", &expect![[r""]]);
-    check(&explain(&["node", "worker-6"]), "", &expect![[r""]]);
+    check(
+        &explain(&["node", "worker-5"]),
+        "",
+        &expect![[r#"
+        worker-5 stays.
+          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
+
+        Why it stays, what stands in the way first:
+          PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable; a pod must match no more than one
+
+        IF IT WENT NOW                 WOULD BE ON
+        shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more
+
+        The best move that there is: 0.1086 per hour less, without a new machine.
+
+        What the budgets of pool general allow:
+          Underutilized: 3 of 6 machines, 0 taken
+          Empty: 3 of 6 machines, 0 taken
+          Drifted: 3 of 6 machines, 0 taken
+    "#]],
+    );
+    check(
+        &explain(&["node", "worker-6"]),
+        "",
+        &expect![[r#"
+        worker-6 stays.
+          pool general, c-2x-amd64-linux, test-zone-a, 0.0543 per hour, 1 pod, cpu 79%, memory 25%
+
+        Why it stays, what stands in the way first:
+          pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+            → remove the annotation karpenter.sh/do-not-disrupt from pod reports/nightly-mfrbb
+
+        IF IT WENT NOW         WOULD BE ON
+        reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation
+
+        The best move that there is: 0.0543 per hour less, without a new machine.
+
+        What the budgets of pool general allow:
+          Underutilized: 3 of 6 machines, 0 taken
+          Empty: 3 of 6 machines, 0 taken
+          Drifted: 3 of 6 machines, 0 taken
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_waits_for_a_budget_says_when_it_opens() {
-    check(&explain(&["node", "db-1"]), "", &expect![[r""]]);
+    check(
+        &explain(&["node", "db-1"]),
+        "",
+        &expect![[r#"
+        db-1 stays.
+          pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
+
+        Why it stays, what stands in the way first:
+          the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
+            → wait, or allow more in spec.disruption.budgets of the NodePool
+          NodePool "databases" has consolidation policy WhenEmpty, and db-1 is not empty
+            → set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized
+
+        IF IT WENT NOW   WOULD BE ON
+        data/postgres-0  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+
+        The best move that there is: as much per hour as before, with m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour in its place.
+
+        What the budgets of pool databases allow:
+          Underutilized: 1 of 2 machines, 0 taken
+          Empty: 1 of 2 machines, 0 taken
+          Drifted: 0 of 2 machines, 0 taken; more from 2026-03-02T22:00:00Z
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_of_a_paused_pool_says_who_paused_it() {
-    check(&explain(&["node", "edge-1"]), "", &expect![[r""]]);
+    check(
+        &explain(&["node", "edge-1"]),
+        "",
+        &expect![[r#"
+        edge-1 stays.
+          pool edge, c-2x-amd64-linux, test-zone-d, 0.0543 per hour, 0 pods, cpu 0%, memory 0%
+
+        Why it stays, what stands in the way first:
+          disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            → remove the annotation joiner.sh/pause-disruption from NodePool edge
+
+        The best move that there is: 0.0543 per hour less, without a new machine.
+
+        What the budgets of pool edge allow:
+          Underutilized: all 1 machines, 0 taken
+          Empty: all 1 machines, 0 taken
+          Drifted: all 1 machines, 0 taken
+        Disruption is paused for NodePool edge: anna, new switches until Friday
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_is_not_ours_is_told_so() {
-    check(&explain(&["node", "control-1"]), "", &expect![[r""]]);
+    check(
+        &explain(&["node", "control-1"]),
+        "",
+        &expect![[r#"
+        control-1 is not ours: no NodeClaim belongs to it, so that nobody removes it by itself.
+          test-zone-a, 0 pods, cpu 0%, memory 0%
+    "#]],
+    );
 }
 
 #[test]
@@ -74,29 +232,148 @@ fn a_node_is_also_known_by_its_claim() {
 #[test]
 fn programs_get_reasons_remedies_and_places() {
     let answer = json(&["node", "worker-5"]);
-    expect![[r""]].assert_eq(&serde_json::to_string_pretty(&answer).unwrap());
+    expect![[r#"
+        {
+          "budgets": [
+            {
+              "allowed": 3,
+              "machines": 6,
+              "reason": "Underutilized",
+              "taken": 0
+            },
+            {
+              "allowed": 3,
+              "machines": 6,
+              "reason": "Empty",
+              "taken": 0
+            },
+            {
+              "allowed": 3,
+              "machines": 6,
+              "reason": "Drifted",
+              "taken": 0
+            }
+          ],
+          "cpu": 0.5128205128205129,
+          "ifGone": {
+            "pods": [
+              {
+                "by": "PodDisruptionBudget shop/checkout",
+                "place": "kept",
+                "pod": "shop/checkout-p2hxn5tk9-k4gn9",
+                "remedy": "wait until more of its pods are ready, run more of them, or let it allow more"
+              }
+            ],
+            "replacements": [],
+            "savings": 0.108589934592
+          },
+          "instanceType": "c-4x-amd64-linux",
+          "memory": 0.250305548765583,
+          "node": "worker-5",
+          "nodeClaim": "general-x3n7c",
+          "nodePool": "general",
+          "pods": 1,
+          "price": 0.108589934592,
+          "reasons": [
+            {
+              "id": "pod.pdb",
+              "message": "PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now",
+              "params": {
+                "pdb": "shop/checkout",
+                "pod": "shop/checkout-p2hxn5tk9-k4gn9"
+              },
+              "remedy": "let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable; a pod must match no more than one"
+            }
+          ],
+          "verdict": "stay",
+          "zone": "test-zone-b"
+        }"#]].assert_eq(&serde_json::to_string_pretty(&answer).unwrap());
 }
 
 #[test]
 fn nodes_that_are_not_there_are_guessed_all_at_once() {
-    check(&explain(&["node", "wroker-3"]), "", &expect![[r""]]);
-    check(&explain(&["drain", "worker-33", "worker-1", "nothing-like-it"]), "", &expect![[r""]]);
-    check(&["explain", "node", "n", "-f", "examples/vsphere"], "", &expect![[r""]]);
+    check(
+        &explain(&["node", "wroker-3"]),
+        "",
+        &expect![[r#"
+        stderr: joiner: no Node and no NodeClaim is called wroker-3: did you mean worker-3?
+        exit code: 2
+    "#]],
+    );
+    check(
+        &explain(&["drain", "worker-33", "worker-1", "nothing-like-it"]),
+        "",
+        &expect![[r#"
+        stderr: joiner: no Node and no NodeClaim is called worker-33: did you mean worker-3 or worker-1 or worker-2?
+        stderr: joiner: no Node and no NodeClaim is called nothing-like-it: there are 10 nodes, none with a similar name; joiner explain nodes lists them
+        exit code: 2
+    "#]],
+    );
+    check(
+        &["explain", "node", "n", "-f", "examples/vsphere"],
+        "",
+        &expect![[r#"
+        stderr: joiner: no Node and no NodeClaim is called n: there are no nodes at all
+        exit code: 2
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_says_where_pods_go() {
-    check(&explain(&["drain", "worker-3", "worker-4"]), "", &expect![[r""]]);
+    check(
+        &explain(&["drain", "worker-3", "worker-4"]),
+        "",
+        &expect![[r#"
+        worker-3 is left by its pods in this order:
+          1. workloads
+            shop/web-vprthw56v-7bvl6  worker-1
+            shop/web-vprthw56v-q89v9  worker-1
+
+        worker-4 is left by its pods in this order:
+          1. workloads
+            shop/search-g4bq79c7l-c7r4k  worker-2
+
+        No new machine is needed.
+        The drain would come to its end.
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_that_would_not_end_says_who_must_do_what() {
-    check(&explain(&["drain", "worker-5", "worker-6"]), "", &expect![[r""]]);
+    check(
+        &explain(&["drain", "worker-5", "worker-6"]),
+        "",
+        &expect![[r#"
+        worker-5 is left by its pods in this order:
+          1. workloads
+            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more
+
+        worker-6 is left by its pods in this order:
+          1. workloads
+            reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation
+
+        No new machine is needed.
+        The drain would wait for what is kept above, until somebody does what is said there.
+    "#]],
+    );
 }
 
 #[test]
 fn a_drain_of_volumes_goes_where_the_volumes_are() {
-    check(&explain(&["drain", "db-2"]), "", &expect![[r""]]);
+    check(
+        &explain(&["drain", "db-2"]),
+        "",
+        &expect![[r#"
+        db-2 is left by its pods in this order:
+          1. workloads
+            data/postgres-1  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+
+        A new machine is needed: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour.
+        The drain would come to its end.
+    "#]],
+    );
     let answer = json(&["drain", "db-2"]);
     assert_eq!(answer["completes"], true);
     let zones: Vec<&Value> = answer["replacements"][0]["requirements"]
@@ -111,7 +388,23 @@ fn a_drain_of_volumes_goes_where_the_volumes_are() {
 
 #[test]
 fn pods_leave_in_order_of_who_needs_whom() {
-    check(&["explain", "drain", "n", "-f", "-"], ORDERED, &expect![[r""]]);
+    check(
+        &["explain", "drain", "n", "-f", "-"],
+        ORDERED,
+        &expect![[r#"
+        n is left by its pods in this order:
+          1. workloads
+            shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation
+            shop/shell      nowhere: no dynamic nodepools found (nobody makes it again)
+          2. daemons
+            kube-system/agent-0  ends with the node
+          3. critical workloads
+            kube-system/dns-0  nowhere: no dynamic nodepools found
+
+        No new machine is needed.
+        The drain would come to its end.
+    "#]],
+    );
 }
 
 /// A node of nobody's with pods of every sort.

@@ -286,7 +286,18 @@ fn disruption_of_pools() {
         pool("budgets: [{nodes: '0', duration: 8h}]"),
         pool("budgets: [{nodes: '0', schedule: '@daily', duration: 90s}]"),
     ];
-    check(&pools.iter().map(String::as_str).collect::<Vec<_>>(), expect![[r#""#]]);
+    check(
+        &pools.iter().map(String::as_str).collect::<Vec<_>>(),
+        expect![[r#"
+            NodePool p: spec.disruption.consolidationPolicy: is "whenEmpty"; use WhenEmpty, WhenEmptyOrUnderutilized, Balanced
+            NodePool p: spec.disruption.consolidateAfter: "1hr" is no duration (a unit is unknown); write it as 720h or 1h30m, or Never
+            NodePool p: spec.disruption.budgets[1].nodes: is "-1"; write a number, or a percentage from 0% to 100%
+            NodePool p: spec.disruption.budgets[0].nodes: is "101%"; write a number, or a percentage from 0% to 100%
+            NodePool p: spec.disruption.budgets[0].reasons[1]: is "Old"; use Underutilized, Empty, Drifted
+            NodePool p: spec.disruption.budgets[0].duration: is missing; a schedule needs one, such as 8h
+            NodePool p: spec.disruption.budgets[0].schedule: is missing; a duration needs one, such as 0 9 * * *
+            NodePool p: spec.disruption.budgets[0].duration: is 90s; write hours and minutes, such as 8h or 1h30m"#]],
+    );
     for right in ["1h30m", "8h0m0s", "90m"] {
         let budgets = format!("budgets: [{{nodes: 100%, schedule: '@daily', duration: {right}}}]");
         assert!(files::read(&["-".into()], pool(&budgets).as_bytes()).is_ok(), "{right}");

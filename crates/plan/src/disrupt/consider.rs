@@ -1,7 +1,7 @@
 //! One machine alone, whatever keeps it: what would happen if it went?
 
 use joiner_core::{
-    disruption::Fleet,
+    disruption::{Command, Fleet, Method},
     label,
     settings::PlanSettings,
     snapshot::{Node, Snapshot},
@@ -13,21 +13,37 @@ use super::{
 };
 use crate::drain::Moves;
 
-/// Where the pods of a machine, by its position in the snapshot, would be if it went, as
-/// consolidation looks at it: without machines that are on their way or have just changed.
+/// Where the pods of a machine, by its position in the snapshot, would be if it went after
+/// `commands` have been carried out, and if nothing kept its pods. It is looked at as consolidation
+/// does: machines that are on their way or have just changed take no pods.
 pub fn consider(
     snapshot: &Snapshot,
     fleet: &Fleet,
     planning: &PlanSettings,
+    commands: &[Command],
     machine: usize,
 ) -> Moves {
-    let question = Question { respect_quiet: true, claims_max: None };
-    let mut simulator = Simulator::new(snapshot, fleet, planning);
-    let outcome = simulator.without(&[machine], question);
+    let mut fleet = fleet.clone();
+    for facts in &mut fleet.machines[machine].pods {
+        facts.movable = facts.reschedulable;
+    }
+    let question = |respect_quiet| Question { respect_quiet, claims_max: None };
+    let mut simulator = Simulator::new(snapshot, &fleet, planning);
+    for command in commands {
+        let goes = |node: &Node| {
+            let mut candidates = command.candidates.iter();
+            candidates.any(|candidate| node.claim.as_ref() == Some(&candidate.node_claim))
+        };
+        let nodes = snapshot.nodes.iter().enumerate();
+        let going: Vec<usize> = nodes.filter(|(_, node)| goes(node)).map(|(at, _)| at).collect();
+        let is_consolidation = matches!(command.method, Method::MultiNode | Method::SingleNode);
+        simulator.commit(&going, question(is_consolidation));
+    }
+    let outcome = simulator.without(&[machine], question(true));
     let unplaced = if outcome.homeless.is_empty() {
         Vec::new()
     } else {
-        simulator.explain_homeless(&[machine], question)
+        simulator.explain_homeless(&[machine], question(true))
     };
     Moves { existing: outcome.existing, claims: outcome.claims, unplaced }
 }
@@ -42,9 +58,13 @@ pub fn price(snapshot: &Snapshot, node: &Node) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use joiner_core::testing::{fleet, instance_type, node, pod, pool, snapshot};
+    use joiner_core::{
+        disruption::{DisruptionSettings, KeptBy},
+        testing::{fleet, instance_type, node, pod, pool, snapshot},
+    };
 
     use super::*;
+    use crate::disrupt::disrupt;
 
     fn cluster(room: &str) -> Snapshot {
         snapshot()
@@ -61,7 +81,7 @@ mod tests {
     }
 
     fn moves(snapshot: &Snapshot, fleet: &Fleet) -> (Vec<String>, usize, Vec<String>) {
-        let moves = consider(snapshot, fleet, &PlanSettings::default(), 0);
+        let moves = consider(snapshot, fleet, &PlanSettings::default(), &[], 0);
         let existing = moves.existing.into_iter().map(|at| at.node).collect();
         let unplaced = moves.unplaced.into_iter().map(|each| each.pod).collect();
         (existing, moves.claims.len(), unplaced)
@@ -73,6 +93,24 @@ mod tests {
         assert_eq!(moves(&roomy, &fleet(&roomy).build()), (vec!["b".to_owned()], 0, vec![]));
         let full = cluster("1");
         assert_eq!(moves(&full, &fleet(&full).build()), (vec![], 1, vec![]));
+    }
+
+    #[test]
+    fn what_keeps_its_pods_is_looked_past() {
+        let roomy = cluster("4");
+        let kept = fleet(&roomy).kept("web", KeptBy::DoNotDisrupt(None)).build();
+        assert_eq!(moves(&roomy, &kept), (vec!["b".to_owned()], 0, vec![]));
+    }
+
+    #[test]
+    fn machines_that_go_before_it_take_no_pods() {
+        let roomy = cluster("4");
+        let fleet = fleet(&roomy).build();
+        let settings = (PlanSettings::default(), DisruptionSettings::default());
+        let commands = disrupt(&roomy, &fleet, &settings.0, &settings.1).commands;
+        assert_eq!(commands[0].candidates[0].node, "b");
+        let moves = consider(&roomy, &fleet, &settings.0, &commands, 0);
+        assert_eq!((moves.existing.len(), moves.claims.len()), (0, 1));
     }
 
     #[test]

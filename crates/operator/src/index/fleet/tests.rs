@@ -446,5 +446,10 @@ fn what_is_read_otherwise_than_meant_is_noted() {
         pool("", ", disruption: {budgets: [{nodes: '1'}, {nodes: '0', reasons: []}]}"),
         budget("by-hand", "web-0", ", maxUnavailable: 1", ""),
     ];
-    expect![[r#""#]].assert_eq(&notes(&objects(&yaml.concat())).join("\n"));
+    expect![[r#"
+        Pod default/web-0 and 1 more: annotation controller.kubernetes.io/pod-deletion-cost is "dear", which is no number, and is ignored; write a whole number
+        Pod default/job: annotation karpenter.sh/do-not-disrupt is ignored: "soon" is no duration (a number is missing); write it as 720h or 1h30m, or true
+        NodePool "p": spec.disruption.budgets[1].reasons is empty, and the budget is read as being about every reason; remove reasons, or name some
+        PodDisruptionBudget default/by-hand has no status.disruptionsAllowed, so that its pods stay where they are; add what the cluster says"#]]
+    .assert_eq(&notes(&objects(&yaml.concat())).join("\n"));
 }

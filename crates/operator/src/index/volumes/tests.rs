@@ -279,15 +279,32 @@ fn a_moving_pod_waits_only_for_objects_that_have_gone() {
     );
 }
 
-#[test]
-fn a_pod_that_stays_has_attached_what_can_be_found() {
-    let yaml = pod(&["c", "missing"]).replace("containers: []", "containers: [], nodeName: n")
-        + &unbound("c", "s")
-        + &class("s", "csi.example.com", "volumeBindingMode: Immediate")
+/// The volumes of the only pod of a node, with more of its metadata.
+fn staying(metadata: &str, claims: &[&str], rest: &str) -> String {
+    let yaml = pod(claims).replace("containers: []", "containers: [], nodeName: n").replacen(
+        "{name: p",
+        &format!("{{name: p{metadata}"),
+        1,
+    ) + rest
         + "{apiVersion: v1, kind: Node, metadata: {name: n}}";
     let indexed = crate::index::tests::index(&yaml, &IndexSettings::default());
-    let volumes = &indexed.snapshot.nodes[0].pods[0].volumes;
-    assert_eq!(show(volumes), "attaches default/c of csi.example.com");
+    show(&indexed.snapshot.nodes[0].pods[0].volumes)
+}
+
+#[test]
+fn a_pod_that_ends_with_its_node_has_attached_what_can_be_found() {
+    let daemon = ", ownerReferences: [{apiVersion: apps/v1, kind: DaemonSet, name: d, uid: d}]";
+    let rest = unbound("c", "s") + &class("s", "csi.example.com", "volumeBindingMode: Immediate");
+    assert_eq!(staying(daemon, &["c", "missing"], &rest), "attaches default/c of csi.example.com");
+}
+
+#[test]
+fn a_pod_that_stays_knows_where_its_volumes_would_allow_it_to_be() {
+    let rest = bound("c", "v") + &volume("v", CSI, &zones("zone", "a"));
+    expect![[r"
+        attaches default/c of csi.example.com
+        may be where zone In [a]"]]
+    .assert_eq(&staying("", &["c"], &rest));
 }
 
 #[test]

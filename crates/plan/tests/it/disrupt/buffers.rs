@@ -57,7 +57,7 @@ fn room_that_is_kept_moves_with_the_pods_of_a_machine() {
         singleNodeConsolidation: a -> z: p buffer-0; saves 2.00
     "#]],
     );
-    // Only the pod does, so that nothing would be gained.
+    // What fits nowhere gets a machine that is cheaper, or everything stays.
     check(
         with_buffer(cluster().node(used()).node(node("z").cpu("1")), 1),
         as_it_is,

@@ -28,10 +28,8 @@ fn three_machines_become_one() {
         three("on-demand"),
         as_it_is,
         expect![[r#"
-        n0 stays: move.equalShape
-        n1 stays: move.equalShape
-        n2 stays: move.equalShape
-    "#]],
+            multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 2.00
+        "#]],
     );
     let spot_to_spot = Settings {
         disruption: joiner_core::disruption::DisruptionSettings { spot_to_spot: true },
@@ -42,10 +40,8 @@ fn three_machines_become_one() {
         three("spot"),
         as_it_is,
         expect![[r#"
-        n0 stays: move.equalShape
-        n1 stays: move.equalShape
-        n2 stays: move.equalShape
-    "#]],
+            multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 2.00
+        "#]],
     );
 }
 
@@ -106,12 +102,10 @@ fn no_more_go_together_than_the_budget_allows() {
         five,
         |fleet| fleet.budgets("default", [budget("3")]),
         expect![[r#"
-        n0 stays: move.equalShape
-        n1 stays: move.equalShape
-        n2 stays: move.equalShape
-        n3 stays: move.equalShape
-        n4 stays: move.equalShape
-    "#]],
+            multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 2.00
+            n3 stays: budget.used
+            n4 stays: budget.used
+        "#]],
     );
 }
 
@@ -150,13 +144,9 @@ fn pools_whose_pods_cannot_mix_are_looked_at_one_by_one() {
         cluster,
         as_it_is,
         expect![[r#"
-        a0 stays: move.equalShape
-        a1 stays: move.equalShape
-        a2 stays: move.equalShape
-        b0 stays: move.equalShape
-        b1 stays: move.equalShape
-        b2 stays: move.equalShape
-    "#]],
+            multiNodeConsolidation: a0 a1 a2 -> new large: a-0 a-1 a-2; saves 2.00
+            multiNodeConsolidation: b0 b1 b2 -> new large: b-0 b-1 b-2; saves 2.00
+        "#]],
     );
 }
 
