@@ -96,7 +96,7 @@ fn said(
     let mut said = overlay.clone();
     let mut conditions = said.conditions_mut(now);
     let mut refuse = |reason, message: &str| {
-        conditions.set(VALIDATION_SUCCEEDED, Status::False, reason, message)
+        conditions.set(VALIDATION_SUCCEEDED, Status::False, reason, message);
     };
     match verdict {
         Verdict::Applied => conditions.set_true(VALIDATION_SUCCEEDED),

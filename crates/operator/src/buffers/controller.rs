@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use joiner_api::capacity_buffer::{CapacityBuffer, CapacityBufferSpec, LocalObjectRef};
+use joiner_api::capacity_buffer::{CapacityBuffer, CapacityBufferSpec};
 use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::Resource;
 
@@ -107,8 +107,7 @@ fn say(buffer: &mut CapacityBuffer, demand: &Result<Demand, Unresolved>, now: ji
     match demand {
         Ok(Demand { replicas, template_generation }) => {
             status.replicas = Some(*replicas);
-            status.pod_template_ref =
-                template.map(|LocalObjectRef { name }| LocalObjectRef { name });
+            status.pod_template_ref = template;
             status.pod_template_generation = *template_generation;
             buffer.conditions_mut(now).set(
                 READY_FOR_PROVISIONING,

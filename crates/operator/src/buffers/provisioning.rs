@@ -129,7 +129,10 @@ impl Verdict {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use joiner_core::plan::{ExistingPlacement, PlannedClaim, Unplaced};
+    use joiner_core::{
+        plan::{ExistingPlacement, PlannedClaim, Unplaced},
+        testing::pod,
+    };
 
     use super::*;
 
@@ -190,18 +193,13 @@ mod tests {
 
     #[test]
     fn pods_are_told_apart_by_buffer_and_real_pods_do_not_count() {
-        let pod = |namespace: &str, name: &str, role| joiner_core::pod::Pod {
-            namespace: namespace.into(),
-            name: name.into(),
-            role,
-            ..joiner_core::pod::Pod::default()
-        };
+        let spare = |name: &str, namespace: &str| pod(name).namespace(namespace).buffer().build();
         let snapshot = Snapshot {
             pods: vec![
-                pod("a", "capacity-buffer-spare-1", Role::Buffer),
-                pod("a", "capacity-buffer-spare-2", Role::Buffer),
-                pod("b", "capacity-buffer-spare-1", Role::Buffer),
-                pod("a", "capacity-buffer-real-1", Role::Pending),
+                spare("capacity-buffer-spare-1", "a"),
+                spare("capacity-buffer-spare-2", "a"),
+                spare("capacity-buffer-spare-1", "b"),
+                pod("capacity-buffer-real-1").namespace("a").build(),
             ],
             ..Snapshot::default()
         };

@@ -3,7 +3,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_api::node_claim::NodeClaim;
+use joiner_api::{duration::NillableDuration, node_claim::NodeClaim};
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::{
@@ -58,7 +58,8 @@ impl Cost {
 
 /// Which share of a claim's time is left, from 0 to 1. What goes soon anyway costs less.
 fn lifetime_left(claim: &NodeClaim, now: Timestamp) -> f64 {
-    let whole = claim.spec.expire_after.as_ref().and_then(|age| age.nanos()).filter(|n| *n > 0);
+    let whole = claim.spec.expire_after.as_ref().and_then(NillableDuration::nanos);
+    let whole = whole.filter(|nanos| *nanos > 0);
     let created = claim.metadata.creation_timestamp.as_ref();
     let (Some(whole), Some(created)) = (whole, created) else { return 1.0 };
     let whole = SignedDuration::from_nanos(whole).as_secs_f64();

@@ -6,7 +6,7 @@ mod story;
 use serde_json::{Value, json};
 
 /// A buffer of the default namespace with this spec.
-fn buffer(name: &str, spec: Value) -> Value {
+fn buffer(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "autoscaling.x-k8s.io/v1beta1",
         "kind": "CapacityBuffer",

@@ -104,11 +104,15 @@ async fn the_roles_of_the_manifest_are_enough_for_static_pools_buffers_and_overl
     kept["spec"]["replicas"] = 2.into();
     stage.create("karpenter.sh", "nodepools", kept);
     let buffer = json!({
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer",
         "metadata": {"name": "spare", "namespace": "default"},
         "spec": {"scalableRef": {"kind": "Deployment", "name": "gone"}, "replicas": 1},
     });
     stage.create("autoscaling.x-k8s.io", "capacitybuffers", buffer);
-    let overlay = json!({"metadata": {"name": "dear"}, "spec": {"requirements": [], "price": "9"}});
+    let overlay = json!({
+        "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay",
+        "metadata": {"name": "dear"}, "spec": {"requirements": [], "price": "9"},
+    });
     stage.create("karpenter.sh", "nodeoverlays", overlay);
     running.start_with(|settings| {
         let gates = &mut settings.planner.gates;

@@ -18,7 +18,7 @@ fn stage() -> (Stage, Arc<Triggers>) {
     (stage.with(|context| Buffers::new(context, asked)), plans)
 }
 
-fn create_buffer(stage: &Stage, spec: Value) {
+fn create_buffer(stage: &Stage, spec: &Value) {
     stage.create(GROUP, "capacitybuffers", buffer("spare", spec));
 }
 
@@ -64,7 +64,7 @@ async fn asks_for_plan(stage: &Stage, plans: &Triggers) -> bool {
 async fn a_template_is_resolved_and_a_plan_asked_for() {
     let (mut stage, plans) = stage();
     stage.create("", "podtemplates", template("chunk", "1"));
-    create_buffer(&stage, json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
+    create_buffer(&stage, &json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
     stage.pass(1).await;
     let status = found(&stage)["status"].clone();
     assert_eq!(ready(&stage), "True Resolved: Pod template resolved successfully");
@@ -80,7 +80,7 @@ async fn a_template_is_resolved_and_a_plan_asked_for() {
 #[tokio::test(start_paused = true)]
 async fn a_template_that_is_missing_is_named_and_no_plan_asked_for() {
     let (mut stage, plans) = stage();
-    create_buffer(&stage, json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
+    create_buffer(&stage, &json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
     stage.pass(1).await;
     assert_eq!(
         ready(&stage),
@@ -96,7 +96,7 @@ async fn a_template_that_is_missing_is_named_and_no_plan_asked_for() {
 async fn a_template_that_goes_makes_its_buffer_unready() {
     let (mut stage, _) = stage();
     stage.create("", "podtemplates", template("chunk", "1"));
-    create_buffer(&stage, json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
+    create_buffer(&stage, &json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
     stage.pass(1).await;
     stage.delete("", "podtemplates", "default/chunk");
     stage.pass(1).await;
@@ -109,7 +109,7 @@ async fn workloads_are_resolved_and_followed_when_they_scale() {
         let (mut stage, _) = stage();
         stage.create("apps", plural, workload(kind, Some(10)));
         let scalable = json!({"apiGroup": "apps", "kind": kind, "name": "web"});
-        create_buffer(&stage, json!({"scalableRef": scalable, "percentage": 20}));
+        create_buffer(&stage, &json!({"scalableRef": scalable, "percentage": 20}));
         stage.pass(1).await;
         assert_eq!(found(&stage)["status"]["replicas"], 2, "{kind}");
         assert_eq!(found(&stage)["status"]["podTemplateRef"], Value::Null, "{kind}");
@@ -124,7 +124,7 @@ async fn a_workload_that_says_nothing_has_one_replica() {
     let (mut stage, _) = stage();
     stage.create("apps", "deployments", workload("Deployment", None));
     let scalable = json!({"kind": "Deployment", "name": "web"});
-    create_buffer(&stage, json!({"scalableRef": scalable, "percentage": 100}));
+    create_buffer(&stage, &json!({"scalableRef": scalable, "percentage": 100}));
     stage.pass(1).await;
     assert_eq!(found(&stage)["status"]["replicas"], 1);
 }
@@ -151,7 +151,7 @@ async fn what_cannot_be_resolved_is_told_with_a_remedy() {
         ),
     ] {
         let (mut stage, plans) = stage();
-        create_buffer(&stage, spec);
+        create_buffer(&stage, &spec);
         stage.pass(1).await;
         assert_eq!(ready(&stage), expected);
         assert!(!asks_for_plan(&stage, &plans).await);
@@ -163,7 +163,7 @@ async fn a_template_that_changes_is_resolved_anew() {
     let (mut stage, plans) = stage();
     stage.create("", "podtemplates", template("chunk", "1"));
     let spec = json!({"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "4"}});
-    create_buffer(&stage, spec);
+    create_buffer(&stage, &spec);
     stage.pass(1).await;
     assert_eq!(found(&stage)["status"]["replicas"], 4);
     assert!(asks_for_plan(&stage, &plans).await);
@@ -178,7 +178,7 @@ async fn a_template_that_changes_is_resolved_anew() {
 async fn nothing_is_written_while_nothing_changes() {
     let (mut stage, _) = stage();
     stage.create("", "podtemplates", template("chunk", "1"));
-    create_buffer(&stage, json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
+    create_buffer(&stage, &json!({"podTemplateRef": {"name": "chunk"}, "replicas": 3}));
     stage.pass(1).await;
     let version = found(&stage)["metadata"]["resourceVersion"].clone();
     stage.pass(600).await;

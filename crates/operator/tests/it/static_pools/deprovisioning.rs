@@ -14,7 +14,9 @@ fn stage() -> Stage {
 fn with_claims(replicas: i64, names: &[&str]) -> Stage {
     let stage = stage();
     let pool = stage.create_ready_pool(static_pool("batch", replicas));
-    names.iter().for_each(|name| stage.launched(name, &pool));
+    for name in names {
+        stage.launched(name, &pool);
+    }
     stage
 }
 
