@@ -161,8 +161,3 @@ impl Lines {
 fn resource_type(name: &str) -> String {
     name.to_lowercase().replace('-', "_")
 }
-
-/// For how many seconds something has been so.
-fn seconds_since(then: Timestamp, now: Timestamp) -> f64 {
-    now.duration_since(then).as_secs_f64().max(0.0)
-}
