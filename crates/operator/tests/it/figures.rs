@@ -73,7 +73,7 @@ fn pod(stage: &Stage, name: &str, owner: &str, node: Option<&str>) {
     stage.create("", "pods", pod);
 }
 
-fn set_pod_status(stage: &Stage, name: &str, status: Value) {
+fn set_pod_status(stage: &Stage, name: &str, status: &Value) {
     let patch = json!({"status": status});
     stage.merge("", "pods", &format!("shop/{name}"), Some("status"), patch);
 }
@@ -105,7 +105,7 @@ async fn nodes_show_what_they_have_and_what_pods_ask_for() {
     pod(&stage, "web", "ReplicaSet", Some("node-web-1"));
     pod(&stage, "logs", "DaemonSet", Some("node-web-1"));
     pod(&stage, "done", "Job", Some("node-web-1"));
-    set_pod_status(&stage, "done", json!({"phase": "Succeeded"}));
+    set_pod_status(&stage, "done", &json!({"phase": "Succeeded"}));
     stage.pass(10).await;
     let cpu = |name: &str| {
         let all = stage.series(name);
@@ -227,14 +227,14 @@ async fn a_pod_is_timed_from_its_creation_until_it_is_ready() {
     assert_eq!(stage.metric("karpenter_pods_bound_duration_seconds_count"), 0.0);
 
     let bound = condition(&stage, "PodScheduled", "True", "");
-    set_pod_status(&stage, "web", json!({"conditions": [bound]}));
+    set_pod_status(&stage, "web", &json!({"conditions": [bound]}));
     stage.pass(5).await;
     assert_eq!(stage.series("karpenter_pods_unbound_time_seconds"), [""; 0]);
     assert!(is_about(waited(&stage, "karpenter_pods_unstarted_time_seconds"), 10.0));
     assert!(is_about(stage.metric("karpenter_pods_bound_duration_seconds_sum"), 5.0));
 
     let ready = condition(&stage, "Ready", "True", "");
-    set_pod_status(&stage, "web", json!({"phase": "Running", "conditions": [ready]}));
+    set_pod_status(&stage, "web", &json!({"phase": "Running", "conditions": [ready]}));
     stage.pass(5).await;
     assert_eq!(stage.series("karpenter_pods_unstarted_time_seconds"), [""; 0]);
     assert!(is_about(stage.metric("karpenter_pods_startup_duration_seconds_sum"), 10.0));
@@ -248,7 +248,7 @@ async fn a_pod_that_gets_ready_again_is_not_timed_again() {
     stage.pass(1).await;
     for status in ["True", "False", "True"] {
         let ready = condition(&stage, "Ready", status, "");
-        set_pod_status(&stage, "web", json!({"phase": "Running", "conditions": [ready]}));
+        set_pod_status(&stage, "web", &json!({"phase": "Running", "conditions": [ready]}));
         stage.pass(5).await;
     }
     assert_eq!(stage.metric("karpenter_pods_startup_duration_seconds_count"), 1.0);
@@ -260,7 +260,7 @@ async fn a_pod_that_wants_a_place_is_timed_until_a_plan_has_looked_at_it() {
     pod(&stage, "web", "ReplicaSet", None);
     stage.pass(1).await;
     let refused = condition(&stage, "PodScheduled", "False", "Unschedulable");
-    set_pod_status(&stage, "web", json!({"conditions": [refused]}));
+    set_pod_status(&stage, "web", &json!({"conditions": [refused]}));
     stage.pass(3).await;
     let undecided = "karpenter_pods_provisioning_scheduling_undecided_time_seconds";
     assert!(is_about(waited(&stage, undecided), 3.0));
@@ -274,7 +274,7 @@ async fn a_pod_that_wants_a_place_is_timed_until_a_plan_has_looked_at_it() {
     stage.pass(4).await;
     assert!(is_about(waited(&stage, "karpenter_pods_provisioning_unbound_time_seconds"), 4.0));
     let bound = condition(&stage, "PodScheduled", "True", "");
-    set_pod_status(&stage, "web", json!({"conditions": [bound]}));
+    set_pod_status(&stage, "web", &json!({"conditions": [bound]}));
     stage.pass(1).await;
     let bound = stage.metric("karpenter_pods_provisioning_bound_duration_seconds_sum");
     assert!(is_about(bound, 4.0));
