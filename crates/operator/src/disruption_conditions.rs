@@ -80,7 +80,9 @@ impl Controller for DisruptionConditions {
             Change::Pod(diff) => {
                 if let Some((node, _)) = pod_events::event(diff, self.context.now()) {
                     let claim = world.nodes.get(&node).and_then(|node| world.claim_of(node));
-                    claim.into_iter().for_each(|claim| add(claim.key()));
+                    if let Some(claim) = claim {
+                        add(claim.key());
+                    }
                 }
             }
             _ => {}
@@ -168,8 +170,8 @@ impl DisruptionConditions {
         }
         let Some(id) = provider_id(&facts.claim) else { return Ok(Verdict::AsWanted) };
         let (identity, running) = (uid(&facts.claim.metadata), self.context.clock.running());
-        if let Some(answer) = self.answers.drift(identity, class, running) {
-            return Ok(answer.into());
+        if let Some(verdict) = self.answers.drift(identity, class, running) {
+            return Ok(verdict);
         }
         let provider = facts.provider.as_ref();
         let get = self.context.ask(Self::NAME, "Get", provider, provider.get(id));
@@ -177,8 +179,9 @@ impl DisruptionConditions {
         let Some(machine) = get.await? else { return Ok(Verdict::AsWanted) };
         let asked = provider.drift(&machine, class);
         let answer = self.context.ask(Self::NAME, "IsDrifted", provider, asked).await?;
-        self.answers.drift_is(identity, class, answer.clone(), running + LOOK_EVERY);
-        Ok(answer.into())
+        let verdict = Verdict::from(answer);
+        self.answers.drift_is(identity, class, verdict.clone(), running + LOOK_EVERY);
+        Ok(verdict)
     }
 
     /// Whether the machine is of a type that its cloud does not have any more. Young machines are

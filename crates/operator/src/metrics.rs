@@ -26,6 +26,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use jiff::Timestamp;
 use joiner_clock::Clock;
 use prometheus::{Encoder, Gauge, Opts, TextEncoder};
 
@@ -139,6 +140,11 @@ pub struct Engine {
     /// Kinds whose conditions are shown, by any spelling, and the labels of their objects that are
     /// shown with them.
     pub conditions: BTreeMap<&'static str, Vec<String>>,
+}
+
+/// Seconds from then until now, as metrics show them.
+pub fn seconds(since: Timestamp, now: Timestamp) -> f64 {
+    now.duration_since(since).as_secs_f64().max(0.0)
 }
 
 /// The label of a gauge of nodes that shows a label of theirs: the part after the slash.

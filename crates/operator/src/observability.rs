@@ -26,7 +26,7 @@ use self::{cost::Unpriced, state::Synced};
 use crate::{
     context::Context,
     metrics::{
-        Figures,
+        ConditionMetrics, Figures,
         gauge_set::{GaugeSet, Series},
     },
     world::World,
@@ -100,7 +100,7 @@ impl ClusterFigures {
             metrics.pods_provisioning_unstarted_time(),
             metrics.pods_provisioning_scheduling_undecided_time(),
         ];
-        all.extend(metrics.each_conditions().flat_map(|of_kind| of_kind.gauges()));
+        all.extend(metrics.each_conditions().flat_map(ConditionMetrics::gauges));
         all
     }
 }
@@ -160,9 +160,4 @@ impl Lines {
 /// A resource as metrics call it.
 fn resource_type(name: &str) -> String {
     name.to_lowercase().replace('-', "_")
-}
-
-/// For how many seconds something has been so.
-fn seconds_since(then: Timestamp, now: Timestamp) -> f64 {
-    now.duration_since(then).as_secs_f64().max(0.0)
 }

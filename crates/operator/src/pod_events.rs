@@ -19,7 +19,7 @@ use crate::{
     conditions::seconds,
     context::Context,
     controller::{Controller, Next},
-    pods::{Owner, is_owned_by, is_terminal, is_terminating},
+    pods::{Owner, is_owned_by, is_terminal, is_terminating, node_of},
     trouble::Trouble,
     world::{Change, Diff, Kept, Key, World},
 };
@@ -138,10 +138,6 @@ pub(crate) fn event(diff: &Diff<Pod>, now: Timestamp) -> Option<(Key, Timestamp)
         _ => now,
     };
     Some((Key::cluster(node), at))
-}
-
-fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
 }
 
 /// When a pod last came, ended or began to leave, by its own account.

@@ -51,6 +51,11 @@ pub fn belongs_to_node(pod: &Pod) -> bool {
     is_owned_by(pod, Owner::DaemonSet) || is_owned_by(pod, Owner::Node)
 }
 
+/// The node that a pod is bound to.
+pub fn node_of(pod: &Pod) -> Option<&str> {
+    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
+}
+
 /// Whether a pod has ended.
 pub fn is_terminal(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());

@@ -61,8 +61,7 @@ impl Controller for NodeRepair {
     fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
         if let Change::Node(diff) = change
             && let Some(node) = &diff.new
-            && conditions_have_changed(diff)
-            && self.0.manages(node)
+            && (conditions_have_changed(diff) || labels_have_changed(diff))
         {
             add(node.key());
         }
@@ -173,6 +172,14 @@ fn conditions_have_changed(diff: &Diff<Node>) -> bool {
     }
     match (&diff.old, &diff.new) {
         (Some(old), Some(new)) => of(old) != of(new),
+        _ => true,
+    }
+}
+
+/// Whether a node has other labels than before: it may be ours only now.
+fn labels_have_changed(diff: &Diff<Node>) -> bool {
+    match (&diff.old, &diff.new) {
+        (Some(old), Some(new)) => old.metadata.labels != new.metadata.labels,
         _ => true,
     }
 }

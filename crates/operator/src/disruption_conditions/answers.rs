@@ -8,6 +8,8 @@ use std::{
 
 use joiner_cloud::class::NodeClass;
 
+use super::drift::Verdict;
+
 /// For how long a type that was there is not looked for again.
 const TYPE_COUNTS_FOR: Duration = Duration::from_mins(30);
 
@@ -26,7 +28,7 @@ struct Known {
 #[derive(Debug)]
 struct Drift {
     class: (String, u64),
-    reason: Option<String>,
+    verdict: Verdict,
     until: Duration,
 }
 
@@ -42,17 +44,11 @@ impl Answers {
         self.known(claim, |known| known.type_until = Some(now + TYPE_COUNTS_FOR));
     }
 
-    /// What the cloud said of the claim's machine and this class, if that still counts: whether it
-    /// has drifted, and why.
-    pub(super) fn drift(
-        &self,
-        claim: &str,
-        class: &NodeClass,
-        now: Duration,
-    ) -> Option<Option<String>> {
+    /// What the cloud said of the claim's machine and this class, if that still counts.
+    pub(super) fn drift(&self, claim: &str, class: &NodeClass, now: Duration) -> Option<Verdict> {
         let all = self.lock();
         let known = all.get(claim)?.drift.as_ref()?;
-        (known.class == identity(class) && now < known.until).then(|| known.reason.clone())
+        (known.class == identity(class) && now < known.until).then(|| known.verdict.clone())
     }
 
     /// What the cloud says of the claim's machine and this class; it counts until then.
@@ -60,10 +56,10 @@ impl Answers {
         &self,
         claim: &str,
         class: &NodeClass,
-        reason: Option<String>,
+        verdict: Verdict,
         until: Duration,
     ) {
-        let drift = Drift { class: identity(class), reason, until };
+        let drift = Drift { class: identity(class), verdict, until };
         self.known(claim, |known| known.drift = Some(drift));
     }
 

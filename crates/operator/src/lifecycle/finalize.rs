@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::{CloudProvider, Deletion};
 use joiner_core::label::{CAPACITY_TYPE, NODE_POOL, ZONE};
@@ -16,6 +16,7 @@ use crate::{
     controller::{Controller, Next},
     events::{Event, Subject},
     marks::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
+    metrics::seconds,
     trouble::Trouble,
     world::Kept,
 };
@@ -176,11 +177,6 @@ impl Lifecycle {
         let (capacity, zone) = (claims::label(claim, CAPACITY_TYPE), claims::label(claim, ZONE));
         metrics.nodeclaims_terminated(pool, capacity, zone).inc();
     }
-}
-
-/// Seconds from then until now.
-fn seconds(since: Timestamp, now: Timestamp) -> f64 {
-    now.duration_since(since).as_secs_f64().max(0.0)
 }
 
 /// When a deleted claim's node is drained at the latest, unless the claim says so already or has no

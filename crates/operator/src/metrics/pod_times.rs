@@ -14,6 +14,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::{
     Metrics,
     gauge_set::{GaugeSet, Series},
+    seconds,
 };
 use crate::{
     pods::{is_provisionable, is_terminal},
@@ -153,8 +154,4 @@ fn since(pod: &Pod, type_: &str) -> Option<Timestamp> {
     let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let holds = conditions.find(|known| known.type_ == type_ && known.status == "True")?;
     holds.last_transition_time.as_ref().map(|time| time.0)
-}
-
-fn seconds(from: Timestamp, to: Timestamp) -> f64 {
-    to.duration_since(from).as_secs_f64().max(0.0)
 }

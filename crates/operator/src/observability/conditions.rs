@@ -13,12 +13,12 @@ use k8s_openapi::{
 };
 use serde_json::Value;
 
-use super::{Lines, Shown, ShownNode, seconds_since};
+use super::{Lines, Shown, ShownNode};
 use crate::{
     claims::{self, name},
     conditions::Conditioned,
     context::Context,
-    metrics::ConditionMetrics,
+    metrics::{ConditionMetrics, seconds},
     world::{Change, Diff},
 };
 
@@ -128,12 +128,12 @@ impl OfKind {
             let labels = [&own[..], extra].concat();
             self.counts.add(&key, &labels, 1.0);
             if let Some(since) = said.since {
-                self.seconds.add(&key, &labels, seconds_since(since, now));
+                self.seconds.add(&key, &labels, seconds(since, now));
             }
         }
         if let Some(deleted) = subject.deleted {
             let labels = [&[*namespace, *name], extra].concat();
-            self.leaving.add(&key, &labels, seconds_since(deleted, now));
+            self.leaving.add(&key, &labels, seconds(deleted, now));
         }
     }
 
@@ -160,7 +160,7 @@ fn count<'d, T>(context: &Context, diff: &'d Diff<T>, of: impl Fn(&'d T) -> Subj
     };
     let Some(new) = &new else {
         if let Some(deleted) = old.deleted {
-            let took = seconds_since(deleted, now);
+            let took = seconds(deleted, now);
             each(&|metrics, extra| metrics.termination_duration_seconds(extra).observe(took));
         }
         return;
@@ -175,7 +175,7 @@ fn count<'d, T>(context: &Context, diff: &'d Diff<T>, of: impl Fn(&'d T) -> Subj
         });
         let lasted = before.and_then(|before| Some((before.status, before.since?, said.since?)));
         if let Some((status, began, ended)) = lasted {
-            let lasted = seconds_since(began, ended);
+            let lasted = seconds(began, ended);
             each(&|metrics, extra| {
                 metrics.transition_seconds(said.type_, status, extra).observe(lasted);
             });

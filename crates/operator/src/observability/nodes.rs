@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use joiner_core::resources::Resources;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::Node;
 
-use super::{Lines, Shown, ShownNode, resource_type, seconds_since};
+use super::{Lines, Shown, ShownNode, resource_type};
 use crate::{
     claims::{label, name},
     context::Context,
     index::{requests_of_pod, resources},
-    pods::{Owner, is_owned_by, is_terminal},
+    metrics::seconds,
+    pods::{Owner, is_owned_by, is_terminal, node_of},
 };
 
 /// What the pods of a node ask for.
@@ -47,7 +48,7 @@ pub(super) fn work_out(context: &Context, shown: &Shown) {
             }
         }
         if let Some(created) = &node.metadata.creation_timestamp {
-            lifetimes.add(name, &labels, seconds_since(created.0, shown.now));
+            lifetimes.add(name, &labels, seconds(created.0, shown.now));
         }
         all_allocatable.add(&can_give);
         all_used.add(&used.all);
@@ -79,11 +80,6 @@ fn used_by_node(shown: &Shown) -> HashMap<&str, Used> {
         }
     }
     all
-}
-
-/// The node that a pod is bound to.
-pub(super) fn node_of(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.node_name.as_deref().filter(|node| !node.is_empty())
 }
 
 /// What a node has, and what of it pods can have.

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use joiner_core::label::{ARCH, CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE};
 use k8s_openapi::api::core::v1::Pod;
 
-use super::{Lines, Shown, ShownNode, nodes::node_of};
+use super::{Lines, Shown, ShownNode};
 use crate::{
     claims::{label, name},
     context::Context,
+    pods::node_of,
     world::Kept,
 };
 

@@ -18,13 +18,13 @@ pub(super) fn problem(pool: &NodePool, now: Timestamp) -> Option<String> {
 /// What can be used, but hardly means what its author expects.
 pub(super) fn doubts(pool: &NodePool) -> Vec<String> {
     let subject = format!("NodePool {:?}: spec.disruption.budgets", name(&pool.metadata));
-    let about_nothing = budgets(pool).enumerate().filter_map(|(index, budget)| {
-        budget.reasons.as_ref().is_some_and(Vec::is_empty).then(|| {
-            format!(
-                "{subject}[{index}].reasons is empty, and the budget counts for every reason: remove \
-                 reasons, or name some"
-            )
-        })
+    let is_empty = |budget: &Budget| budget.reasons.as_ref().is_some_and(Vec::is_empty);
+    let about_nothing = budgets(pool).enumerate().filter(|(_, budget)| is_empty(budget));
+    let about_nothing = about_nothing.map(|(index, _)| {
+        format!(
+            "{subject}[{index}].reasons is empty, and the budget counts for every reason: remove \
+             reasons, or name some"
+        )
     });
     let unlimited: Vec<&str> = DisruptionReason::ALL
         .iter()

@@ -43,15 +43,17 @@ async fn a_schedule_that_cannot_be_read_is_told_of_its_pool_and_of_no_other() {
 
 #[tokio::test(start_paused = true)]
 async fn a_schedule_without_a_companion_is_told_once_for_each_change() {
-    let at_night =
-        |nodes: &str| json!([{"nodes": nodes, "schedule": "0 22 * * *", "duration": "8h"}]);
-    let mut stage = with_budgets(at_night("20%")).await;
+    let at_night = |reasons: &[&str]| {
+        let times = ("0 22 * * *", "8h");
+        json!([{"nodes": "20%", "reasons": reasons, "schedule": times.0, "duration": times.1}])
+    };
+    let mut stage = with_budgets(at_night(&["Drifted", "Empty"])).await;
     assert_eq!(verdict(&stage, "general").0, "True", "it can be used");
     stage.pass(3600).await;
     let told = stage.events("NodePool", "general");
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].starts_with("QuestionableNodePool: NodePool \"general\": "), "{told:?}");
-    let other = json!({"spec": {"disruption": {"budgets": at_night("30%")}}});
+    let other = json!({"spec": {"disruption": {"budgets": at_night(&["Drifted"])}}});
     stage.merge("karpenter.sh", "nodepools", "general", None, other);
     stage.pass(1).await;
     assert_eq!(stage.events("NodePool", "general").len(), 2);

@@ -251,7 +251,8 @@ fn is_gone(capacity_type: &str, offered: &[(&str, &str)]) -> bool {
     };
     let offerings = offered.iter().map(offering).collect();
     let own = InstanceType { name: "large".to_owned(), offerings, ..InstanceType::default() };
-    type_is_gone(&claim, &[Arc::new(own)], &WellKnown::default(), Some(RESERVATION))
+    let well_known = WellKnown::with([RESERVATION.to_owned()]);
+    type_is_gone(&claim, &[Arc::new(own)], &well_known, Some(RESERVATION))
 }
 
 /// F-03.
