@@ -1,6 +1,7 @@
 //! Pure decisions about machines.
 //!
-//! [`provision`] answers which machines the pods of a snapshot need. It knows nothing of Kubernetes
+//! [`provision`] answers which machines the pods of a snapshot need, [`disrupt::disrupt`] which
+//! machines are not needed or wrong. Both know nothing of Kubernetes
 //! clients, files, clocks or async, and equal snapshots give equal plans, in the same order.
 
 pub mod disrupt;

@@ -132,17 +132,38 @@ fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<Vec<&'c Removable<'s>>
     groups
 }
 
-/// The longest run from the beginning that can go together, as far as halving finds it.
+/// The run from the beginning that can go together and saves most, as far as it is looked for.
+///
+/// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length,
+/// though: two machines may be replaced by nothing cheaper and three by something that is. So longer
+/// runs are tried too, all of them while they are few.
 fn longest_run<'c, 's>(
     pass: &mut Pass<'s>,
     order: &[&'c Removable<'s>],
 ) -> Option<(Vec<&'c Removable<'s>>, Proposal)> {
     let last = order.len().checked_sub(1)?;
-    let found = halving(pass, order, last.min(UPSTREAM_LAST));
-    let further = if last > UPSTREAM_LAST { halving(pass, order, last) } else { None };
-    let saved = |found: &Option<(usize, Proposal)>| found.as_ref().map(|(_, found)| found.savings);
-    let found = if saved(&further) > saved(&found) { further } else { found };
+    let mut found = halving(pass, order, last.min(UPSTREAM_LAST));
+    let longer = run_lengths(order.len());
+    let beyond = found.as_ref().map_or(1, |(count, _)| *count);
+    for length in longer.into_iter().filter(|length| *length > beyond) {
+        if let Ok(proposal) = ask(pass, &order[..length]) {
+            let best = found.as_ref().map_or(f64::NEG_INFINITY, |(_, best)| best.savings);
+            if replacement::is_less(best, proposal.savings) {
+                found = Some((length, proposal));
+            }
+        }
+    }
     found.map(|(count, proposal)| (order[..count].to_vec(), proposal))
+}
+
+/// Lengths from 2 to `most`, each by half again as long as the one before once they get long.
+fn run_lengths(most: usize) -> Vec<usize> {
+    const EVERY_MAX: usize = 12;
+    let longer = |length: &usize| Some(length + if *length < EVERY_MAX { 1 } else { length / 2 });
+    let mut lengths: Vec<usize> =
+        std::iter::successors(Some(2), longer).take_while(|length| *length < most).collect();
+    lengths.extend((most >= 2).then_some(most));
+    lengths
 }
 
 fn halving<'s>(

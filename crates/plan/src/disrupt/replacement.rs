@@ -229,6 +229,10 @@ fn not_cheaper(
 ) -> Reason {
     let priced = before.iter().filter_map(|each| Some((options.worst_price(each)?, *each)));
     let cheapest = priced.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    if price <= 0.0 {
+        let message = "can't replace with a cheaper node: as far as is known, it costs nothing now";
+        return Reason::new(ReasonId::MoveNotCheaper, message).with("price", price);
+    }
     if let ([only], Some((_, cheapest))) = (set, cheapest)
         && only.instance_type.is_some_and(|own| own.name == cheapest.name)
         && let (Some(zone), Some(capacity_type)) = (only.zone(), only.capacity_type())

@@ -15,8 +15,10 @@ use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
     pod::{Pod, Role},
     reason::{Reason, ReasonId},
+    requirement::Requirements,
+    resources::Resources,
     settings::{MinValuesPolicy, PlanSettings},
-    snapshot::Snapshot,
+    snapshot::{Node, Snapshot},
 };
 
 use crate::{
@@ -54,17 +56,36 @@ pub(crate) struct Simulator<'s> {
     settings: PlanSettings,
     /// For each machine, the pods of the snapshot that the base state has put there.
     guests: Vec<Vec<u32>>,
-    /// Removals that are settled, in order.
-    settled: Vec<(Vec<usize>, Question)>,
+    /// What is left of the snapshot, with every pod at its place. Machines keep their positions, and
+    /// those that are planned come after them.
+    state: Snapshot,
+    gone: BTreeSet<usize>,
 }
 
 impl<'s> Simulator<'s> {
     /// Prepares questions. The snapshot's own pods are placed once.
     pub(crate) fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
         let settings = PlanSettings { reserved_fallback: true, ..planning.clone() };
-        let mut simulator =
-            Self { snapshot, fleet, settings, guests: Vec::new(), settled: Vec::new() };
-        simulator.guests = simulator.place_guests();
+        let considered = Sorted::new(snapshot, &settings).considered;
+        let mut solver = Solver::new(snapshot, &settings, &considered);
+        let _ = solver.solve(&considered);
+        let plan = solver.finish(&Vec::new());
+        let positions: BTreeMap<String, u32> =
+            snapshot.pods.iter().map(Pod::key).zip(0..).collect();
+        let mut simulator = Self {
+            snapshot,
+            fleet,
+            settings,
+            guests: vec![Vec::new(); snapshot.nodes.len()],
+            state: Snapshot { pods: Vec::new(), ..snapshot.clone() },
+            gone: BTreeSet::new(),
+        };
+        for to in &plan.existing {
+            if let Some(at) = simulator.position(to) {
+                simulator.guests[at] = to.pods.iter().map(|pod| positions[pod]).collect();
+            }
+        }
+        simulator.place(&plan.claims, &plan.existing, &snapshot.pods);
         simulator
     }
 
@@ -82,7 +103,9 @@ impl<'s> Simulator<'s> {
     /// These machines go: later questions are about what is left then.
     pub(crate) fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
         let (outcome, _) = self.ask(machines, question, false);
-        self.settled.push((machines.to_vec(), question));
+        let moved = self.moved(machines);
+        self.gone.extend(machines);
+        self.place(&outcome.claims, &outcome.existing, &moved);
         outcome
     }
 
@@ -95,47 +118,17 @@ impl<'s> Simulator<'s> {
         self.ask(machines, question, true).1
     }
 
-    fn place_guests(&self) -> Vec<Vec<u32>> {
-        let considered = Sorted::new(self.snapshot, &self.settings).considered;
-        let mut solver = Solver::new(self.snapshot, &self.settings, &considered);
-        let _ = solver.solve(&considered);
-        let plan = solver.finish(&Vec::new());
-        let positions: BTreeMap<String, u32> =
-            self.snapshot.pods.iter().map(Pod::key).zip(0..).collect();
-        let received: BTreeMap<(&str, &str), &[String]> = plan
-            .existing
-            .iter()
-            .map(|at| ((&*at.node, &*at.node_claim), at.pods.as_slice()))
-            .collect();
-        let nodes = self.snapshot.nodes.iter();
-        nodes
-            .map(|node| {
-                let name = (
-                    node.node.as_deref().unwrap_or_default(),
-                    node.claim.as_deref().unwrap_or_default(),
-                );
-                let pods = received.get(&name).copied().unwrap_or_default();
-                pods.iter().map(|pod| positions[pod]).collect()
-            })
-            .collect()
-    }
-
     fn ask(
         &self,
         machines: &[usize],
         question: Question,
         explain: bool,
     ) -> (Outcome, Vec<Unplaced>) {
-        let stages: Vec<(&[usize], Question)> = self
-            .settled
-            .iter()
-            .map(|(machines, question)| (machines.as_slice(), *question))
-            .chain([(machines, question)])
-            .collect();
-        let gone: BTreeSet<usize> = stages.iter().flat_map(|(each, _)| *each).copied().collect();
-        let (changed, positions) = self.changed(&stages, &gone);
-        let moved: BTreeSet<String> =
-            positions.last().into_iter().flatten().map(|at| changed.pods[*at].key()).collect();
+        let mut changed = self.state.clone();
+        let stays = |at: &usize| !self.gone.contains(at) && !machines.contains(at);
+        let nodes = std::mem::take(&mut changed.nodes).into_iter().enumerate();
+        changed.nodes = nodes.filter(|(at, _)| stays(at)).map(|(_, node)| node).collect();
+        changed.pods = self.moved(machines);
 
         let mut settings = self.settings.clone();
         if question.respect_quiet {
@@ -143,22 +136,11 @@ impl<'s> Simulator<'s> {
         }
         let sorted = Sorted::new(&changed, &settings);
         let mut solver = Solver::new(&changed, &settings, &sorted.considered);
-        let considered: BTreeSet<u32> = sorted.considered.iter().copied().collect();
-        let pass = |of: &[usize]| -> Vec<u32> {
-            of.iter().map(|at| *at as u32).filter(|at| considered.contains(at)).collect()
-        };
-        let own: BTreeSet<usize> = positions.iter().flatten().copied().collect();
-        let base: Vec<usize> = (0..changed.pods.len()).filter(|at| !own.contains(at)).collect();
-        let _ = solver.solve(&pass(&base));
-        let busy = self.busy();
-        let mut refused = Vec::new();
-        for ((_, question), positions) in stages.iter().zip(&positions) {
-            solver.close_claims();
-            if question.respect_quiet {
-                solver.bar_nodes(|node| busy.contains(node.name()));
-            }
-            refused = solver.solve(&pass(positions));
+        if question.respect_quiet {
+            let busy = self.busy();
+            solver.bar_nodes(|node| busy.contains(node.name()));
         }
+        let refused = solver.solve(&sorted.considered);
         let plan = solver.finish(if explain { &refused } else { const { &Vec::new() } });
 
         let mut homeless: Vec<Unplaced> = refused
@@ -166,71 +148,78 @@ impl<'s> Simulator<'s> {
             .filter(|_| !explain)
             .map(|(pod, _)| unplaced(changed.pods[*pod as usize].key(), Vec::new()))
             .collect();
-        let not_placed = plan.unschedulable.into_iter().chain(plan.deferred);
-        let not_considered = sorted.refused.into_iter().chain(sorted.deferred);
-        homeless.extend(not_placed.chain(not_considered).filter(|each| moved.contains(&each.pod)));
+        homeless.extend(plan.unschedulable.into_iter().chain(plan.deferred));
+        homeless.extend(sorted.refused.into_iter().chain(sorted.deferred));
         let mut existing = Vec::new();
-        for mut at in plan.existing {
-            at.pods.retain(|pod| moved.contains(pod));
-            if at.pods.is_empty() {
-                continue;
-            }
-            if self.is_on_its_way(&at) {
-                homeless.extend(at.pods.iter().map(|pod| on_its_way(pod, &at)));
+        for to in plan.existing {
+            if self.position(&to).is_some_and(|at| !self.snapshot.nodes[at].initialized) {
+                homeless.extend(to.pods.iter().map(|pod| on_its_way(pod, &to)));
             } else {
-                existing.push(at);
+                existing.push(to);
             }
         }
         homeless.sort_by(|a, b| a.pod.cmp(&b.pod));
-        let claims = plan.claims.into_iter();
-        let outcome = Outcome {
-            claims: claims
-                .filter(|claim| claim.pods.iter().any(|pod| moved.contains(pod)))
-                .collect(),
-            existing,
-            homeless: homeless.iter().map(|each| each.pod.clone()).collect(),
-        };
-        (outcome, homeless)
+        let names = homeless.iter().map(|each| each.pod.clone()).collect();
+        (Outcome { claims: plan.claims, existing, homeless: names }, homeless)
     }
 
-    /// The snapshot without what is gone, with all pods that then need a place; and where the pods of
-    /// each stage are in it.
-    fn changed(
-        &self,
-        stages: &[(&[usize], Question)],
-        gone: &BTreeSet<usize>,
-    ) -> (Snapshot, Vec<Vec<usize>>) {
-        let mut changed = Snapshot {
-            pools: self.snapshot.pools.clone(),
-            catalog: self.snapshot.catalog.clone(),
-            daemons: self.snapshot.daemons.clone(),
-            namespaces: self.snapshot.namespaces.clone(),
-            ..Snapshot::default()
-        };
-        let nodes = self.snapshot.nodes.iter().enumerate();
-        changed.nodes =
-            nodes.filter(|(at, _)| !gone.contains(at)).map(|(_, n)| n.clone()).collect();
-        let mut moved_guests: BTreeSet<u32> = BTreeSet::new();
-        let mut positions = Vec::new();
-        for (machines, _) in stages {
-            let first = changed.pods.len();
-            for machine in *machines {
-                let facts = &self.fleet.machines[*machine].pods;
-                let pods = self.snapshot.nodes[*machine].pods.iter().zip(facts);
-                let movable = pods.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod);
-                changed.pods.extend(movable.map(|pod| Pod { role: Role::Moving, ..pod.clone() }));
-                let guests = &self.guests[*machine];
-                moved_guests.extend(guests);
-                changed
-                    .pods
-                    .extend(guests.iter().map(|at| self.snapshot.pods[*at as usize].clone()));
-            }
-            positions.push((first..changed.pods.len()).collect());
+    /// The pods that need another place when these machines go.
+    fn moved(&self, machines: &[usize]) -> Vec<Pod> {
+        let mut moved = Vec::new();
+        for machine in machines {
+            let facts = &self.fleet.machines[*machine].pods;
+            let pods = self.snapshot.nodes[*machine].pods.iter().zip(facts);
+            let movable = pods.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod);
+            moved.extend(movable.map(|pod| Pod { role: Role::Moving, ..pod.clone() }));
+            let guests = self.guests[*machine].iter();
+            moved.extend(guests.map(|at| self.snapshot.pods[*at as usize].clone()));
         }
-        let others = self.snapshot.pods.iter().zip(0..);
-        let others = others.filter(|(_, at)| !moved_guests.contains(at));
-        changed.pods.extend(others.map(|(pod, _)| pod.clone()));
-        (changed, positions)
+        moved
+    }
+
+    /// Puts pods where they were found a place. New machines have room for nobody else.
+    fn place(&mut self, claims: &[PlannedClaim], existing: &[ExistingPlacement], pods: &[Pod]) {
+        let bound = Role::Bound { daemon_set: None, terminating: false };
+        let pods: BTreeMap<String, Pod> = pods
+            .iter()
+            .map(|pod| (pod.key(), Pod { role: bound.clone(), ..pod.clone() }))
+            .collect();
+        let of = |keys: &[String]| -> Vec<Pod> {
+            keys.iter().filter_map(|key| pods.get(key).cloned()).collect()
+        };
+        for to in existing {
+            if let Some(at) = self.position(to) {
+                self.state.nodes[at].pods.extend(of(&to.pods));
+            }
+        }
+        for claim in claims {
+            let name = format!("planned-{}", self.state.nodes.len());
+            let requirements = Requirements::from_specs(claim.requirements.iter());
+            let mut labels = requirements.single_values();
+            labels.extend((*claim.labels).clone());
+            let types = self.snapshot.catalog.types(&claim.node_pool).iter();
+            let largest = types
+                .filter(|each| claim.instance_types.contains(&each.name))
+                .fold(Resources::new(), |largest, each| largest.higher(&each.capacity));
+            self.state.nodes.push(Node {
+                hostname: name.clone(),
+                claim: Some(name),
+                pool: Some(claim.node_pool.clone()),
+                labels,
+                taints: claim.taints.to_vec(),
+                object_taints: claim.taints.to_vec(),
+                capacity: largest,
+                pods: of(&claim.pods),
+                ..Node::default()
+            });
+        }
+    }
+
+    fn position(&self, to: &ExistingPlacement) -> Option<usize> {
+        self.snapshot.nodes.iter().position(|node| {
+            node.node.as_deref().unwrap_or_default() == to.node
+                && node.claim.as_deref().unwrap_or_default() == to.node_claim
+        })
     }
 
     /// Names of machines on which something has happened too short a while ago.
@@ -243,15 +232,6 @@ impl<'s> Simulator<'s> {
             })
             .map(|(node, _)| node.name())
             .collect()
-    }
-
-    fn is_on_its_way(&self, at: &ExistingPlacement) -> bool {
-        let mut nodes = self.snapshot.nodes.iter();
-        let known = nodes.find(|node| {
-            node.node.as_deref().unwrap_or_default() == at.node
-                && node.claim.as_deref().unwrap_or_default() == at.node_claim
-        });
-        known.is_some_and(|node| !node.initialized)
     }
 }
 

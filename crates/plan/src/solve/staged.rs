@@ -1,17 +1,10 @@
-//! Passes in stages: what one stage has placed is settled before the next one begins.
+//! Passes in which some nodes take no pods.
 
 use joiner_core::snapshot::Node;
 
 use super::Solver;
 
 impl Solver<'_> {
-    /// No pod joins a claim that is open now.
-    pub(crate) fn close_claims(&mut self) {
-        for claim in 0..self.claims.len() {
-            self.claims.close(claim);
-        }
-    }
-
     /// From now on these nodes take no pods.
     pub(crate) fn bar_nodes(&mut self, barred: impl Fn(&Node) -> bool) {
         let positions: Vec<usize> =

@@ -19,6 +19,7 @@ mod buffers;
 mod claim;
 mod daemons;
 mod defects;
+mod disrupt;
 mod existing;
 mod explain;
 mod fixed_point;

@@ -1,0 +1,382 @@
+//! Machines whose pods fit elsewhere.
+
+use expect_test::expect;
+use joiner_core::{
+    disruption::ConsolidationPolicy,
+    label::{HOSTNAME, ZONE},
+    pool::Readiness,
+    requirement::Operator::In,
+    settings::{PlanSettings, PreferencePolicy},
+    testing::{
+        FleetBuilder, budget, budget_for, instance_type, node, pod, pool, selector, snapshot,
+    },
+};
+
+use super::{
+    Settings, as_it_is, check, check_reasons, check_with, cluster, machine, machine_of, sizes,
+};
+
+/// O-48
+#[test]
+fn a_machine_whose_pods_fit_elsewhere_goes() {
+    check(
+        cluster()
+            .node(machine("little", "medium").pod(pod("a").cpu("500m")))
+            .node(machine("much", "medium").pod(pod("b").cpu("3"))),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: little -> much: a; saves 2.00
+            much stays: node.receives
+        "#]],
+    );
+}
+
+/// O-51
+#[test]
+fn room_on_machines_that_are_not_ours_counts() {
+    check(
+        cluster().node(machine("n", "small").pod(pod("a").cpu("1"))).node(node("other")),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: n -> other: a; saves 1.00
+        "#]],
+    );
+}
+
+/// O-82, O-97
+#[test]
+fn what_saves_most_for_the_least_moving_goes_first() {
+    let packed = |name: &str, size: &str, count: usize| {
+        (0..count).fold(machine(name, size), |machine, i| {
+            machine.pod(pod(&format!("{name}-{i}")).cpu("500m"))
+        })
+    };
+    check(
+        cluster()
+            .node(packed("one-of-two", "small", 1))
+            .node(packed("two-of-four", "medium", 2))
+            .node(packed("one-of-four", "medium", 1))
+            .node(node("other").cpu("500m")),
+        |fleet| fleet.budgets("default", [budget("1")]),
+        expect![[r#"
+            singleNodeConsolidation: one-of-four -> one-of-two: one-of-four-0; saves 2.00
+            one-of-two stays: node.receives
+            two-of-four stays: budget.used
+        "#]],
+    );
+}
+
+/// O-99, D-39..44
+#[test]
+fn dear_pods_are_moved_last() {
+    let two = || {
+        cluster()
+            .node(machine("a", "small").pod(pod("dear").cpu("1")))
+            .node(machine("b", "small").pod(pod("cheap").cpu("1")))
+            .node(node("other").cpu("1"))
+    };
+    let one = |fleet: FleetBuilder| fleet.budgets("default", [budget("1")]);
+    check(
+        two(),
+        |fleet| one(fleet).pod("dear", |facts| facts.eviction_cost = 5.0),
+        expect![[r#"
+        singleNodeConsolidation: b -> a: cheap; saves 1.00
+        a stays: node.receives
+    "#]],
+    );
+    check(
+        two(),
+        |fleet| one(fleet).pod("cheap", |facts| facts.eviction_cost = 5.0),
+        expect![[r#"
+        singleNodeConsolidation: a -> b: dear; saves 1.00
+        b stays: node.receives
+    "#]],
+    );
+}
+
+/// O-98, O-101: nobody's pool is left out, however much another would save.
+#[test]
+fn pools_take_turns() {
+    let cluster = snapshot().pool(pool("a"), sizes()).pool(pool("b"), sizes());
+    check(
+        cluster
+            .node(
+                machine_of("a", "a1", "large")
+                    .pod(pod("p1").cpu("500m").on_node_selector(ZONE, "a")),
+            )
+            .node(
+                machine_of("a", "a2", "large")
+                    .pod(pod("p2").cpu("500m").on_node_selector(ZONE, "a")),
+            )
+            .node(
+                machine_of("b", "b1", "small")
+                    .pod(pod("p3").cpu("500m").on_node_selector(ZONE, "a")),
+            )
+            .node(node("other").cpu("1")),
+        |fleet| fleet.pool("a", |rules| rules.budgets = vec![budget("1")]),
+        expect![[r#"
+            multiNodeConsolidation: a1 b1 -> a2: p1 p3; saves 5.00
+            a2 stays: node.receives
+        "#]],
+    );
+}
+
+/// O-20..24
+#[test]
+fn no_more_go_than_the_budget_allows() {
+    let five = || {
+        (0..5).fold(cluster().node(node("other").cpu("16").mem("32Gi")), |cluster, i| {
+            cluster.node(machine(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("1")))
+        })
+    };
+    for (nodes, expected) in [
+        (
+            "3",
+            expect![[r#"
+        multiNodeConsolidation: n0 n1 n2 -> n3: p0; n4: p1; other: p2; saves 3.00
+        n3 stays: node.receives
+        n4 stays: node.receives
+    "#]],
+        ),
+        (
+            "0",
+            expect![[r#"
+        n0 stays: budget.closed
+        n1 stays: budget.closed
+        n2 stays: budget.closed
+        n3 stays: budget.closed
+        n4 stays: budget.closed
+    "#]],
+        ),
+        (
+            "100%",
+            expect![[r#"
+        multiNodeConsolidation: n0 n1 n2 n3 n4 -> other: p0 p1 p2 p3 p4; saves 5.00
+    "#]],
+        ),
+    ] {
+        check(
+            five(),
+            |fleet| fleet.budgets("default", [budget_for("Underutilized", nodes)]),
+            expected,
+        );
+    }
+}
+
+/// O-01, O-02, O-03
+#[test]
+fn pools_that_do_not_want_it_say_so() {
+    check_reasons(
+        snapshot()
+            .pool(pool("empty"), sizes())
+            .pool(pool("never"), sizes())
+            .node(machine_of("empty", "a", "small").pod(pod("a").cpu("1")))
+            .node(machine_of("never", "b", "small").pod(pod("b").cpu("1"))),
+        |fleet| {
+            fleet
+                .pool("empty", |rules| rules.policy = ConsolidationPolicy::WhenEmpty)
+                .pool("never", |rules| rules.consolidate_after = None)
+        },
+        expect![[r#"
+            a: pool.whenEmpty: NodePool "empty" has consolidation policy WhenEmpty, and a is not empty
+            b: pool.consolidationOff: NodePool "never" has consolidation disabled (consolidateAfter: Never)
+        "#]],
+    );
+}
+
+/// O-96
+#[test]
+fn machines_of_static_pools_stay_but_take_pods() {
+    check(
+        cluster()
+            .pool(pool("fixed").fixed(), sizes())
+            .node(machine_of("fixed", "fixed", "medium").pod(pod("b").cpu("1")))
+            .node(machine("n", "small").pod(pod("a").cpu("1"))),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: n -> fixed: a; saves 1.00
+            fixed stays: static.replicas, node.receives
+        "#]],
+    );
+}
+
+/// O-40, O-50, O-68
+#[test]
+fn pools_that_cannot_be_used_are_no_obstacle() {
+    check(
+        cluster()
+            .pool(pool("typeless"), [] as [joiner_core::instance_type::InstanceType; 0])
+            .pool(pool("down").readiness(Readiness::NotReady("no class".to_owned())), sizes())
+            .pool(pool("odd").label("team", "a").require("team", In, ["b"]), sizes())
+            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .node(node("other")),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: n -> other: a; saves 1.00
+        "#]],
+    );
+}
+
+/// O-66, O-67
+#[test]
+fn a_pod_that_waits_in_vain_is_no_obstacle_and_nobody_is_made_to_wait() {
+    let picky = |name: &str| pod(name).cpu("1").on_node_selector("rack", "7");
+    check_reasons(
+        cluster()
+            .node(machine("free", "small").pod(pod("a").cpu("1")))
+            .node(machine("racked", "medium").label("rack", "7").pod(picky("b")))
+            .pod(pod("waits").cpu("100")),
+        as_it_is,
+        expect![[r#"
+            node.underutilized: free: its pod fits on racked (1); 1.0000 per hour are saved
+            racked: pod.wouldNotFit: pod default/b would have no place: incompatible requirements with pool "default": label "rack" does not have known values
+            racked: node.receives: racked takes pods of free, which goes in this pass
+        "#]],
+    );
+}
+
+/// O-84
+#[test]
+fn pods_that_keep_away_from_each_other_keep_their_machines() {
+    let alone = |name: &str| {
+        pod(name).cpu("1").label("app", "web").anti_affinity(HOSTNAME, selector([("app", "web")]))
+    };
+    check(
+        cluster()
+            .node(machine("a", "small").pod(alone("p1")))
+            .node(machine("b", "small").pod(alone("p2")))
+            .node(machine("c", "small").pod(alone("p3"))),
+        as_it_is,
+        expect![[r#"
+            a stays: move.equalShape
+            b stays: move.equalShape
+            c stays: move.equalShape
+        "#]],
+    );
+}
+
+/// O-83
+#[test]
+fn pods_stay_spread_over_zones() {
+    let spread = |name: &str| {
+        pod(name).cpu("1").label("app", "web").spread(ZONE, 1, selector([("app", "web")]))
+    };
+    check(
+        cluster()
+            .node(machine("a", "small").zone("a").pod(spread("p1")))
+            .node(machine("b", "large").zone("b").pod(spread("p2")))
+            .node(machine("c", "small").zone("c").pod(spread("p3"))),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: b -> new small +1: p2; saves 3.00
+            a stays: move.equalShape
+            c stays: move.equalShape
+        "#]],
+    );
+}
+
+/// O-89, O-90
+#[test]
+fn preferences_keep_a_machine_unless_they_are_ignored() {
+    let shy = |name: &str| {
+        pod(name).cpu("500m").label("app", "web").prefer_anti_affinity(
+            1,
+            HOSTNAME,
+            selector([("app", "web")]),
+        )
+    };
+    let two = || {
+        cluster()
+            .node(machine("a", "small").pod(shy("p1")))
+            .node(machine("b", "small").pod(shy("p2")))
+    };
+    check(
+        two(),
+        as_it_is,
+        expect![[r#"
+        a stays: move.equalShape
+        b stays: move.equalShape
+    "#]],
+    );
+    let ignoring = Settings {
+        planning: PlanSettings { preferences: PreferencePolicy::Ignore, ..PlanSettings::default() },
+        ..Settings::default()
+    };
+    check_with(
+        &ignoring,
+        two(),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: a -> b: p1; saves 1.00
+        b stays: node.receives
+    "#]],
+    );
+}
+
+/// O-85, O-86
+#[test]
+fn pods_of_machines_that_leave_come_first_and_their_machine_is_left_alone() {
+    let moving = pod("moving").cpu("2").role(joiner_core::pod::Role::Moving);
+    check(
+        cluster()
+            .node(machine("leaving", "small").leaving())
+            .node(machine("coming", "small").uninitialized())
+            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .pod(moving),
+        as_it_is,
+        expect![[r#"
+            coming stays: node.uninitialized
+            leaving stays: node.leaving
+            n stays: move.equalShape
+        "#]],
+    );
+}
+
+#[test]
+fn a_move_that_was_undone_is_not_made_again_at_once() {
+    let n = || cluster().node(machine("n", "small").pod(pod("a").cpu("1"))).node(node("other"));
+    check_reasons(
+        n(),
+        |fleet| fleet.held_back("default", "small", 15),
+        expect![[r#"
+        n: revertedRecently: a small of NodePool "default" was removed and soon needed again; such machines are left alone until 2026-03-04T12:15:00Z
+    "#]],
+    );
+    check(
+        n(),
+        |fleet| fleet.held_back("default", "small", 0),
+        expect![[r#"
+        singleNodeConsolidation: n -> other: a; saves 1.00
+    "#]],
+    );
+    check(
+        n(),
+        |fleet| fleet.held_back("default", "medium", 15),
+        expect![[r#"
+        singleNodeConsolidation: n -> other: a; saves 1.00
+    "#]],
+    );
+}
+
+/// A pod that would have no place is named with its nearest miss.
+#[test]
+fn what_a_pod_would_lack_is_said() {
+    check_reasons(
+        snapshot()
+            .pool(pool("default").limit("cpu", "2"), [instance_type("small").cpu("2").price(1.0)])
+            .node(
+                node("n")
+                    .pool("default")
+                    .of_type("old")
+                    .cpu("8")
+                    .mem("8Gi")
+                    .pod(pod("a").cpu("3"))
+                    .pod(pod("b").cpu("1")),
+            ),
+        |fleet| fleet.drifted("n", 5),
+        expect![[r#"
+            n: pod.wouldNotFit: pod default/a would have no place: no instance type of pool "default" has enough resources: the largest leaves cpu 2 besides daemons, the pod needs 3, 1 more
+            n: node.typeUnknown: NodePool "default" has no instance type "old"
+        "#]],
+    );
+}

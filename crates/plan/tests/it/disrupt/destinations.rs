@@ -1,0 +1,122 @@
+//! Machines that take the pods of others.
+
+use expect_test::expect;
+use joiner_core::testing::{minutes, node, pod};
+
+use super::{as_it_is, check, check_reasons, cluster, machine};
+
+/// O-62
+#[test]
+fn a_machine_on_which_something_just_happened_takes_no_pods() {
+    let two = || {
+        cluster()
+            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .node(machine("other", "medium").pod(pod("b").cpu("3")))
+    };
+    let busy = |ago| {
+        move |fleet: joiner_core::testing::FleetBuilder| {
+            fleet
+                .pool("default", |rules| rules.consolidate_after = Some(minutes(10)))
+                .busy("other", ago)
+        }
+    };
+    check_reasons(
+        two(),
+        busy(9),
+        expect![[r#"
+        n: move.equalShape: its pods need a machine like n: the best replacement is another small (now on-demand in zone a)
+        other: node.tooYoung: something happened to the pods of other at 2026-03-04T11:51:00Z; NodePool "default" waits 10m, until 2026-03-04T12:01:00Z
+    "#]],
+    );
+    check(
+        two(),
+        busy(10),
+        expect![[r#"
+        singleNodeConsolidation: n -> other: a; saves 1.00
+        other stays: move.equalShape, node.receives
+    "#]],
+    );
+}
+
+/// O-63
+#[test]
+fn a_machine_of_a_pool_without_consolidation_takes_pods() {
+    let pools = joiner_core::testing::snapshot()
+        .pool(joiner_core::testing::pool("default"), super::sizes())
+        .pool(joiner_core::testing::pool("never"), super::sizes());
+    check(
+        pools
+            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .node(super::machine_of("never", "other", "medium").pod(pod("b").cpu("3"))),
+        |fleet| fleet.pool("never", |rules| rules.consolidate_after = None).busy("other", 1),
+        expect![[r#"
+            singleNodeConsolidation: n -> other: a; saves 1.00
+            other stays: pool.consolidationOff, node.receives
+        "#]],
+    );
+}
+
+/// O-64
+#[test]
+fn a_new_machine_may_come_although_others_are_busy() {
+    check(
+        cluster()
+            .node(machine("n", "large").pod(pod("a").cpu("1")))
+            .node(machine("other", "medium").pod(pod("b").cpu("3"))),
+        |fleet| {
+            fleet
+                .pool("default", |rules| rules.consolidate_after = Some(minutes(10)))
+                .busy("other", 9)
+        },
+        expect![[r#"
+            singleNodeConsolidation: n -> new small +1: a; saves 3.00
+            other stays: node.tooYoung
+        "#]],
+    );
+}
+
+/// O-61, O-65
+#[test]
+fn a_machine_that_is_not_up_takes_no_pods_but_others_may() {
+    let two = || {
+        cluster()
+            .node(machine("n", "small").pod(pod("a").cpu("1")))
+            .node(machine("coming", "medium").uninitialized())
+    };
+    check_reasons(
+        two(),
+        as_it_is,
+        expect![[r#"
+        coming: node.uninitialized: coming is not initialized
+        n: pod.wouldNotFit: pod default/a would have no place: would schedule against uninitialized nodeclaim/coming, node/coming
+    "#]],
+    );
+    check(
+        two().node(node("up")),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> up: a; saves 1.00
+        coming stays: node.uninitialized
+    "#]],
+    );
+}
+
+/// O-49
+#[test]
+fn machines_whose_pods_come_and_go_stay_while_quiet_ones_go() {
+    check(
+        cluster()
+            .node(machine("churning", "small").pod(pod("a").cpu("1")))
+            .node(machine("quiet", "small").pod(pod("b").cpu("1")))
+            .node(node("other")),
+        |fleet| {
+            fleet
+                .pool("default", |rules| rules.consolidate_after = Some(minutes(10)))
+                .busy("churning", 1)
+        },
+        expect![[r#"
+            singleNodeConsolidation: quiet -> other: b; saves 1.00
+            churning stays: node.tooYoung
+        "#]],
+    );
+}

@@ -1,0 +1,173 @@
+//! Several machines together.
+
+use expect_test::expect;
+use joiner_core::{
+    label::CAPACITY_TYPE,
+    testing::{budget, instance_type, node, pod, pool, snapshot},
+};
+
+use super::{Settings, as_it_is, check, check_with, cluster, machine, machine_of, sizes};
+
+/// O-76
+#[test]
+fn three_machines_become_one() {
+    let three = |capacity_type: &str| {
+        (0..3).fold(
+            snapshot().pool(
+                pool("default"),
+                sizes().map(|size| size.capacity_types(["on-demand", "spot"])),
+            ),
+            |cluster, i| {
+                let machine =
+                    machine(&format!("n{i}"), "medium").label(CAPACITY_TYPE, capacity_type);
+                cluster.node(machine.pod(pod(&format!("p{i}")).cpu("2500m")))
+            },
+        )
+    };
+    check(
+        three("on-demand"),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 2.00
+        "#]],
+    );
+    let spot_to_spot = Settings {
+        disruption: joiner_core::disruption::DisruptionSettings { spot_to_spot: true },
+        ..Settings::default()
+    };
+    check_with(
+        &spot_to_spot,
+        three("spot"),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 2.00
+        "#]],
+    );
+}
+
+/// O-77
+#[test]
+fn spot_and_other_machines_become_one() {
+    check(
+        snapshot()
+            .pool(
+                pool("default"),
+                [
+                    instance_type("four").capacity_types(["on-demand", "spot"]).price(1.0),
+                    instance_type("eight")
+                        .cpu("8")
+                        .mem("8Gi")
+                        .capacity_types(["on-demand", "spot"])
+                        .price(1.5),
+                ],
+            )
+            .node(node("a").pool("default").of_type("four").pod(pod("p").cpu("3")))
+            .node(
+                node("b")
+                    .pool("default")
+                    .of_type("four")
+                    .label(CAPACITY_TYPE, "spot")
+                    .pod(pod("q").cpu("3")),
+            ),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: a b -> new eight: p q; saves 0.50
+        "#]],
+    );
+}
+
+/// O-78: two machines are not replaced by one like them, since one of them can stay.
+#[test]
+fn two_machines_do_not_become_one_like_them() {
+    check(
+        snapshot()
+            .pool(pool("default"), [instance_type("four").price(1.0)])
+            .node(node("a").pool("default").of_type("four").pod(pod("p").cpu("1500m")))
+            .node(node("b").pool("default").of_type("four").pod(pod("q").cpu("1500m"))),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: a -> b: p; saves 1.00
+            b stays: node.receives
+        "#]],
+    );
+}
+
+/// O-21
+#[test]
+fn no_more_go_together_than_the_budget_allows() {
+    let five = (0..5).fold(cluster(), |cluster, i| {
+        cluster.node(machine(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("2500m")))
+    });
+    check(
+        five,
+        |fleet| fleet.budgets("default", [budget("3")]),
+        expect![[r#"
+            multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 2.00
+            n3 stays: budget.used
+            n4 stays: budget.used
+        "#]],
+    );
+}
+
+/// One that cannot move does not keep the others from going together.
+#[test]
+fn a_machine_that_fits_nowhere_is_left_out() {
+    let cluster = (0..4).fold(cluster(), |cluster, i| {
+        cluster.node(machine(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("2500m")))
+    });
+    let stuck = pod("stuck").cpu("500m").on_node_selector("rack", "7");
+    check(
+        cluster.node(machine("a-stuck", "large").label("rack", "7").pod(stuck)),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: n0 n1 n2 -> a-stuck: p0 p1 p2; saves 6.00
+            a-stuck stays: node.receives
+            n3 stays: move.equalShape
+        "#]],
+    );
+}
+
+/// Several commands in one pass, none in another's way.
+#[test]
+fn pools_whose_pods_cannot_mix_are_looked_at_one_by_one() {
+    let own = |team: &'static str| pool(team).label("team", team);
+    let cluster = snapshot().pool(own("a"), sizes()).pool(own("b"), sizes());
+    let cluster = (0..3).fold(cluster, |cluster, i| {
+        let of = |team: &str| {
+            machine_of(team, &format!("{team}{i}"), "medium")
+                .label("team", team)
+                .pod(pod(&format!("{team}-{i}")).cpu("2500m").on_node_selector("team", team))
+        };
+        cluster.node(of("a")).node(of("b"))
+    });
+    check(
+        cluster,
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: a0 a1 a2 -> new large: a-0 a-1 a-2; saves 2.00
+            multiNodeConsolidation: b0 b1 b2 -> new large: b-0 b-1 b-2; saves 2.00
+        "#]],
+    );
+}
+
+/// Karpenter's search stops at 101 machines.
+#[test]
+fn more_than_a_hundred_machines_can_go_together() {
+    let cluster = (0..130).fold(
+        cluster().node(node("other").cpu("100").mem("100Gi").has("pods", "200")),
+        |cluster, i| {
+            cluster
+                .node(machine(&format!("n{i:03}"), "small").pod(pod(&format!("p{i}")).cpu("500m")))
+        },
+    );
+    let cluster = cluster.build();
+    let fleet = joiner_core::testing::fleet(&cluster).build();
+    let decided = joiner_plan::disrupt::disrupt(
+        &cluster,
+        &fleet,
+        &Settings::default().planning,
+        &Settings::default().disruption,
+    );
+    assert_eq!(decided.commands[0].candidates.len(), 130);
+    assert_eq!(decided.commands.len(), 1);
+}

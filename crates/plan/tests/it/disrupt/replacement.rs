@@ -1,0 +1,256 @@
+//! Machines that something cheaper takes the place of.
+
+use expect_test::expect;
+use joiner_core::{
+    instance_type::Offering,
+    label::{CAPACITY_TYPE, CAPACITY_TYPE_SPOT, INSTANCE_TYPE, ZONE},
+    requirement::Operator::{Exists, In},
+    settings::{MinValuesPolicy, PlanSettings},
+    testing::{instance_type, node, offering, pod, pool, snapshot},
+};
+
+use super::{Settings, as_it_is, check, check_reasons, check_with, cluster, machine, tell};
+
+/// O-31
+#[test]
+fn a_machine_that_is_too_large_is_replaced_by_a_smaller_one() {
+    check(
+        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> new small +1: a; saves 3.00
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_saved_and_where_pods_go_is_said() {
+    check_reasons(
+        cluster()
+            .node(machine("n", "huge").pod(pod("a").cpu("1")).pod(pod("b").cpu("1500m")))
+            .node(node("other").cpu("1")),
+        as_it_is,
+        expect![[r#"
+            node.underutilized: n: the 2 pods fit on other (1) and a new small at 1.0000 per hour (1, NodePool "default"); 7.0000 per hour are saved
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_is_never_replaced_by_one_like_it() {
+    check_reasons(
+        cluster().node(machine("n", "small").pod(pod("a").cpu("2"))),
+        as_it_is,
+        expect![[r#"
+            n: move.equalShape: its pods need a machine like n: the best replacement is another small (now on-demand in zone a)
+        "#]],
+    );
+}
+
+/// O-46, O-47: the worst that can happen has to be cheaper.
+#[test]
+fn a_machine_is_not_replaced_if_it_may_turn_out_dearer() {
+    let uneven =
+        instance_type("uneven").zones(["a"]).price(0.5).offering(offering("b", "on-demand", 3.0));
+    let with = |size: joiner_core::testing::TypeBuilder| {
+        snapshot()
+            .pool(pool("default"), [size, instance_type("five").cpu("5").price(2.0)])
+            .node(node("n").pool("default").of_type("five").cpu("5").pod(pod("a").cpu("4")))
+    };
+    check_reasons(
+        with(uneven),
+        as_it_is,
+        expect![[r#"
+            n: move.equalShape: its pods need a machine like n: the best replacement is another five (now on-demand in zone a)
+        "#]],
+    );
+    check(
+        with(instance_type("even").price(0.5)),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> new even: a; saves 1.50
+    "#]],
+    );
+}
+
+/// More than one new machine.
+#[test]
+fn a_machine_is_not_split() {
+    check_reasons(
+        snapshot().pool(pool("default"), [instance_type("two").cpu("2").price(0.1)]).node(
+            node("n")
+                .pool("default")
+                .of_type("two")
+                .cpu("4")
+                .pod(pod("a").cpu("2"))
+                .pod(pod("b").cpu("2")),
+        ),
+        as_it_is,
+        expect![[r#"
+            n: move.replacementsMoreThanOne: can't remove without creating 2 machines: its pods do not fit on one new machine besides what the others can take
+        "#]],
+    );
+}
+
+/// O-87, O-88
+#[test]
+fn reserved_capacity_takes_the_place_of_what_costs_more() {
+    let reserved = || instance_type("r").cpu("2").price(1.0).reserved("a", "r1", 1, 0.01);
+    let on = |capacity_type: &str, price: f64| {
+        snapshot()
+            .pool(
+                pool("default"),
+                [
+                    reserved(),
+                    instance_type("old")
+                        .cpu("4")
+                        .capacity_types(["on-demand", "spot"])
+                        .price(price),
+                ],
+            )
+            .node(
+                node("n")
+                    .pool("default")
+                    .of_type("old")
+                    .label(CAPACITY_TYPE, capacity_type)
+                    .cpu("4")
+                    .pod(pod("a").cpu("1")),
+            )
+    };
+    check(
+        on("on-demand", 2.0),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> new r: a; saves 1.99
+    "#]],
+    );
+    check(
+        on("spot", 0.5),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> new r: a; saves 0.49
+    "#]],
+    );
+}
+
+/// O-39
+#[test]
+fn what_is_cheaper_must_still_be_as_many_types_as_the_pool_asks_for() {
+    let flexible = |min| pool("default").min_values(INSTANCE_TYPE, Exists, [], min);
+    let with = |min| {
+        snapshot()
+            .pool(flexible(min), super::sizes())
+            .node(machine("n", "large").pod(pod("a").cpu("1")))
+    };
+    check_reasons(
+        with(3),
+        as_it_is,
+        expect![[r#"
+        n: minValues.unmet: the types that would do and are cheaper leave fewer values of node.kubernetes.io/instance-type than the minValues of NodePool "default"
+    "#]],
+    );
+    check(
+        with(2),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> new small +1: a; saves 3.00
+    "#]],
+    );
+}
+
+/// O-91
+#[test]
+fn the_number_of_types_is_not_lowered_to_save_money() {
+    let best_effort = Settings {
+        planning: PlanSettings {
+            min_values: MinValuesPolicy::BestEffort,
+            ..PlanSettings::default()
+        },
+        ..Settings::default()
+    };
+    let with = || {
+        snapshot()
+            .pool(
+                pool("default").min_values(INSTANCE_TYPE, In, ["small", "gone"], 2),
+                super::sizes(),
+            )
+            .node(machine("n", "large").pod(pod("a").cpu("1")))
+    };
+    check_with(
+        &best_effort,
+        with(),
+        as_it_is,
+        expect![[r#"
+        n stays: pod.wouldNotFit
+    "#]],
+    );
+    // What has drifted is replaced as it is made at first.
+    check_with(
+        &best_effort,
+        with(),
+        |fleet| fleet.drifted("n", 5),
+        expect![[r#"
+        drift: n -> new small: a; saves 3.00
+    "#]],
+    );
+}
+
+/// If spot is not to be had, the launch must fail rather than become dearer.
+#[test]
+fn a_machine_that_may_be_spot_is_pinned_to_spot() {
+    let both =
+        instance_type("both").cpu("2").price(1.5).offering(offering("a", CAPACITY_TYPE_SPOT, 0.4));
+    let cluster = snapshot()
+        .pool(pool("default"), [both, instance_type("old").price(2.0)])
+        .node(node("n").pool("default").of_type("old").pod(pod("a").cpu("1")))
+        .build();
+    let fleet = joiner_core::testing::fleet(&cluster).build();
+    let decided = super::decide(&Settings::default(), &cluster, &fleet);
+    expect![[r#"
+        singleNodeConsolidation: n -> new both: a; saves 1.60
+    "#]]
+    .assert_eq(&tell(&decided));
+    let claim = &decided.commands[0].replacements[0];
+    let capacity_type = claim.requirements.iter().find(|spec| spec.key == CAPACITY_TYPE).unwrap();
+    assert_eq!(capacity_type.values, ["spot"]);
+}
+
+/// A-15: what a machine costs does not depend on whether another could be had.
+#[test]
+fn a_machine_has_its_price_although_no_other_can_be_had() {
+    let sold_out = Offering { available: false, ..offering("a", "on-demand", 2.0) };
+    check(
+        snapshot()
+            .pool(
+                pool("default"),
+                [
+                    instance_type("small").cpu("2").price(1.0),
+                    instance_type("old").zones([]).offering(sold_out),
+                ],
+            )
+            .node(node("n").pool("default").of_type("old").label(ZONE, "a").pod(pod("a").cpu("1"))),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: n -> new small: a; saves 1.00
+        "#]],
+    );
+}
+
+/// A-17, A-07, A-08: a price that is no number counts as none.
+#[test]
+fn without_a_price_nothing_is_cheaper() {
+    for price in [0.0, f64::NAN] {
+        check(
+            snapshot()
+                .pool(
+                    pool("default"),
+                    [instance_type("small").cpu("2").price(0.5), instance_type("old").price(price)],
+                )
+                .node(node("n").pool("default").of_type("old").pod(pod("a").cpu("1"))),
+            as_it_is,
+            expect![[r#"
+                n stays: move.notCheaper
+            "#]],
+        );
+    }
+}

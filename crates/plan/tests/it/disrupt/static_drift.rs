@@ -1,0 +1,173 @@
+//! Drifted machines of pools that keep a fixed number.
+
+use expect_test::expect;
+use joiner_core::testing::{FleetBuilder, SnapshotBuilder, budget, pod, pool, snapshot};
+
+use super::{check, check_reasons, machine_of, sizes};
+
+/// A static pool with machines that have a pod each.
+fn fixed(count: usize) -> SnapshotBuilder {
+    fixed_in(snapshot(), "fixed", count)
+}
+
+fn fixed_in(cluster: SnapshotBuilder, name: &str, count: usize) -> SnapshotBuilder {
+    (0..count).fold(cluster.pool(pool(name).fixed(), sizes()), |cluster, i| {
+        let machine = machine_of(name, &format!("{name}-{i}"), "small");
+        cluster.node(machine.pod(pod(&format!("{name}-pod-{i}")).cpu("1")))
+    })
+}
+
+fn drifted(fleet: FleetBuilder, name: &str, count: usize) -> FleetBuilder {
+    (0..count).fold(fleet, |fleet, i| fleet.drifted(&format!("{name}-{i}"), 60 - i as i64))
+}
+
+/// SD-01, SD-02, SD-11
+#[test]
+fn as_many_are_replaced_as_the_budget_allows() {
+    for (budget_of, expected) in [
+        (
+            "2",
+            expect![[r#"
+        staticDrift: fixed-0 -> new machine:; saves 0.00
+        staticDrift: fixed-1 -> new machine:; saves 0.00
+        fixed-2 stays: budget.used, static.replicas
+    "#]],
+        ),
+        (
+            "60%",
+            expect![[r#"
+        staticDrift: fixed-0 -> new machine:; saves 0.00
+        staticDrift: fixed-1 -> new machine:; saves 0.00
+        fixed-2 stays: budget.used, static.replicas
+    "#]],
+        ),
+    ] {
+        check(
+            fixed(3),
+            |fleet| drifted(fleet, "fixed", 3).budgets("fixed", [budget(budget_of)]),
+            expected,
+        );
+    }
+}
+
+/// SD-03, SD-09
+#[test]
+fn pools_do_not_depend_on_each_other() {
+    check(
+        fixed_in(fixed_in(snapshot(), "a", 2), "b", 2),
+        |fleet| {
+            drifted(drifted(fleet, "a", 2), "b", 2)
+                .budgets("a", [budget("0")])
+                .budgets("b", [budget("1")])
+        },
+        expect![[r#"
+            staticDrift: b-0 -> new machine:; saves 0.00
+            a-0 stays: budget.closed, static.replicas
+            a-1 stays: budget.closed, static.replicas
+            b-1 stays: budget.used, static.replicas
+        "#]],
+    );
+}
+
+/// SD-04, SD-05, SD-06
+#[test]
+fn the_limit_of_nodes_must_leave_room_for_replacements() {
+    for limit in [3, 4, 5] {
+        let expected = match limit {
+            3 => expect![[r#"
+                fixed-0 stays: pool.limit.reached, static.replicas
+                fixed-1 stays: pool.limit.reached, static.replicas
+                fixed-2 stays: pool.limit.reached, static.replicas
+            "#]],
+            4 => expect![[r#"
+                staticDrift: fixed-0 -> new machine:; saves 0.00
+                fixed-1 stays: pool.limit.reached, static.replicas
+                fixed-2 stays: pool.limit.reached, static.replicas
+            "#]],
+            _ => expect![[r#"
+                staticDrift: fixed-0 -> new machine:; saves 0.00
+                staticDrift: fixed-1 -> new machine:; saves 0.00
+                fixed-2 stays: pool.limit.reached, static.replicas
+            "#]],
+        };
+        check(
+            fixed(3),
+            |fleet| drifted(fleet, "fixed", 3).pool("fixed", |rules| rules.nodes_max = Some(limit)),
+            expected,
+        );
+    }
+}
+
+/// SD-04, for people.
+#[test]
+fn what_keeps_a_drifted_machine_of_a_full_pool_is_said() {
+    check_reasons(
+        fixed(1),
+        |fleet| drifted(fleet, "fixed", 1).pool("fixed", |rules| rules.nodes_max = Some(1)),
+        expect![[r#"
+            fixed-0: pool.limit.reached: NodePool "fixed" is limited to 1 nodes and has 1, so no replacement can come first
+            fixed-0: static.replicas: NodePool "fixed" keeps 1 machines, whether they are used or not
+        "#]],
+    );
+}
+
+#[test]
+fn where_the_owner_says_so_machines_go_first() {
+    check(
+        fixed(2),
+        |fleet| {
+            drifted(fleet, "fixed", 2).budgets("fixed", [budget("1")]).pool("fixed", |rules| {
+                rules.nodes_max = Some(2);
+                rules.delete_first = true;
+            })
+        },
+        expect![[r#"
+            staticDrift: fixed-0; saves 0.00
+            fixed-1 stays: budget.used, static.replicas
+        "#]],
+    );
+}
+
+/// SD-08, SD-10
+#[test]
+fn machines_too_many_go_before_drifted_ones_are_replaced() {
+    for replicas in [1, 0] {
+        check(
+            fixed(2),
+            |fleet| {
+                drifted(fleet, "fixed", 2).pool("fixed", |rules| rules.replicas = Some(replicas))
+            },
+            expect![[r#"
+                fixed-0 stays: static.replicas, static.replicas
+                fixed-1 stays: static.replicas, static.replicas
+            "#]],
+        );
+    }
+}
+
+/// SD-12, SD-13, SD-14
+#[test]
+fn only_drifted_machines_that_may_go_are_replaced() {
+    check(
+        fixed(2),
+        |fleet| {
+            fleet.drifted("fixed-0", 5).machine("fixed-0", |machine| machine.do_not_disrupt = true)
+        },
+        expect![[r#"
+            fixed-0 stays: node.doNotDisrupt
+            fixed-1 stays: static.replicas
+        "#]],
+    );
+}
+
+#[test]
+fn the_replacement_is_made_from_the_template_alone() {
+    let cluster = fixed(1).build();
+    let fleet = drifted(joiner_core::testing::fleet(&cluster), "fixed", 1).build();
+    let decided = super::decide(&super::Settings::default(), &cluster, &fleet);
+    let [claim] = decided.commands[0].replacements.as_slice() else { panic!("one replacement") };
+    assert_eq!(claim.node_pool, "fixed");
+    assert!(claim.pods.is_empty() && claim.instance_types.is_empty());
+    assert_eq!(claim.labels["karpenter.sh/nodepool"], "fixed");
+    assert_eq!(claim.annotations["karpenter.sh/nodepool-hash"], "fixed-hash");
+}
