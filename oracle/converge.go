@@ -6,6 +6,7 @@ import (
 
 	"github.com/samber/lo"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -209,9 +210,14 @@ func (w *world) bind(pods []*corev1.Pod, node string) {
 			continue // the simulation also moves pods of machines that were leaving before; they wait for that
 		}
 		pod.Spec.NodeName = node
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning}
+		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: w.longAgo()}
 		w.add(pod)
 	}
+}
+
+// longAgo is when everything began that is made in a world, so that nobody waits for it to be old enough.
+func (w *world) longAgo() *metav1.Time {
+	return &metav1.Time{Time: w.clock.Now().AddDate(0, -3, 0)}
 }
 
 // provision does what Karpenter's provisioner would for pods without a place.

@@ -8,11 +8,12 @@ import (
 	"github.com/awslabs/operatorpkg/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/karpenter/pkg/cloudprovider"
-	karpscheduling "sigs.k8s.io/karpenter/pkg/scheduling"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	karpv1 "sigs.k8s.io/karpenter/pkg/apis/v1"
+	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
+	karpscheduling "sigs.k8s.io/karpenter/pkg/scheduling"
 )
 
 // launch makes the machine of a simulated claim, as the cheapest that it may be, and returns the name of its node. The
@@ -34,7 +35,7 @@ func (w *world) launch(simulated *scheduling.NodeClaim) (string, error) {
 		NodeName: name, ProviderID: "example://" + name,
 		Capacity: instanceType.Capacity, Allocatable: instanceType.Allocatable(),
 	}
-	conditions := claim.StatusConditions(status.WithClock(w.clock))
+	conditions := claim.StatusConditions(status.WithClock(clocktesting.NewFakeClock(w.longAgo().Time)))
 	for _, reached := range []string{karpv1.ConditionTypeLaunched, karpv1.ConditionTypeRegistered,
 		karpv1.ConditionTypeInitialized, karpv1.ConditionTypeConsolidatable} {
 		conditions.SetTrue(reached)

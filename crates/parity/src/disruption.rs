@@ -13,4 +13,5 @@ pub mod history;
 pub mod kind;
 pub mod ours;
 pub mod rules;
+pub mod tell;
 pub mod trial;

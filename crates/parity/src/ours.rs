@@ -8,6 +8,7 @@ use joiner_check::Finding;
 use joiner_core::{
     disruption::{DisruptionSettings, Disruptions},
     plan::Plan,
+    pod::Pod,
     settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
     snapshot::Snapshot,
 };
@@ -100,7 +101,7 @@ impl Question {
 
     /// The pods that are to be placed.
     pub fn waiting(&self) -> impl Iterator<Item = String> {
-        self.snapshot.pods.iter().map(|pod| pod.key().to_string())
+        self.snapshot.pods.iter().map(Pod::key)
     }
 
     /// A plan, whoever made it, and what the checker says of it.

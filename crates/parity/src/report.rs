@@ -146,7 +146,7 @@ impl Report {
             let Tally { same, better, named, worse } = *tally;
             let mark = if worse > 0 { "  <" } else { "" };
             let all = tally.all();
-            writeln!(f, "{:<26} {all:>6} {same:>6} {better:>6} {named:>6} {worse:>6}{mark}", kind)?;
+            writeln!(f, "{kind:<26} {all:>6} {same:>6} {better:>6} {named:>6} {worse:>6}{mark}")?;
         }
         f.write_char('\n')
     }

@@ -44,7 +44,7 @@ pub fn disrupt(
     planning: &PlanSettings,
     settings: &DisruptionSettings,
 ) -> Disruptions {
-    let mut pass = Pass::new(snapshot, fleet, planning, settings);
+    let mut pass = Pass::new(snapshot, fleet, planning, *settings);
     let eligible = Method::ALL
         .iter()
         .map(|method| {
@@ -96,5 +96,5 @@ pub fn validate_all(
     planning: &PlanSettings,
     settings: &DisruptionSettings,
 ) -> Vec<Result<Command, Rejected>> {
-    validation::all(commands, snapshot, fleet, planning, settings)
+    validation::all(commands, snapshot, fleet, planning, *settings)
 }

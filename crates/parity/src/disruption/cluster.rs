@@ -1,6 +1,6 @@
 //! A cluster in which things are done: machines go, machines come, pods run elsewhere.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, collections::BTreeSet, sync::Arc};
 
 use anyhow::{Context, Result};
 use joiner_core::{
@@ -12,7 +12,7 @@ use joiner_core::{
 };
 use serde_json::{Value, json};
 
-use super::facts::{is_reschedulable, key, name};
+use super::facts::{self, is_reschedulable, key, name};
 use crate::{ours, scenario::Scenario};
 
 /// When everything that exists came to be.
@@ -47,8 +47,11 @@ impl Cluster {
 
     /// The same, with another name for machines that come.
     pub fn with_prefix(scenario: Scenario, prefix: &'static str) -> Result<Self> {
-        let pools: Vec<String> =
-            scenario.of_kind("NodePool").map(|pool| name(pool).to_owned()).collect();
+        // Machines whose pool is gone have a price all the same.
+        let of_machines =
+            scenario.of_kind("NodeClaim").map(|claim| facts::label(claim, label::NODE_POOL));
+        let pools: BTreeSet<&str> =
+            scenario.of_kind("NodePool").map(name).chain(of_machines).collect();
         let catalog = ours::types(&scenario)?.catalog(pools);
         Ok(Self { scenario, catalog, prefix, launched: 0 })
     }
@@ -73,7 +76,7 @@ impl Cluster {
 
     /// What a machine costs; nothing if its type is not known or not offered where it is.
     pub fn price(&self, claim: &Value) -> f64 {
-        let label = |key| super::facts::label(claim, key);
+        let label = |key| facts::label(claim, key);
         let types = self.catalog.types(label(label::NODE_POOL));
         let its_own = types.iter().find(|it| it.name == label(label::INSTANCE_TYPE));
         let offerings = its_own.into_iter().flat_map(|it| &it.offerings);

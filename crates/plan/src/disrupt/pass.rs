@@ -10,7 +10,7 @@ use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim},
     reason::{Reason, ReasonId},
     settings::PlanSettings,
-    snapshot::Snapshot,
+    snapshot::{Node, Snapshot},
 };
 
 use super::{
@@ -32,6 +32,8 @@ pub(super) struct Pass<'s> {
     pub(super) totals: BTreeMap<&'s str, Totals>,
     /// By position, the machines that nothing keeps so far.
     pub(super) removable: BTreeMap<usize, Removable<'s>>,
+    /// Positions of machines by name.
+    positions: BTreeMap<&'s str, usize>,
     /// What each machine does in a command of this pass.
     parts: BTreeMap<usize, Part>,
     /// Why each machine stays.
@@ -68,15 +70,16 @@ impl<'s> Pass<'s> {
         snapshot: &'s Snapshot,
         fleet: &'s Fleet,
         planning: &PlanSettings,
-        settings: &DisruptionSettings,
+        settings: DisruptionSettings,
     ) -> Self {
-        let scene = Scene { snapshot, fleet, settings: *settings };
+        let scene = Scene { snapshot, fleet, settings };
         let simulator = Simulator::new(snapshot, fleet, planning);
         let mut pass = Self {
             scene,
             ledger: Ledger::new(snapshot, fleet),
             totals: scene.totals(),
             removable: BTreeMap::new(),
+            positions: snapshot.nodes.iter().map(Node::name).zip(0..).collect(),
             parts: BTreeMap::new(),
             stays: BTreeMap::new(),
             commands: Vec::new(),
@@ -208,15 +211,11 @@ impl<'s> Pass<'s> {
             self.parts.insert(each.at, Part::Goes);
         }
         let from = set.first().map_or("", |each| each.name());
-        let nodes = self.scene.snapshot.nodes.iter().enumerate();
-        let receives = |(_, node): &(usize, &joiner_core::snapshot::Node)| {
-            destinations.iter().any(|to| {
-                let name = if to.node.is_empty() { &to.node_claim } else { &to.node };
-                name == node.name()
-            })
-        };
-        for (at, _) in nodes.filter(receives) {
-            self.parts.entry(at).or_insert_with(|| Part::Receives(from.to_owned()));
+        for to in destinations {
+            let name = if to.node.is_empty() { &to.node_claim } else { &to.node };
+            if let Some(at) = self.positions.get(name.as_str()) {
+                self.parts.entry(*at).or_insert_with(|| Part::Receives(from.to_owned()));
+            }
         }
         outcome
     }
@@ -268,7 +267,7 @@ pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> std::cmp::Orderi
 
 /// The first of each pool, then the second of each, and so on. Within a pool the order stays; pools
 /// take turns in the order in which they first occur.
-pub(super) fn in_turns<'s>(candidates: Vec<Removable<'s>>) -> Vec<Removable<'s>> {
+pub(super) fn in_turns(candidates: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     let mut turns: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut keyed = Vec::with_capacity(candidates.len());
     for each in candidates {

@@ -21,7 +21,7 @@ fn types() -> Value {
     json!({"instanceTypes": [of("small", 2, 0.1), of("large", 4, 0.2)]})
 }
 
-fn pool(disruption: Value) -> Value {
+fn pool(disruption: &Value) -> Value {
     let class = json!({"group": "example.com", "kind": "AnyClass", "name": "default"});
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"},
@@ -88,7 +88,7 @@ fn cluster(objects: impl IntoIterator<Item = Value>) -> Cluster {
 }
 
 /// Machines `a` with pod `x`, and `b` with nothing on it, in a pool.
-fn two_machines(disruption: Value) -> Vec<Value> {
+fn two_machines(disruption: &Value) -> Vec<Value> {
     let mut objects = vec![pool(disruption), pod("x", "a")];
     objects.extend(machine("a"));
     objects.extend(machine("b"));
@@ -145,8 +145,8 @@ fn with(
 
 #[test]
 fn a_machine_whose_pods_fit_elsewhere_may_go() {
-    assert_eq!(found(two_machines(free()), &a_goes(Method::SingleNode)), [""; 0]);
-    let mut cluster = cluster(two_machines(free()));
+    assert_eq!(found(two_machines(&free()), &a_goes(Method::SingleNode)), [""; 0]);
+    let mut cluster = cluster(two_machines(&free()));
     let step = a_goes(Method::SingleNode);
     assert_eq!(cluster.remove(&step.candidates), 1);
     let broken = broken_by_placement(&cluster, &step).expect("the cluster can be read");
@@ -162,9 +162,9 @@ fn annotations_keep_nodes_and_pods() {
         object["metadata"]["annotations"][DO_NOT_DISRUPT] = json!("true");
     };
     let step = a_goes(Method::SingleNode);
-    let kept = with(two_machines(free()), "Node", "a", keep);
+    let kept = with(two_machines(&free()), "Node", "a", keep);
     assert_eq!(found(kept, &step), ["a: its annotation forbids it"]);
-    let kept = with(two_machines(free()), "Pod", "x", keep);
+    let kept = with(two_machines(&free()), "Pod", "x", keep);
     assert_eq!(found(kept, &step), ["a: the annotation of pod default/x forbids it"]);
 }
 
@@ -174,7 +174,7 @@ fn budgets_of_pods_keep_them_unless_a_drifted_machine_has_a_grace_period() {
         "kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app": "web"}}}, "status": {"disruptionsAllowed": 0},
     });
-    let mut objects = two_machines(free());
+    let mut objects = two_machines(&free());
     objects.push(budget);
     let kept = ["a: PodDisruptionBudget default/web keeps pod default/x"];
     assert_eq!(found(objects.clone(), &a_goes(Method::SingleNode)), kept);
@@ -192,7 +192,7 @@ fn budgets_of_pools_count_what_goes_in_one_round_for_whatever_reason() {
         {"nodes": "0", "reasons": ["Drifted"]},
         {"nodes": "0", "schedule": NOT_IN_FORCE.0, "duration": NOT_IN_FORCE.1},
     ]});
-    let cluster = cluster(two_machines(budgets));
+    let cluster = cluster(two_machines(&budgets));
     let mut ledger = Ledger::new(&cluster);
     let empty = Move { candidates: vec![going("b")], ..a_goes(Method::Emptiness) };
     let empty = Move { destinations: vec![], ..empty };
@@ -207,13 +207,13 @@ fn budgets_of_pools_count_what_goes_in_one_round_for_whatever_reason() {
 fn methods_are_for_the_machines_they_are_for() {
     let step = a_goes(Method::SingleNode);
     let never = json!({"consolidateAfter": "Never", "budgets": [{"nodes": "100%"}]});
-    assert_eq!(found(two_machines(never), &step), ["a: its pool is never consolidated"]);
+    assert_eq!(found(two_machines(&never), &step), ["a: its pool is never consolidated"]);
     let mut when_empty = free();
     when_empty["consolidationPolicy"] = json!("WhenEmpty");
-    assert_eq!(found(two_machines(when_empty), &step), ["a: it is not empty"]);
-    let drift = found(two_machines(free()), &a_goes(Method::Drift));
+    assert_eq!(found(two_machines(&when_empty), &step), ["a: it is not empty"]);
+    let drift = found(two_machines(&free()), &a_goes(Method::Drift));
     assert_eq!(drift, ["a: it has not drifted"]);
-    let busy = with(two_machines(free()), "NodeClaim", "a", |claim| {
+    let busy = with(two_machines(&free()), "NodeClaim", "a", |claim| {
         claim["status"]["conditions"][3]["status"] = json!("False");
     });
     assert_eq!(found(busy, &step), ["a: it is not consolidatable"]);
@@ -221,9 +221,9 @@ fn methods_are_for_the_machines_they_are_for() {
 
 #[test]
 fn a_replacement_is_cheaper() {
-    assert_eq!(found(two_machines(free()), &replaced_by(&["large", "small"])), [""; 0]);
+    assert_eq!(found(two_machines(&free()), &replaced_by(&["large", "small"])), [""; 0]);
     assert_eq!(
-        found(two_machines(free()), &replaced_by(&["large"])),
+        found(two_machines(&free()), &replaced_by(&["large"])),
         ["machines for 0.2000 are replaced by one for 0.2000"]
     );
 }
@@ -232,15 +232,15 @@ fn a_replacement_is_cheaper() {
 fn no_pod_is_forgotten_and_no_machine_that_goes_receives_any() {
     let mut step = a_goes(Method::SingleNode);
     step.destinations[0].node = "a".to_owned();
-    assert_eq!(found(two_machines(free()), &step), ["a goes and receives pods"]);
+    assert_eq!(found(two_machines(&free()), &step), ["a goes and receives pods"]);
     step.destinations.clear();
     let homeless = ["a: pod default/x is left without a place"];
-    assert_eq!(found(two_machines(free()), &step), homeless);
+    assert_eq!(found(two_machines(&free()), &step), homeless);
 }
 
 #[test]
 fn a_pod_that_does_not_fit_where_it_is_put_is_noticed() {
-    let mut objects = two_machines(free());
+    let mut objects = two_machines(&free());
     objects.extend(["y", "z", "u", "v"].map(|name| pod(name, "b")));
     let mut cluster = cluster(objects);
     let step = a_goes(Method::SingleNode);
