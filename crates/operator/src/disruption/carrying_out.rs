@@ -134,7 +134,7 @@ impl CommandQueue {
                     it.seen.insert(name.clone());
                 });
                 let within = time_until_ready(&self.context, claim, INITIALIZATION);
-                ready_within = ready_within.max(within.unwrap_or_default());
+                ready_within = ready_within.max(within.unwrap_or(INITIALIZATION));
             }
             let state = match &found {
                 Some(claim) if is_deleting(&**claim) => Replacement::Lost,
