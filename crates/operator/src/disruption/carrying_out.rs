@@ -134,7 +134,7 @@ impl CommandQueue {
                     it.seen.insert(name.clone());
                 });
                 let within = time_until_ready(&self.context, claim, INITIALIZATION);
-                ready_within = ready_within.max(within.unwrap_or_default());
+                ready_within = ready_within.max(within.unwrap_or(INITIALIZATION));
             }
             let state = match &found {
                 Some(claim) if is_deleting(&**claim) => Replacement::Lost,
@@ -179,13 +179,18 @@ impl CommandQueue {
     /// A replacement, if it is there. One that the cache does not know is asked for, unless it was
     /// not made yet.
     async fn find(&self, begun: &Begun, name: &str) -> Result<Option<Arc<NodeClaim>>, Trouble> {
-        let known = |world: &World| world.node_claims.named(name).cloned();
-        let found = self.context.cache.read(known);
+        let found = self.known(&begun.record, name);
         let is_to_be_made = begun.planned.is_some() && !begun.seen.contains(name);
         if found.is_some() || is_to_be_made {
             return Ok(found);
         }
         self.ask_for(&begun.record, name).await
+    }
+
+    /// A replacement as the cache has it. A claim of its name that somebody else has made is none.
+    fn known(&self, record: &Record, name: &str) -> Option<Arc<NodeClaim>> {
+        let found = self.context.cache.read(|world| world.node_claims.named(name).cloned());
+        found.filter(|claim| id_on(claim).as_ref() == Some(&record.id))
     }
 
     /// A replacement as the API server has it.
@@ -281,8 +286,7 @@ impl CommandQueue {
 
     fn tell_waiting(&self, record: &Record, replacements: &[String]) {
         for name in replacements {
-            let claim = self.context.cache.read(|world| world.node_claims.named(name).cloned());
-            if let Some(claim) = claim {
+            if let Some(claim) = self.known(record, name) {
                 telling::waiting(&self.context, record, &claim);
             }
         }
@@ -320,9 +324,7 @@ impl CommandQueue {
     async fn finish(&self, begun: &Begun) -> Result<(), Trouble> {
         let record = &begun.record;
         for name in &record.replacements {
-            let found = self.context.cache.read(|world| world.node_claims.named(name).cloned());
-            let ours = found.filter(|claim| id_on(claim).as_ref() == Some(&record.id));
-            if let Some(claim) = ours.filter(|claim| !is_deleting(&**claim)) {
+            if let Some(claim) = self.known(record, name).filter(|claim| !is_deleting(&**claim)) {
                 take_command(&self.context, &claim).await?;
             }
         }
@@ -373,10 +375,9 @@ impl CommandQueue {
         let record = &begun.record;
         let mut ready = Vec::new();
         for name in &record.replacements {
-            let known = self.context.cache.read(|world| world.node_claims.named(name).cloned());
             // One that the cache does not know may have been made: its answer was lost.
-            let found = match known {
-                Some(claim) => Some(claim).filter(|it| id_on(it).as_ref() == Some(&record.id)),
+            let found = match self.known(record, name) {
+                Some(claim) => Some(claim),
                 None => self.ask_for(record, name).await?,
             };
             match found {

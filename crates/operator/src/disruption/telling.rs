@@ -1,6 +1,9 @@
 //! What is told of commands: to those who look at nodes and claims, to dashboards, and to the log.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_core::{
@@ -202,7 +205,8 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     }
     for subject in subjects(context, &staying.node, &staying.claim) {
         if let Some(reason) = blocked {
-            context.events.tell(Event::disruption_blocked(&subject, &reason.message));
+            let why = with_kind(&reason.message, &staying.node);
+            context.events.tell(Event::disruption_blocked(&subject, &why));
         }
         if let Some(reason) = unconsolidatable {
             context.events.tell(Event::unconsolidatable(&subject, &reason.message));
@@ -214,6 +218,13 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
         let pool = reason.node_pool.as_deref().unwrap_or_default();
         judged(context, "rejected", pool, policy_of(fleet, pool), score);
     }
+}
+
+/// A sentence that begins with the name of a node, with a word before it: events write their first
+/// letter large.
+fn with_kind<'m>(message: &'m str, node: &str) -> Cow<'m, str> {
+    let begins = message.strip_prefix(node).is_some_and(|rest| rest.starts_with(' '));
+    if begins { Cow::Owned(format!("node {message}")) } else { Cow::Borrowed(message) }
 }
 
 fn policy_of(fleet: &Fleet, pool: &str) -> ConsolidationPolicy {

@@ -2,6 +2,7 @@
 //! what is told of it.
 
 mod carrying_out;
+mod looking;
 mod marks;
 mod meanwhile;
 mod restart;

@@ -146,9 +146,11 @@ async fn what_cannot_be_started_within_a_minute_is_taken_back() {
 #[tokio::test(start_paused = true)]
 async fn a_replacement_whose_name_is_taken_frees_the_candidate_at_once() {
     let mut scene = Scene::with_machines(&["a"]).await;
-    instead(&scene, "create", "nodeclaims", Fault::Conflict, 1);
-    scene.begin(Method::SingleNode, &["a"], 1);
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    let theirs = &record.replacements[0];
+    scene.stage.create_claim(theirs);
     scene.stage.pass(1).await;
-    assert_eq!(scene.claims(), ["a"]);
+    assert_eq!(scene.claims(), ["a", theirs], "it is somebody else's, and stays");
     assert_eq!(scene.marks("a"), "none");
+    assert!(scene.is_idle());
 }

@@ -16,8 +16,10 @@ use joiner_operator::{
         CommandQueue, Disruption, DisruptionLoop,
         record::{Going, Record, id_on},
     },
+    disruption_conditions::DisruptionConditions,
     lifecycle::Lifecycle,
     marks::{DISRUPTION_COMMAND, is_disrupted},
+    pod_events::LastPodEvents,
     pools::{PoolReadiness, PoolValidation},
     registration_health::RegistrationHealth,
 };
@@ -74,12 +76,82 @@ impl Scene {
         Self { stage, disruption }
     }
 
+    /// A pool whose machines may all go at once, and somebody who looks which ones can.
+    pub(super) async fn looked_after() -> Self {
+        let Self { stage, disruption } = Self::on(Stage::bare());
+        let looking = disruption.clone();
+        let stage = stage
+            .with(|context| DisruptionConditions::new(context, LastPodEvents::default()))
+            .with(|context| DisruptionLoop::new(context, looking));
+        let mut scene = Self { stage, disruption };
+        scene.stage.create_pool("general");
+        scene.allow("100%");
+        scene.stage.pass(1).await;
+        scene
+    }
+
+    /// So many machines of the pool may go at once.
+    pub(super) fn allow(&self, nodes: &str) {
+        let budgets = json!({"spec": {"disruption": {"budgets": [{"nodes": nodes}]}}});
+        self.stage.merge("karpenter.sh", "nodepools", "general", None, budgets);
+    }
+
     /// A machine of the pool whose node is ready; both go by one name.
     pub(super) async fn machine(&mut self, name: &str) {
+        self.machine_of(name, "test-4x").await;
+    }
+
+    /// The cheapest machine there is.
+    pub(super) async fn cheapest_machine(&mut self, name: &str) {
+        self.machine_like(name, "test-2x", label::CAPACITY_TYPE_SPOT).await;
+    }
+
+    /// A machine of a type, at the price of one that is always there.
+    pub(super) async fn machine_of(&mut self, name: &str, kind: &str) {
+        self.machine_like(name, kind, label::CAPACITY_TYPE_ON_DEMAND).await;
+    }
+
+    async fn machine_like(&mut self, name: &str, kind: &str, capacity_type: &str) {
         let pool = serde_json::to_value(self.stage.pool("general")).unwrap();
-        self.stage.create_claim_as(pool_claim(name, &pool));
+        let mut claim = pool_claim(name, &pool);
+        let one_of = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
+        claim["spec"]["requirements"] = json!([
+            one_of(label::INSTANCE_TYPE, kind),
+            one_of(label::CAPACITY_TYPE, capacity_type),
+        ]);
+        self.stage.create_claim_as(claim);
         self.stage.pass(1).await;
         self.join(name).await;
+    }
+
+    /// A pod of a workload that runs on a machine.
+    pub(super) fn pod(&self, name: &str, node: &str) {
+        self.stage.create("", "pods", json!({
+            "metadata": {
+                "name": name, "namespace": "default", "labels": {"app": "web"},
+                "ownerReferences": [{
+                    "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web",
+                    "controller": true,
+                }],
+            },
+            "spec": {"nodeName": node, "containers": [{
+                "name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}},
+            }]},
+        }));
+        let status = json!({"status": {"phase": "Running"}});
+        self.stage.merge("", "pods", &format!("default/{name}"), Some("status"), status);
+    }
+
+    /// How often somebody has looked.
+    pub(super) fn looks(&self) -> f64 {
+        let name = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds_count";
+        self.stage.metric(&format!("{name}{{consolidation_type=\"empty\""))
+    }
+
+    /// What was proposed and waits.
+    pub(super) fn proposed(&self) -> Vec<Command> {
+        let proposed = self.disruption.commands.proposed();
+        proposed.into_iter().map(|proposal| proposal.command).collect()
     }
 
     /// The node of a claim joins and becomes ready.

@@ -1,0 +1,363 @@
+//! From a cluster to commands: what is proposed, what is looked at once more, and what is told.
+
+use serde_json::json;
+
+use super::scene::{NAMESPACE, Scene};
+
+const EMPTY: &str = r#"consolidation_type="empty""#;
+const SINGLE: &str = r#"consolidation_type="single""#;
+const MULTI: &str = r#"consolidation_type="multi""#;
+
+/// Machines that hold nothing.
+async fn empty_machines(names: &[&str]) -> Scene {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    for name in names {
+        scene.machine(name).await;
+    }
+    scene.allow("100%");
+    scene
+}
+
+/// A large machine with a pod that would fit on a smaller one.
+async fn large_machine() -> Scene {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.machine_of("a", "test-16x").await;
+    scene.pod("web-1", "a");
+    scene.allow("100%");
+    scene
+}
+
+/// Two machines whose pods would fit on one that costs less than both.
+async fn two_machines() -> Scene {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    for name in ["a", "b"] {
+        scene.machine_of(name, "test-16x").await;
+        for pod in 0..5 {
+            scene.pod(&format!("web-{name}-{pod}"), name);
+        }
+    }
+    scene.allow("100%");
+    scene
+}
+
+fn count(scene: &Scene, name: &str, kind: &str) -> f64 {
+    let series = scene.stage.series(name).into_iter().filter(|series| series.contains(kind));
+    series.filter_map(|series| series.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+}
+
+fn assert_count(scene: &Scene, name: &str, kind: &str, expected: f64) {
+    let found = count(scene, name, kind);
+    let all = scene.stage.series(name);
+    assert!((found - expected).abs() < f64::EPSILON, "{found} of {kind}, not {expected}: {all:?}");
+}
+
+const FAILED: &str = "karpenter_voluntary_disruption_failed_validations_total";
+const DECISIONS: &str = "karpenter_voluntary_disruption_decisions_total";
+
+/// P-19, O-69.
+#[tokio::test(start_paused = true)]
+async fn a_proposal_is_looked_at_once_more_after_15_seconds() {
+    let mut scene = empty_machines(&["a"]).await;
+    scene.stage.pass(2).await;
+    assert_eq!(scene.proposed().len(), 1);
+    scene.stage.pass(11).await;
+    assert_eq!(scene.marks("a"), "none", "nothing is written before");
+    scene.stage.pass(6).await;
+    assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// O-07.
+#[tokio::test(start_paused = true)]
+async fn dashboards_see_how_many_machines_could_go() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.machine("a").await;
+    scene.machine("b").await;
+    scene.stage.pass(2).await;
+    let eligible = "karpenter_voluntary_disruption_eligible_nodes";
+    assert_count(&scene, eligible, r#"reason="empty""#, 2.0);
+    assert_count(&scene, eligible, r#"reason="drifted""#, 0.0);
+    let allowed = "karpenter_nodepools_allowed_disruptions";
+    assert_count(&scene, allowed, r#"nodepool="general",reason="Empty""#, 0.0);
+    let told = scene.stage.events("NodePool", "general");
+    let blocked = "DisruptionBlocked: No allowed disruptions for disruption reason Empty due to \
+                   blocking budget";
+    assert!(told.contains(&blocked.to_owned()), "{told:?}");
+}
+
+/// Machines about which one command is proposed, of the kind that is named, and how many they are.
+async fn proposed(kind: &str) -> (Scene, f64) {
+    let (mut scene, machines) = match kind {
+        EMPTY => (empty_machines(&["a"]).await, 1.0),
+        SINGLE => (large_machine().await, 1.0),
+        _ => (two_machines().await, 2.0),
+    };
+    scene.stage.pass(5).await;
+    assert_eq!(scene.proposed().len(), 1, "{kind}");
+    (scene, machines)
+}
+
+/// O-08, O-11, O-14: a budget that closes meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_closes_meanwhile_stops_a_proposal() {
+    for kind in [EMPTY, SINGLE, MULTI] {
+        let (mut scene, machines) = proposed(kind).await;
+        let before = scene.claims();
+        scene.allow("0");
+        scene.stage.pass(60).await;
+        assert_eq!(scene.claims(), before, "{kind}");
+        assert_count(&scene, FAILED, kind, machines);
+        let told = scene.stage.events("Node", "a");
+        assert!(told.iter().any(|event| event.contains("reason: budget")), "{told:?}");
+    }
+}
+
+/// O-09, O-12, O-15: a candidate that is none any more.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_is_protected_meanwhile_stays() {
+    for kind in [EMPTY, SINGLE, MULTI] {
+        let (mut scene, machines) = proposed(kind).await;
+        let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+        scene.stage.merge("", "nodes", "a", None, wish);
+        scene.stage.pass(16).await;
+        assert!(scene.stays("a"), "{kind}");
+        assert_count(&scene, FAILED, kind, machines);
+        let told = scene.stage.events("NodeClaim", "a");
+        assert!(told.iter().any(|event| event.contains("reason: churn")), "{told:?}");
+    }
+}
+
+/// O-10, O-13, O-16: a pod was promised a place on a candidate.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_pods_are_expected_on_meanwhile_stays() {
+    for kind in [EMPTY, SINGLE, MULTI] {
+        let (mut scene, machines) = proposed(kind).await;
+        let until = scene.stage.context.now() + jiff::SignedDuration::from_secs(20);
+        scene.stage.context.cache.intend(|intended| intended.nominate("a", until));
+        scene.stage.pass(16).await;
+        assert!(scene.stays("a"), "{kind}");
+        assert_count(&scene, FAILED, kind, machines);
+        scene.stage.pass(60).await;
+        assert!(scene.claims() != ["a"] || scene.marks("a") == "all", "it is free again: {kind}");
+    }
+}
+
+/// O-72, O-73.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_is_protected_meanwhile_keeps_its_machine() {
+    let protect: [fn(&Scene); 2] = [
+        |scene| {
+            let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+            scene.stage.merge("", "pods", "default/web-1", None, wish);
+        },
+        |scene| {
+            scene.stage.create("policy", "poddisruptionbudgets", json!({
+                "metadata": {"name": "web", "namespace": "default"},
+                "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+            }));
+        },
+    ];
+    for protect in protect {
+        let (mut scene, _) = proposed(SINGLE).await;
+        protect(&scene);
+        scene.stage.pass(60).await;
+        assert_eq!(scene.claims(), ["a"]);
+        assert_eq!(scene.marks("a"), "none");
+        assert_count(&scene, FAILED, SINGLE, 1.0);
+        let told = scene.stage.events("Node", "a");
+        assert!(told.iter().any(|event| event.starts_with("DisruptionBlocked: ")), "{told:?}");
+    }
+}
+
+/// O-103, O-106: what is decided about empty machines.
+#[tokio::test(start_paused = true)]
+async fn dashboards_count_decisions_about_empty_machines() {
+    let mut scene = empty_machines(&["a", "b"]).await;
+    scene.stage.pass(30).await;
+    assert_eq!(
+        scene.stage.series(DECISIONS),
+        [r#"{consolidation_type="empty",decision="delete",reason="empty"} 1"#]
+    );
+    assert_eq!(
+        scene.stage.series("karpenter_voluntary_disruption_decisions_by_nodepool_total"),
+        [r#"{consolidation_type="empty",decision="delete",nodepool="general",reason="empty"} 1"#]
+    );
+}
+
+/// O-105, O-108.
+#[tokio::test(start_paused = true)]
+async fn dashboards_count_machines_that_are_replaced() {
+    for (kind, name) in [(SINGLE, "single"), (MULTI, "multi")] {
+        let (mut scene, _) = proposed(kind).await;
+        scene.stage.pass(30).await;
+        assert_eq!(
+            scene.stage.series(DECISIONS),
+            [format!(
+                r#"{{consolidation_type="{name}",decision="replace",reason="underutilized"}} 1"#
+            )]
+        );
+        let moves = scene.stage.series("karpenter_consolidation_moves_total");
+        assert_eq!(
+            moves,
+            [r#"{decision="approved",nodepool="general",policy="WhenEmptyOrUnderutilized"} 1"#]
+        );
+    }
+}
+
+/// O-104, O-107.
+#[tokio::test(start_paused = true)]
+async fn dashboards_count_machines_whose_pods_fit_elsewhere() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    for name in ["a", "b"] {
+        scene.machine(name).await;
+        scene.pod(&format!("web-{name}"), name);
+    }
+    scene.allow("1");
+    scene.stage.pass(30).await;
+    let decisions = scene.stage.series(DECISIONS);
+    assert_eq!(decisions.len(), 1, "{decisions:?}");
+    assert!(decisions[0].contains(r#"decision="delete""#), "{decisions:?}");
+    assert_eq!(scene.claims().len(), 1);
+    let moved = "karpenter_pods_disruption_initiated_total";
+    assert_count(&scene, moved, r#"reason="underutilized""#, 1.0);
+}
+
+/// §9.2.
+#[tokio::test(start_paused = true)]
+async fn candidates_are_told_of_what_is_proposed() {
+    let mut scene = large_machine().await;
+    scene.stage.pass(5).await;
+    for kind in ["Node", "NodeClaim"] {
+        let told = scene.stage.events(kind, "a");
+        let wanted = "ConsolidationCandidate: Consolidation candidate: replace: [a] -> [1 \
+                      replacement] (savings: $0.45)";
+        assert!(told.contains(&wanted.to_owned()), "{told:?}");
+    }
+}
+
+/// §9.2.
+#[tokio::test(start_paused = true)]
+async fn who_asks_why_a_machine_stays_is_told() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.cheapest_machine("a").await;
+    scene.pod("web-1", "a");
+    scene.allow("100%");
+    scene.stage.pass(60).await;
+    let told = scene.stage.events("Node", "a");
+    assert!(told.iter().any(|event| event.starts_with("Unconsolidatable: ")), "{told:?}");
+    assert_eq!(scene.claims(), ["a"]);
+}
+
+/// §3.5: a cluster in which nothing happens is not looked at again and again.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_in_which_nothing_happens_costs_nothing() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.cheapest_machine("a").await;
+    scene.pod("web-1", "a");
+    scene.allow("100%");
+    scene.stage.pass(30).await;
+    let before = scene.looks();
+    scene.stage.pass(240).await;
+    assert!(scene.looks() - before <= 1.0, "{} looks in 4 minutes", scene.looks() - before);
+    scene.stage.pass(3600).await;
+    let looks = scene.looks() - before;
+    assert!((12.0..=14.0).contains(&looks), "{looks} looks in 64 minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_everything_is_paused_nothing_is_proposed() {
+    let mut scene = empty_machines(&[]).await;
+    scene.pause("namespaces", NAMESPACE, "ops: freeze");
+    scene.stage.pass(2).await;
+    scene.machine("a").await;
+    scene.stage.pass(60).await;
+    assert_eq!(scene.claims(), ["a"]);
+    let told = scene.stage.events("Node", "a");
+    assert!(told.iter().any(|event| event.contains("ops: freeze")), "{told:?}");
+    scene.pause("namespaces", NAMESPACE, "");
+    scene.stage.pass(30).await;
+    assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// A schedule that opens is waited for, although nothing happens in the cluster.
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_opens_is_noticed_in_time() {
+    let mut scene = Scene::looked_after().await;
+    // The laboratory begins at midnight; nothing goes for two minutes.
+    let closed = json!([{"nodes": "0", "schedule": "0 0 * * *", "duration": "2m"}]);
+    let patch = json!({"spec": {"disruption": {"budgets": closed}}});
+    scene.stage.merge("karpenter.sh", "nodepools", "general", None, patch);
+    scene.machine("a").await;
+    scene.stage.pass(60).await;
+    assert_eq!(scene.claims(), ["a"]);
+    scene.stage.pass(85).await;
+    assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// A move that has to be made again within half an hour is not made again for a while.
+#[tokio::test(start_paused = true)]
+async fn a_move_that_is_undone_is_held_back() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    for name in ["a", "b"] {
+        scene.cheapest_machine(name).await;
+        scene.pod(&format!("web-{name}"), name);
+    }
+    scene.allow("100%");
+    scene.stage.pass(30).await;
+    let [left] = &scene.claims()[..] else { panic!("{:?}", scene.claims()) };
+    let left = left.clone();
+    // Somebody needs such a machine again, and then does not.
+    scene.cheapest_machine("c").await;
+    scene.pod("web-c", "c");
+    scene.stage.pass(600).await;
+    assert_eq!(scene.claims(), [left.clone(), "c".to_owned()]);
+    let told = scene.stage.events("Node", "c");
+    assert!(told.iter().any(|event| event.starts_with("Unconsolidatable: ")), "{told:?}");
+    scene.stage.pass(600).await;
+    assert_eq!(scene.claims().len(), 1, "a quarter of an hour is over");
+}
+
+/// §3.1: while a proposal waits, others are made.
+#[tokio::test(start_paused = true)]
+async fn what_is_proposed_or_begun_keeps_nothing_else_from_going() {
+    let mut scene = empty_machines(&["a"]).await;
+    scene.stage.pass(5).await;
+    let going = |scene: &Scene| -> Vec<String> {
+        let proposed = scene.proposed();
+        proposed.iter().map(|command| command.candidates[0].node.clone()).collect()
+    };
+    assert_eq!(going(&scene), ["a"]);
+    // It comes while the first proposal waits.
+    scene.machine("z").await;
+    scene.stage.pass(3).await;
+    assert_eq!(going(&scene), ["a", "z"]);
+    scene.stage.pass(20).await;
+    assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// M-02: one replacement after the other.
+#[tokio::test(start_paused = true)]
+async fn a_second_machine_is_replaced_while_the_first_command_is_under_way() {
+    let (mut scene, _) = proposed(SINGLE).await;
+    scene.stage.pass(15).await;
+    assert_eq!(scene.marks("a"), "all");
+    scene.allow("1");
+    scene.machine_of("b", "test-16x").await;
+    // It is full, so that the first one's pod does not go there.
+    for pod in 0..8 {
+        scene.pod(&format!("web-b-{pod}"), "b");
+    }
+    scene.stage.pass(60).await;
+    assert_eq!(scene.marks("b"), "none", "the budget is used up by the first");
+    scene.allow("2");
+    scene.stage.pass(20).await;
+    let told = scene.stage.events("Node", "b");
+    assert_eq!([scene.marks("a"), scene.marks("b")], ["all", "all"], "{told:?}");
+}
