@@ -150,14 +150,19 @@ async fn a_machine_that_pods_are_expected_on_meanwhile_stays() {
 async fn a_pod_that_is_protected_meanwhile_keeps_its_machine() {
     let protect: [fn(&Scene); 2] = [
         |scene| {
-            let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+            let wish =
+                json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
             scene.stage.merge("", "pods", "default/web-1", None, wish);
         },
         |scene| {
-            scene.stage.create("policy", "poddisruptionbudgets", json!({
-                "metadata": {"name": "web", "namespace": "default"},
-                "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
-            }));
+            scene.stage.create(
+                "policy",
+                "poddisruptionbudgets",
+                json!({
+                    "metadata": {"name": "web", "namespace": "default"},
+                    "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}},
+                }),
+            );
         },
     ];
     for protect in protect {
