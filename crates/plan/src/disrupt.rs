@@ -17,6 +17,7 @@ mod drift;
 mod emptiness;
 mod pass;
 mod replacement;
+mod room;
 mod simulate;
 mod tell;
 mod validation;
