@@ -11,8 +11,8 @@ use joiner_core::{
     settings::PlanSettings,
     snapshot::Snapshot,
     testing::{
-        NodeBuilder, PodBuilder, fake_instance_types, fleet, node, pod, pool, rng::Rng, selector,
-        snapshot,
+        NodeBuilder, PodBuilder, SnapshotBuilder, fake_instance_types, fleet, node, pod, pool,
+        rng::Rng, selector, snapshot,
     },
 };
 use joiner_plan::disrupt::disrupt;
@@ -56,7 +56,7 @@ fn cluster(machines: usize, percent: usize, rng: &mut Rng) -> Snapshot {
         made
     };
     let cluster = snapshot().pool(pool("default"), fake_instance_types(100));
-    (0..machines).map(&mut machine).fold(cluster, |cluster, node| cluster.node(node)).build()
+    (0..machines).map(&mut machine).fold(cluster, SnapshotBuilder::node).build()
 }
 
 fn main() -> std::io::Result<()> {
