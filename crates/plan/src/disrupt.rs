@@ -1,8 +1,8 @@
 //! Which machines are not needed, or wrong, and what happens to their pods?
 //!
-//! All methods look at one snapshot, in Karpenter's order: machines that hold nothing ([`emptiness`]),
-//! machines that are not what their pool wants ([`drift`]), machines whose pods fit elsewhere or on
-//! something cheaper ([`consolidation`]). What one has decided is settled for the next: the machines
+//! All methods look at one snapshot, in Karpenter's order: machines that hold nothing (`emptiness`),
+//! machines that are not what their pool wants (`drift`), machines whose pods fit elsewhere or on
+//! something cheaper (`consolidation`). What one has decided is settled for the next: the machines
 //! are gone, their pods have moved, and budgets are that much smaller. No machine has a part in two
 //! commands, so all of them can be begun at once.
 //!
@@ -18,6 +18,7 @@ mod drift;
 mod emptiness;
 mod pass;
 mod replacement;
+mod room;
 mod tell;
 mod validation;
 

@@ -16,6 +16,7 @@ use joiner_core::{
 use super::{
     budget::Ledger,
     candidate::{Removable, Scene, Totals},
+    room::Room,
     simulate::{Outcome, Question, Simulator},
 };
 
@@ -29,6 +30,7 @@ pub(super) struct Pass<'s> {
     pub(super) scene: Scene<'s>,
     pub(super) simulator: Simulator<'s>,
     pub(super) ledger: Ledger,
+    pub(super) room: Room,
     pub(super) totals: BTreeMap<&'s str, Totals>,
     /// By position, the machines that nothing keeps so far.
     pub(super) removable: BTreeMap<usize, Removable<'s>>,
@@ -77,6 +79,7 @@ impl<'s> Pass<'s> {
         let mut pass = Self {
             scene,
             ledger: Ledger::new(snapshot, fleet),
+            room: Room::new(snapshot, fleet),
             totals: scene.totals(),
             removable: BTreeMap::new(),
             positions: snapshot.nodes.iter().map(Node::name).zip(0..).collect(),
@@ -206,6 +209,7 @@ impl<'s> Pass<'s> {
     ) -> Outcome {
         let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
         let outcome = self.simulator.commit(&machines, question);
+        self.room.remove(machines.iter().copied());
         for each in set {
             self.ledger.take(each.pool);
             self.parts.insert(each.at, Part::Goes);
