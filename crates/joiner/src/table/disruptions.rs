@@ -45,7 +45,8 @@ fn totals(disruptions: &Disruptions) -> String {
     let goes = styled(&format!("{} would go", text::count(going, "machine")), BOLD);
     let comes = match coming {
         0 => String::new(),
-        coming => format!(" and {coming} come first"),
+        1 => " once a new one is there".to_owned(),
+        coming => format!(" once {} are there", text::count(coming, "new one")),
     };
     format!("{goes}{comes}: {}.\n", styled(&savings(saved), BOLD))
 }

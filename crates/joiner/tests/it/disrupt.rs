@@ -21,21 +21,24 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
         &expect![[r#"
             No pod waits for a machine.
 
-            3 machines would go and 1 come first: 0.3601 per hour less.
+            3 machines would go once a new one is there: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-              replace worker-4, worker-1 (general) by c-16x-amd64-linux: 0.2515 per hour less
-                worker-4 and worker-1: the 3 pods fit on a new c-16x-amd64-linux at 0.4344 per hour (3, NodePool "general"); 0.2515 per hour are saved
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
             6 machines stay:
 
             MACHINE   POOL       WHY IT STAYS
-            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-3  general    the budgets of NodePool "general" allow 3 of its 6 machines to be away for reason Underutilized, and 3 are not ready or on their way out
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
@@ -52,22 +55,26 @@ fn the_wide_table_says_where_each_pod_goes() {
         &expect![[r#"
             No pod waits for a machine.
 
-            3 machines would go and 1 come first: 0.3601 per hour less.
+            3 machines would go once a new one is there: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-              replace worker-4, worker-1 (general) by c-16x-amd64-linux: 0.2515 per hour less
-                worker-4 and worker-1: the 3 pods fit on a new c-16x-amd64-linux at 0.4344 per hour (3, NodePool "general"); 0.2515 per hour are saved
-                to a new machine  shop/search-g4bq79c7l-c7r4k, shop/web-vprthw56v-mfs9c, shop/cart-pqdf8xxpt-rwgfr
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+                to a new machine  shop/search-g4bq79c7l-c7r4k
+
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+                to worker-1  shop/web-vprthw56v-7bvl6, shop/web-vprthw56v-q89v9
 
             6 machines stay:
 
             MACHINE   POOL       WHY IT STAYS
-            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
             edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-3  general    the budgets of NodePool "general" allow 3 of its 6 machines to be away for reason Underutilized, and 3 are not ready or on their way out
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
