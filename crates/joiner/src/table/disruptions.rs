@@ -45,8 +45,7 @@ fn totals(disruptions: &Disruptions) -> String {
     let goes = styled(&format!("{} would go", text::count(going, "machine")), BOLD);
     let comes = match coming {
         0 => String::new(),
-        1 => " once a new one is there".to_owned(),
-        coming => format!(" once {} are there", text::count(coming, "new one")),
+        coming => format!(", {coming} would come"),
     };
     format!("{goes}{comes}: {}.\n", styled(&savings(saved), BOLD))
 }

@@ -21,7 +21,7 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
         &expect![[r#"
             No pod waits for a machine.
 
-            3 machines would go once a new one is there: 0.4687 per hour less.
+            3 machines would go, 1 would come: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved
@@ -55,7 +55,7 @@ fn the_wide_table_says_where_each_pod_goes() {
         &expect![[r#"
             No pod waits for a machine.
 
-            3 machines would go once a new one is there: 0.4687 per hour less.
+            3 machines would go, 1 would come: 0.4687 per hour less.
 
               remove worker-2 (general): 0.1086 per hour less
                 worker-2 holds nothing that would have to move; 0.1086 per hour are saved

@@ -74,7 +74,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         &disruptions,
         false,
         &expect![[r#"
-            6 machines would go once a new one is there: 0.7500 per hour less.
+            6 machines would go, 1 would come: 0.7500 per hour less.
 
               remove w-1, w-2, w-3 and 2 more (general): 0.5000 per hour less
                 5 machines hold nothing
@@ -88,7 +88,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         &disruptions,
         true,
         &expect![[r#"
-            6 machines would go once a new one is there: 0.7500 per hour less.
+            6 machines would go, 1 would come: 0.7500 per hour less.
 
               remove w-1, w-2, w-3, w-4, w-5 (general): 0.5000 per hour less
                 5 machines hold nothing
