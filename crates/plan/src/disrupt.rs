@@ -1,8 +1,8 @@
 //! Which machines are not needed, or wrong, and what happens to their pods?
 //!
-//! All methods look at one snapshot, in Karpenter's order: machines that hold nothing ([`emptiness`]),
-//! machines that are not what their pool wants ([`drift`]), machines whose pods fit elsewhere or on
-//! something cheaper ([`consolidation`]). What one has decided is settled for the next: the machines
+//! All methods look at one snapshot, in Karpenter's order: machines that hold nothing (`emptiness`),
+//! machines that are not what their pool wants (`drift`), machines whose pods fit elsewhere or on
+//! something cheaper (`consolidation`). What one has decided is settled for the next: the machines
 //! are gone, their pods have moved, and budgets are that much smaller. No machine has a part in two
 //! commands, so all of them can be begun at once.
 //!
@@ -18,6 +18,7 @@ mod drift;
 mod emptiness;
 mod pass;
 mod replacement;
+mod room;
 mod simulate;
 mod tell;
 mod validation;
@@ -43,7 +44,7 @@ pub fn disrupt(
     planning: &PlanSettings,
     settings: &DisruptionSettings,
 ) -> Disruptions {
-    let mut pass = Pass::new(snapshot, fleet, planning, settings);
+    let mut pass = Pass::new(snapshot, fleet, planning, *settings);
     let eligible = Method::ALL
         .iter()
         .map(|method| {
@@ -95,5 +96,5 @@ pub fn validate_all(
     planning: &PlanSettings,
     settings: &DisruptionSettings,
 ) -> Vec<Result<Command, Rejected>> {
-    validation::all(commands, snapshot, fleet, planning, settings)
+    validation::all(commands, snapshot, fleet, planning, *settings)
 }

@@ -1,7 +1,8 @@
 //! What would happen to one pod, and what would have to change for something else to happen.
 
+mod machines;
+
 use joiner_core::{
-    label,
     plan::Unplaced,
     reason::{Reason, ReasonId},
     settings::PlanSettings,
@@ -86,8 +87,13 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
 
 /// What would make a reason go away.
 pub fn remedy(reason: &Reason) -> String {
+    pod_remedy(reason).or_else(|| machines::remedy(reason)).unwrap_or_default()
+}
+
+/// What would give a pod a place.
+fn pod_remedy(reason: &Reason) -> Option<String> {
     let fact = |name: &str| reason.params.get(name).map_or("", String::as_str);
-    match reason.id {
+    Some(match reason.id {
         ReasonId::PoolNone => "create a NodePool, or wait until one is ready".to_owned(),
         ReasonId::PoolNotReady => {
             "look at the NodePool's conditions (kubectl describe nodepool) and its NodeClass"
@@ -169,87 +175,20 @@ pub fn remedy(reason: &Reason) -> String {
             "nothing: it is tried again when reserved capacity is free".to_owned()
         }
         ReasonId::WaitingVolume => "see the message: the volume has to be there first".to_owned(),
-        ReasonId::NodeEmpty | ReasonId::NodeDrifted | ReasonId::NodeUnderutilized => {
-            format!(
-                "nothing; to keep the machine, put the annotation {}: \"true\" on its Node",
-                label::DO_NOT_DISRUPT
-            )
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_one_remedy() {
+        for id in ReasonId::ALL {
+            let reason = Reason::new(*id, "why");
+            let (pod, machine) = (pod_remedy(&reason), machines::remedy(&reason));
+            assert!(pod.is_some() != machine.is_some(), "{}: {pod:?} {machine:?}", id.as_str());
         }
-        ReasonId::DisruptionPaused => {
-            format!("remove the annotation {} from {}", label::PAUSE_DISRUPTION, fact("on"))
-        }
-        ReasonId::NodeLeaving | ReasonId::NodeQueued | ReasonId::NodeReceives => {
-            "nothing: it is looked at again when that is done".to_owned()
-        }
-        ReasonId::NodeMissing | ReasonId::NodeUninitialized => {
-            "wait for the machine to come up; if it does not, look at the NodeClaim's conditions \
-             (kubectl describe nodeclaim)"
-                .to_owned()
-        }
-        ReasonId::NodeNominated => "nothing: it is looked at again when the pod runs".to_owned(),
-        ReasonId::NodeDoNotDisrupt => {
-            format!("remove the annotation {} from the Node", label::DO_NOT_DISRUPT)
-        }
-        ReasonId::NodeNoPool => {
-            format!("put the label {} back on the Node", label::NODE_POOL)
-        }
-        ReasonId::NodeTooYoung => {
-            "wait, or lower spec.disruption.consolidateAfter of the NodePool".to_owned()
-        }
-        ReasonId::NodeTypeUnknown => format!(
-            "offer the instance type {} in the NodePool's NodeClass again, or let the machine be \
-             replaced as drifted",
-            fact("instanceType")
-        ),
-        ReasonId::NodeLabelMissing => format!("put the label {} back on the Node", fact("key")),
-        ReasonId::PoolNotFound => format!(
-            "create NodePool {} again, or delete the NodeClaim (kubectl delete nodeclaim)",
-            fact("nodePool")
-        ),
-        ReasonId::PoolConsolidationOff => {
-            "set spec.disruption.consolidateAfter of the NodePool to a duration such as 5m"
-                .to_owned()
-        }
-        ReasonId::PoolWhenEmpty => {
-            "set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized"
-                .to_owned()
-        }
-        ReasonId::PodDoNotDisrupt => {
-            format!("remove the annotation {} from pod {}", label::DO_NOT_DISRUPT, fact("pod"))
-        }
-        ReasonId::PodPdb => format!(
-            "let PodDisruptionBudget {} allow an eviction: more replicas, or a larger \
-             maxUnavailable; a pod must match no more than one",
-            fact("pdb")
-        ),
-        ReasonId::PodBare => {
-            format!("let a Deployment or another controller own pod {}", fact("pod"))
-        }
-        ReasonId::PodWouldNotFit => {
-            format!("make room for pod {}: see why it would have no place", fact("pod"))
-        }
-        ReasonId::MoveReplacementsMoreThanOne => {
-            "offer a larger type, so that one machine is enough".to_owned()
-        }
-        ReasonId::MoveNotCheaper | ReasonId::MoveEqualShape => {
-            "nothing, if the machine is well used; else offer a cheaper type that fits".to_owned()
-        }
-        ReasonId::MoveScore => {
-            "nothing, if the moving is not worth it; else use the policy WhenEmptyOrUnderutilized"
-                .to_owned()
-        }
-        ReasonId::MoveSpotToSpot => "turn on the feature gate SpotToSpotConsolidation".to_owned(),
-        ReasonId::MoveSpotOptions => "allow more instance types in the NodePool".to_owned(),
-        ReasonId::BudgetClosed | ReasonId::BudgetUsed => {
-            "wait, or allow more in spec.disruption.budgets of the NodePool".to_owned()
-        }
-        ReasonId::BudgetInvalid => "correct the budget as the message says".to_owned(),
-        ReasonId::BufferProtects => "lower the replicas of the CapacityBuffer".to_owned(),
-        ReasonId::StaticReplicas => "lower spec.replicas of the NodePool".to_owned(),
-        ReasonId::DriftBackoff => {
-            "look why the replacement failed: events of the NodePool and of its NodeClaims"
-                .to_owned()
-        }
-        ReasonId::RevertedRecently => "wait; it is tried again by itself".to_owned(),
     }
 }

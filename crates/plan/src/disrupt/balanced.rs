@@ -92,7 +92,7 @@ mod tests {
             (f64::NAN, 1.0, 58.08, 90.0, 0.0),
         ] {
             let found = score_of(savings, cost, price, total);
-            let same = found == expected || (found - expected).abs() < 5e-5;
+            let same = found.total_cmp(&expected).is_eq() || (found - expected).abs() < 5e-5;
             assert!(same, "{savings} {cost} {price} {total}: {found}, not {expected}");
         }
     }

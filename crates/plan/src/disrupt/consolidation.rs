@@ -1,5 +1,7 @@
 //! Machines whose pods fit elsewhere, or on one machine that is cheaper, go.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use joiner_core::{
     disruption::{DisruptionReason, Method},
     reason::{Reason, ReasonId},
@@ -81,10 +83,15 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
     candidates.sort_by(by_ratio);
+    // Room only becomes less, so a pool or type that had nothing to offer is not asked again.
+    let mut fruitless = BTreeSet::new();
     loop {
         candidates.retain(|each| pass.is_free(each.at));
         let mut best: Option<(Vec<&Removable<'_>>, Proposal)> = None;
-        for group in groups(&candidates) {
+        for (of, group) in groups(&candidates) {
+            if fruitless.contains(&of) {
+                continue;
+            }
             let affordable =
                 pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
             if let Some(found) = longest_run(pass, &affordable) {
@@ -94,6 +101,8 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
                 if better {
                     best = Some(found);
                 }
+            } else {
+                fruitless.extend((of != Group::ALL).then_some(of));
             }
         }
         let Some((set, proposal)) = best else { return };
@@ -103,33 +112,34 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     }
 }
 
+/// Machines that are looked at together: those of a pool and type, or of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Group<'s> {
+    pool: Option<&'s str>,
+    instance_type: Option<&'s str>,
+}
+
+impl Group<'_> {
+    const ALL: Self = Self { pool: None, instance_type: None };
+}
+
 /// All machines, then those of each pool, then those of each pool's types; only groups of two or
-/// more, and none twice.
-fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<Vec<&'c Removable<'s>>> {
-    let type_of = |each: &Removable<'s>| each.instance_type.map(|of| of.name.as_str());
-    let mut groups: Vec<Vec<&Removable<'s>>> = vec![candidates.iter().collect()];
-    let mut pools: Vec<&str> = candidates.iter().map(|each| each.pool).collect();
-    pools.sort_unstable();
-    pools.dedup();
-    for pool in pools {
-        let of_pool: Vec<&Removable<'s>> =
-            candidates.iter().filter(|each| each.pool == pool).collect();
-        let mut types: Vec<Option<&str>> = of_pool.iter().map(|each| type_of(each)).collect();
-        types.sort_unstable();
-        types.dedup();
-        let by_type: Vec<Vec<&Removable<'s>>> = types
-            .into_iter()
-            .map(|of| of_pool.iter().copied().filter(|each| type_of(each) == of).collect())
-            .collect();
-        groups.push(of_pool);
-        groups.extend(by_type);
+/// more, and none that has the same machines as one before.
+fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Removable<'s>>)> {
+    let mut groups: BTreeMap<Group<'s>, Vec<&Removable<'s>>> = BTreeMap::new();
+    for each in candidates {
+        let pool = Group { pool: Some(each.pool), ..Group::ALL };
+        let instance_type = each.instance_type.map(|of| of.name.as_str());
+        for group in [Group::ALL, pool, Group { instance_type, ..pool }] {
+            groups.entry(group).or_default().push(each);
+        }
     }
-    let mut seen = std::collections::BTreeSet::new();
-    groups.retain(|group| {
+    let mut seen = BTreeSet::new();
+    groups.retain(|_, group| {
         let positions: Vec<usize> = group.iter().map(|each| each.at).collect();
         group.len() >= 2 && seen.insert(positions)
     });
-    groups
+    groups.into_iter().collect()
 }
 
 /// The run from the beginning that can go together and saves most, as far as it is looked for.
@@ -146,7 +156,7 @@ fn longest_run<'c, 's>(
     let longer = run_lengths(order.len());
     let beyond = found.as_ref().map_or(1, |(count, _)| *count);
     for length in longer.into_iter().filter(|length| *length > beyond) {
-        if let Ok(proposal) = ask(pass, &order[..length]) {
+        if let Some(proposal) = together(pass, &order[..length]) {
             let best = found.as_ref().map_or(f64::NEG_INFINITY, |(_, best)| best.savings);
             if replacement::is_less(best, proposal.savings) {
                 found = Some((length, proposal));
@@ -175,12 +185,12 @@ fn halving<'s>(
     let mut best = None;
     while low <= high {
         let middle = usize::midpoint(low, high);
-        match ask(pass, &order[..=middle]) {
-            Ok(proposal) => {
+        match together(pass, &order[..=middle]) {
+            Some(proposal) => {
                 best = Some((middle + 1, proposal));
                 low = middle + 1;
             }
-            Err(_) => high = middle - 1,
+            None => high = middle - 1,
         }
     }
     best
@@ -209,13 +219,21 @@ fn grown<'c, 's>(
         if pass.ledger.within(pools, REASON).len() < larger.len() {
             continue;
         }
-        if let Ok(found) = ask(pass, &larger)
+        if let Some(found) = together(pass, &larger)
             && replacement::is_less(proposal.savings, found.savings)
         {
             (set, proposal) = (larger, found);
         }
     }
     (set, proposal)
+}
+
+/// What could be done about several machines; why nothing can be is not found out.
+fn together<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal> {
+    if !pass.room.may_hold(set.iter().map(|each| each.at)) {
+        return None;
+    }
+    ask(pass, set).ok()
 }
 
 fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refusal> {

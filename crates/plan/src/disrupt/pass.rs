@@ -10,12 +10,13 @@ use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim},
     reason::{Reason, ReasonId},
     settings::PlanSettings,
-    snapshot::Snapshot,
+    snapshot::{Node, Snapshot},
 };
 
 use super::{
     budget::Ledger,
     candidate::{Removable, Scene, Totals},
+    room::Room,
     simulate::{Outcome, Question, Simulator},
 };
 
@@ -29,9 +30,12 @@ pub(super) struct Pass<'s> {
     pub(super) scene: Scene<'s>,
     pub(super) simulator: Simulator<'s>,
     pub(super) ledger: Ledger,
+    pub(super) room: Room,
     pub(super) totals: BTreeMap<&'s str, Totals>,
     /// By position, the machines that nothing keeps so far.
     pub(super) removable: BTreeMap<usize, Removable<'s>>,
+    /// Positions of machines by name.
+    positions: BTreeMap<&'s str, usize>,
     /// What each machine does in a command of this pass.
     parts: BTreeMap<usize, Part>,
     /// Why each machine stays.
@@ -68,15 +72,17 @@ impl<'s> Pass<'s> {
         snapshot: &'s Snapshot,
         fleet: &'s Fleet,
         planning: &PlanSettings,
-        settings: &DisruptionSettings,
+        settings: DisruptionSettings,
     ) -> Self {
-        let scene = Scene { snapshot, fleet, settings: *settings };
+        let scene = Scene { snapshot, fleet, settings };
         let simulator = Simulator::new(snapshot, fleet, planning);
         let mut pass = Self {
             scene,
             ledger: Ledger::new(snapshot, fleet),
+            room: Room::new(snapshot, fleet),
             totals: scene.totals(),
             removable: BTreeMap::new(),
+            positions: snapshot.nodes.iter().map(Node::name).zip(0..).collect(),
             parts: BTreeMap::new(),
             stays: BTreeMap::new(),
             commands: Vec::new(),
@@ -203,20 +209,17 @@ impl<'s> Pass<'s> {
     ) -> Outcome {
         let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
         let outcome = self.simulator.commit(&machines, question);
+        self.room.remove(machines.iter().copied());
         for each in set {
             self.ledger.take(each.pool);
             self.parts.insert(each.at, Part::Goes);
         }
         let from = set.first().map_or("", |each| each.name());
-        let nodes = self.scene.snapshot.nodes.iter().enumerate();
-        let receives = |(_, node): &(usize, &joiner_core::snapshot::Node)| {
-            destinations.iter().any(|to| {
-                let name = if to.node.is_empty() { &to.node_claim } else { &to.node };
-                name == node.name()
-            })
-        };
-        for (at, _) in nodes.filter(receives) {
-            self.parts.entry(at).or_insert_with(|| Part::Receives(from.to_owned()));
+        for to in destinations {
+            let name = if to.node.is_empty() { &to.node_claim } else { &to.node };
+            if let Some(at) = self.positions.get(name.as_str()) {
+                self.parts.entry(*at).or_insert_with(|| Part::Receives(from.to_owned()));
+            }
         }
         outcome
     }
@@ -268,7 +271,7 @@ pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> std::cmp::Orderi
 
 /// The first of each pool, then the second of each, and so on. Within a pool the order stays; pools
 /// take turns in the order in which they first occur.
-pub(super) fn in_turns<'s>(candidates: Vec<Removable<'s>>) -> Vec<Removable<'s>> {
+pub(super) fn in_turns(candidates: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     let mut turns: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut keyed = Vec::with_capacity(candidates.len());
     for each in candidates {

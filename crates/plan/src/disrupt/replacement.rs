@@ -34,8 +34,11 @@ pub(super) fn cheaper(
     claim: &PlannedClaim,
     spot_to_spot: bool,
 ) -> Result<PlannedClaim, Reason> {
-    let mut options = Options::of(catalog, claim);
     let price: f64 = set.iter().map(|each| each.price).sum();
+    let mut options = Options::of(catalog, claim, price);
+    if options.types.is_empty() {
+        return Err(not_cheaper(set, price, claim, &options));
+    }
     let all_spot = set.iter().all(|each| each.capacity_type() == Some(CAPACITY_TYPE_SPOT));
     let is_spot_to_spot = all_spot && options.may_be(CAPACITY_TYPE_SPOT);
     if is_spot_to_spot {
@@ -46,10 +49,9 @@ pub(super) fn cheaper(
         }
         options.pin(CAPACITY_TYPE_SPOT);
     }
-    let before = options.types.clone();
     options.keep_below(price);
     if options.types.is_empty() {
-        return Err(not_cheaper(set, price, &before, &options));
+        return Err(not_cheaper(set, price, claim, &options));
     }
     if let [.., _, _] = set {
         options.keep_other_shapes(set)?;
@@ -79,18 +81,27 @@ pub(super) fn is_less(price: f64, than: f64) -> bool {
 }
 
 impl<'s> Options<'s> {
-    fn of(catalog: &'s Catalog, claim: &PlannedClaim) -> Self {
-        let types: BTreeMap<&str, &InstanceType> = catalog
+    /// The types of a claim that could be had for less than `price`. A claim lists its cheapest types
+    /// first, so most claims that gain nothing are done with at their first type.
+    fn of(catalog: &'s Catalog, claim: &PlannedClaim, price: f64) -> Self {
+        let requirements = Requirements::from_specs(claim.requirements.iter());
+        let mut options = Self { catalog, requirements, types: Vec::new() };
+        if !is_less(claim.price, price) {
+            return options;
+        }
+        let known: BTreeMap<&str, &InstanceType> = catalog
             .types(&claim.node_pool)
             .iter()
             .map(|each| (each.name.as_str(), &**each))
             .collect();
-        let listed = claim.instance_types.iter();
-        Self {
-            catalog,
-            requirements: Requirements::from_specs(claim.requirements.iter()),
-            types: listed.filter_map(|name| types.get(name.as_str()).copied()).collect(),
-        }
+        let listed =
+            claim.instance_types.iter().filter_map(|name| known.get(name.as_str()).copied());
+        let is_below = |each: &&InstanceType| {
+            let cheapest = each.cheapest(&options.requirements, &catalog.well_known);
+            cheapest.is_some_and(|cheapest| is_less(cheapest, price))
+        };
+        options.types = listed.take_while(is_below).collect();
+        options
     }
 
     fn may_be(&self, capacity_type: &str) -> bool {
@@ -224,11 +235,14 @@ fn is_of(offering: &Offering, capacity_type: &str) -> bool {
 fn not_cheaper(
     set: &[&Removable<'_>],
     price: f64,
-    before: &[&InstanceType],
+    claim: &PlannedClaim,
     options: &Options<'_>,
 ) -> Reason {
-    let priced = before.iter().filter_map(|each| Some((options.worst_price(each)?, *each)));
-    let cheapest = priced.min_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
+    let cheapest = claim.instance_types.first().and_then(|name| {
+        let mut types = options.catalog.types(&claim.node_pool).iter();
+        let cheapest = types.find(|each| each.name == *name)?;
+        Some((options.worst_price(cheapest)?, cheapest))
+    });
     if price <= 0.0 {
         let message = "can't replace with a cheaper node: as far as is known, it costs nothing now";
         return Reason::new(ReasonId::MoveNotCheaper, message).with("price", price);

@@ -24,7 +24,7 @@ pub(super) fn all(
     snapshot: &Snapshot,
     fleet: &Fleet,
     planning: &PlanSettings,
-    settings: &DisruptionSettings,
+    settings: DisruptionSettings,
 ) -> Vec<Result<Command, Rejected>> {
     let own: BTreeSet<&str> = commands
         .iter()

@@ -189,16 +189,14 @@ pub(crate) fn tell_command(command: &Command) -> String {
             [only] => only.clone(),
             [first, others @ ..] => format!("{first} +{}", others.len()),
         };
-        format!("new {types}: {}", short(&claim.pods)).trim_end().to_owned()
+        let pods = short(&claim.pods);
+        if pods.is_empty() { format!("new {types}") } else { format!("new {types}: {pods}") }
     });
     let places: Vec<String> = existing.chain(new).collect();
     if !places.is_empty() {
         line += " -> ";
         line += &places.join("; ");
     }
-    line += &format!("; saves {:.2}", command.savings);
-    if let Some(score) = command.score {
-        line += &format!(" score {score:.2}");
-    }
-    line
+    let score = command.score.map(|score| format!(" score {score:.2}")).unwrap_or_default();
+    format!("{line}; saves {:.2}{score}", command.savings)
 }

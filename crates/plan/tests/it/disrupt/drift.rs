@@ -244,7 +244,7 @@ fn machines_of_static_pools_are_not_for_this_method() {
             .node(machine_of("fixed", "n", "small").pod(pod("a").cpu("1"))),
         |fleet| fleet.drifted("n", 5),
         expect![[r#"
-            staticDrift: n -> new machine:; saves 0.00
+            staticDrift: n -> new machine; saves 0.00
         "#]],
     );
 }

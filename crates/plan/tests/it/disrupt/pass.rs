@@ -22,7 +22,7 @@ fn every_method_has_its_turn_in_one_pass() {
         |fleet| fleet.drifted("drifted", 5).drifted("fixed", 5),
         expect![[r#"
             emptiness: empty; saves 1.00
-            staticDrift: fixed -> new machine:; saves 0.00
+            staticDrift: fixed -> new machine; saves 0.00
             drift: drifted -> oversized: d; saves 1.00
             singleNodeConsolidation: fine -> oversized: x; saves 1.00
             oversized stays: node.receives

@@ -27,7 +27,7 @@ fn random_pod(rng: &mut Rng, name: &str) -> PodBuilder {
 
 fn random_cluster(rng: &mut Rng) -> SnapshotBuilder {
     let mut cluster = snapshot().pool(pool("a"), sizes()).pool(pool("b").weight(5), sizes());
-    for i in 0..1 + rng.below(9) {
+    for i in 0..=rng.below(9) {
         let (size, ..) = SIZES[rng.below(4)];
         let name = format!("n{i}");
         let mut machine =

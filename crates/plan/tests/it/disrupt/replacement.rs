@@ -61,7 +61,7 @@ fn a_machine_is_not_replaced_if_it_may_turn_out_dearer() {
         with(uneven),
         as_it_is,
         expect![[r#"
-            n: move.equalShape: its pods need a machine like n: the best replacement is another five (now on-demand in zone a)
+            n: move.notCheaper: can't replace with a cheaper node: the cheapest that fits, uneven, may cost 3.0000 per hour, and now it is 2.0000
         "#]],
     );
     check(

@@ -28,16 +28,16 @@ fn as_many_are_replaced_as_the_budget_allows() {
         (
             "2",
             expect![[r#"
-        staticDrift: fixed-0 -> new machine:; saves 0.00
-        staticDrift: fixed-1 -> new machine:; saves 0.00
+        staticDrift: fixed-0 -> new machine; saves 0.00
+        staticDrift: fixed-1 -> new machine; saves 0.00
         fixed-2 stays: budget.used, static.replicas
     "#]],
         ),
         (
             "60%",
             expect![[r#"
-        staticDrift: fixed-0 -> new machine:; saves 0.00
-        staticDrift: fixed-1 -> new machine:; saves 0.00
+        staticDrift: fixed-0 -> new machine; saves 0.00
+        staticDrift: fixed-1 -> new machine; saves 0.00
         fixed-2 stays: budget.used, static.replicas
     "#]],
         ),
@@ -61,7 +61,7 @@ fn pools_do_not_depend_on_each_other() {
                 .budgets("b", [budget("1")])
         },
         expect![[r#"
-            staticDrift: b-0 -> new machine:; saves 0.00
+            staticDrift: b-0 -> new machine; saves 0.00
             a-0 stays: budget.closed, static.replicas
             a-1 stays: budget.closed, static.replicas
             b-1 stays: budget.used, static.replicas
@@ -80,13 +80,13 @@ fn the_limit_of_nodes_must_leave_room_for_replacements() {
                 fixed-2 stays: pool.limit.reached, static.replicas
             "#]],
             4 => expect![[r#"
-                staticDrift: fixed-0 -> new machine:; saves 0.00
+                staticDrift: fixed-0 -> new machine; saves 0.00
                 fixed-1 stays: pool.limit.reached, static.replicas
                 fixed-2 stays: pool.limit.reached, static.replicas
             "#]],
             _ => expect![[r#"
-                staticDrift: fixed-0 -> new machine:; saves 0.00
-                staticDrift: fixed-1 -> new machine:; saves 0.00
+                staticDrift: fixed-0 -> new machine; saves 0.00
+                staticDrift: fixed-1 -> new machine; saves 0.00
                 fixed-2 stays: pool.limit.reached, static.replicas
             "#]],
         };

@@ -1,0 +1,96 @@
+//! What would have to change for a machine to go, or to stay.
+
+use joiner_core::{
+    label,
+    reason::{Reason, ReasonId},
+};
+
+/// What would make a reason of a machine go away; nothing for a reason of a pod.
+pub(super) fn remedy(reason: &Reason) -> Option<String> {
+    let fact = |name: &str| reason.params.get(name).map_or("", String::as_str);
+    Some(match reason.id {
+        ReasonId::NodeEmpty | ReasonId::NodeDrifted | ReasonId::NodeUnderutilized => {
+            format!(
+                "nothing; to keep the machine, put the annotation {}: \"true\" on its Node",
+                label::DO_NOT_DISRUPT
+            )
+        }
+        ReasonId::DisruptionPaused => {
+            format!("remove the annotation {} from {}", label::PAUSE_DISRUPTION, fact("on"))
+        }
+        ReasonId::NodeLeaving | ReasonId::NodeQueued | ReasonId::NodeReceives => {
+            "nothing: it is looked at again when that is done".to_owned()
+        }
+        ReasonId::NodeMissing | ReasonId::NodeUninitialized => {
+            "wait for the machine to come up; if it does not, look at the NodeClaim's conditions \
+             (kubectl describe nodeclaim)"
+                .to_owned()
+        }
+        ReasonId::NodeNominated => "nothing: it is looked at again when the pod runs".to_owned(),
+        ReasonId::NodeDoNotDisrupt => {
+            format!("remove the annotation {} from the Node", label::DO_NOT_DISRUPT)
+        }
+        ReasonId::NodeNoPool => {
+            format!("put the label {} back on the Node", label::NODE_POOL)
+        }
+        ReasonId::NodeTooYoung => {
+            "wait, or lower spec.disruption.consolidateAfter of the NodePool".to_owned()
+        }
+        ReasonId::NodeTypeUnknown => format!(
+            "offer the instance type {} in the NodePool's NodeClass again, or let the machine be \
+             replaced as drifted",
+            fact("instanceType")
+        ),
+        ReasonId::NodeLabelMissing => format!("put the label {} back on the Node", fact("key")),
+        ReasonId::PoolNotFound => format!(
+            "create NodePool {} again, or delete the NodeClaim (kubectl delete nodeclaim)",
+            fact("nodePool")
+        ),
+        ReasonId::PoolConsolidationOff => {
+            "set spec.disruption.consolidateAfter of the NodePool to a duration such as 5m"
+                .to_owned()
+        }
+        ReasonId::PoolWhenEmpty => {
+            "set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized"
+                .to_owned()
+        }
+        ReasonId::PodDoNotDisrupt => {
+            format!("remove the annotation {} from pod {}", label::DO_NOT_DISRUPT, fact("pod"))
+        }
+        ReasonId::PodPdb => format!(
+            "let PodDisruptionBudget {} allow an eviction: more replicas, or a larger \
+             maxUnavailable; a pod must match no more than one",
+            fact("pdb")
+        ),
+        ReasonId::PodBare => {
+            format!("let a Deployment or another controller own pod {}", fact("pod"))
+        }
+        ReasonId::PodWouldNotFit => {
+            format!("make room for pod {}: see why it would have no place", fact("pod"))
+        }
+        ReasonId::MoveReplacementsMoreThanOne => {
+            "offer a larger type, so that one machine is enough".to_owned()
+        }
+        ReasonId::MoveNotCheaper | ReasonId::MoveEqualShape => {
+            "nothing, if the machine is well used; else offer a cheaper type that fits".to_owned()
+        }
+        ReasonId::MoveScore => {
+            "nothing, if the moving is not worth it; else use the policy WhenEmptyOrUnderutilized"
+                .to_owned()
+        }
+        ReasonId::MoveSpotToSpot => "turn on the feature gate SpotToSpotConsolidation".to_owned(),
+        ReasonId::MoveSpotOptions => "allow more instance types in the NodePool".to_owned(),
+        ReasonId::BudgetClosed | ReasonId::BudgetUsed => {
+            "wait, or allow more in spec.disruption.budgets of the NodePool".to_owned()
+        }
+        ReasonId::BudgetInvalid => "correct the budget as the message says".to_owned(),
+        ReasonId::BufferProtects => "lower the replicas of the CapacityBuffer".to_owned(),
+        ReasonId::StaticReplicas => "lower spec.replicas of the NodePool".to_owned(),
+        ReasonId::DriftBackoff => {
+            "look why the replacement failed: events of the NodePool and of its NodeClaims"
+                .to_owned()
+        }
+        ReasonId::RevertedRecently => "wait; it is tried again by itself".to_owned(),
+        _ => return None,
+    })
+}
