@@ -26,6 +26,8 @@ struct Answer<'j> {
     replacements: &'j [PlannedClaim],
     /// Whether the drain would come to its end without anybody's help.
     completes: bool,
+    /// How many pods would have no place.
+    homeless: usize,
 }
 
 /// A node that is drained.
@@ -65,7 +67,8 @@ impl<'j> Answer<'j> {
         let stops = |pod: &PodPlace<'_>| pod.kept.as_ref().is_some_and(|kept| kept.until.is_none());
         let patient = nodes.iter().filter(|node| !node.forced);
         let mut pods = patient.flat_map(|node| &node.steps).flat_map(|step| &step.pods);
-        Self { completes: !pods.any(stops), replacements: &moves.claims, nodes }
+        let completes = !pods.any(stops);
+        Self { completes, homeless: moves.unplaced.len(), replacements: &moves.claims, nodes }
     }
 }
 
@@ -149,6 +152,13 @@ fn verdict(answer: &Answer<'_>) -> String {
             format!("{count} are needed, {} per hour.", text::price(price))
         }
     };
+    let homeless = match answer.homeless {
+        0 => String::new(),
+        count => {
+            let text = format!("{} would have no place and wait.", text::count(count, "pod"));
+            styled(&text, BAD) + "\n"
+        }
+    };
     let end = if answer.completes {
         styled("The drain would come to its end.", GOOD)
     } else {
@@ -156,5 +166,5 @@ fn verdict(answer: &Answer<'_>) -> String {
             "The drain would wait for what is kept above, until somebody does what is said there.";
         styled(hint, BAD)
     };
-    format!("{machines}\n{end}\n")
+    format!("{machines}\n{homeless}{end}\n")
 }

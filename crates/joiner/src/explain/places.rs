@@ -133,14 +133,14 @@ impl Kept {
 impl PodPlace<'_> {
     /// As people read it.
     pub(super) fn cell(&self) -> Cell {
-        let place = self.place.as_ref().map(Place::words);
-        let (mut text, mut style) = place.unwrap_or_else(|| ("nowhere yet".to_owned(), BAD));
+        let (mut text, mut style) = self.place.as_ref().map(Place::words).unwrap_or_default();
         if self.bare {
-            text.push_str(" (but nobody makes it again)");
+            text.push_str(" (nobody makes it again)");
         }
         if let Some(Kept { by, until, remedy }) = &self.kept {
             let until = until.map(|until| format!(" until {until}")).unwrap_or_default();
-            text.push_str(&format!("; stays{until}, kept by {by}: {remedy}"));
+            let then = if self.place.is_some() { format!("; then {text}") } else { text };
+            text = format!("stays{until}, kept by {by}: {remedy}{then}");
             style = BAD;
         }
         Cell::new(text, style)

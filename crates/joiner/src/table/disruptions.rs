@@ -45,7 +45,7 @@ fn totals(disruptions: &Disruptions) -> String {
     let goes = styled(&format!("{} would go", text::count(going, "machine")), BOLD);
     let comes = match coming {
         0 => String::new(),
-        coming => format!(" and {coming} come first"),
+        coming => format!(", {coming} would come"),
     };
     format!("{goes}{comes}: {}.\n", styled(&savings(saved), BOLD))
 }

@@ -19,29 +19,31 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
         &FORENOON,
         "",
         &expect![[r#"
-        No pod waits for a machine.
+            No pod waits for a machine.
 
-        2 machines would go: 0.5773 per hour less.
+            3 machines would go, 1 would come: 0.4687 per hour less.
 
-          remove worker-2 (general): 0.1086 per hour less
-            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+              remove worker-2 (general): 0.1086 per hour less
+                worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-          remove worker-4 (general): 0.4687 per hour less
-            worker-4: its pod fits on worker-3 (1); 0.4687 per hour are saved
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
 
-        7 machines stay:
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-        MACHINE   POOL       WHY IT STAYS
-        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
-        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1  general    its pods need a machine like worker-1: the best replacement is another c-8x-amd64-linux (now on-demand in zone test-zone-a)
-        worker-3  general    worker-3 takes pods of worker-4, which goes in this pass
-        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+            6 machines stay:
 
-        More: joiner explain node db-1 -f …
-    "#]],
+            MACHINE   POOL       WHY IT STAYS
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+            db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+            edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
+            worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+            More: joiner explain node db-1 -f …
+        "#]],
     );
 }
 
@@ -51,28 +53,31 @@ fn the_wide_table_says_where_each_pod_goes() {
         &forenoon(&["-o", "wide"]),
         "",
         &expect![[r#"
-        No pod waits for a machine.
+            No pod waits for a machine.
 
-        2 machines would go: 0.5773 per hour less.
+            3 machines would go, 1 would come: 0.4687 per hour less.
 
-          remove worker-2 (general): 0.1086 per hour less
-            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+              remove worker-2 (general): 0.1086 per hour less
+                worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-          remove worker-4 (general): 0.4687 per hour less
-            worker-4: its pod fits on worker-3 (1); 0.4687 per hour are saved
-            to worker-3  shop/search-g4bq79c7l-c7r4k
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+                to a new machine  shop/search-g4bq79c7l-c7r4k
 
-        7 machines stay:
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+                to worker-1  shop/web-vprthw56v-7bvl6, shop/web-vprthw56v-q89v9
 
-        MACHINE   POOL       WHY IT STAYS
-        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
-        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1  general    its pods need a machine like worker-1: the best replacement is another c-8x-amd64-linux (now on-demand in zone test-zone-a)
-        worker-3  general    worker-3 takes pods of worker-4, which goes in this pass
-        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
-    "#]],
+            6 machines stay:
+
+            MACHINE   POOL       WHY IT STAYS
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+            db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+            edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
+            worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+        "#]],
     );
 }
 

@@ -24,20 +24,20 @@ fn all_nodes_at_a_glance() {
         &explain(&["nodes"]),
         "",
         &expect![[r#"
-        NODE       POOL       TYPE               ZONE         PRICE/H  PODS  CPU              MEMORY           VERDICT      WHY
-        control-1                                test-zone-a        –     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  is not ours  no NodeClaim belongs to it, so that nobody removes it by itself
-        db-1       databases  m-4x-amd64-linux   test-zone-a   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
-        db-2       databases  m-4x-amd64-linux   test-zone-b   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1     edge       c-2x-amd64-linux   test-zone-d   0.0543     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  stays        disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1   general    c-8x-amd64-linux   test-zone-a   0.2172     2  ███████░░░  70%  ███░░░░░░░  38%  stays        its pods need a machine like worker-1: the best replacement is another c-8x-amd64-linux (now on-demand in zone test-zone-a)
-        worker-2   general    c-4x-amd64-linux   test-zone-b   0.1086     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  goes         worker-2 holds nothing that would have to move; 0.1086 per hour are saved
-        worker-3   general    c-4x-amd64-linux   test-zone-c   0.1086     2  ██░░░░░░░░  26%  █░░░░░░░░░  13%  stays        worker-3 takes pods of worker-4, which goes in this pass
-        worker-4   general    s-16x-amd64-linux  test-zone-a   0.4687     1  █░░░░░░░░░  16%  ░░░░░░░░░░   5%  goes         worker-4: its pod fits on worker-3 (1); 0.4687 per hour are saved
-        worker-5   general    c-4x-amd64-linux   test-zone-b   0.1086     1  █████░░░░░  51%  ██░░░░░░░░  25%  stays        PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-        worker-6   general    c-2x-amd64-linux   test-zone-a   0.0543     1  ███████░░░  79%  ██░░░░░░░░  25%  stays        pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+            NODE       POOL       TYPE               ZONE         PRICE/H  PODS  CPU              MEMORY           VERDICT      WHY
+            control-1                                test-zone-a        –     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  is not ours  no NodeClaim belongs to it, so that nobody removes it by itself
+            db-1       databases  m-4x-amd64-linux   test-zone-a   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
+            db-2       databases  m-4x-amd64-linux   test-zone-b   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+            edge-1     edge       c-2x-amd64-linux   test-zone-d   0.0543     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  stays        disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1   general    c-16x-amd64-linux  test-zone-a   0.4344     2  ████████░░  88%  ██████░░░░  63%  stays        its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)
+            worker-2   general    c-4x-amd64-linux   test-zone-b   0.1086     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  goes         worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+            worker-3   general    c-4x-amd64-linux   test-zone-c   0.1086     2  ██░░░░░░░░  26%  █░░░░░░░░░  13%  goes         worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+            worker-4   general    s-16x-amd64-linux  test-zone-a   0.4687     1  ██░░░░░░░░  28%  ░░░░░░░░░░   9%  is replaced  worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+            worker-5   general    c-4x-amd64-linux   test-zone-b   0.1086     1  █████░░░░░  51%  ██░░░░░░░░  25%  stays        PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6   general    c-2x-amd64-linux   test-zone-a   0.0543     1  ███████░░░  79%  ██░░░░░░░░  25%  stays        pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
-        10 nodes, 1.3890 per hour; 2 would go.
-    "#]],
+            10 nodes, 1.6062 per hour; 3 would go.
+        "#]],
     );
 }
 
@@ -60,8 +60,8 @@ fn programs_get_the_same_of_all_nodes() {
         edge-1 stay disruption.paused
         worker-1 stay move.equalShape
         worker-2 delete node.empty
-        worker-3 stay node.receives
-        worker-4 delete node.underutilized
+        worker-3 delete node.underutilized
+        worker-4 replace node.underutilized
         worker-5 stay pod.pdb
         worker-6 stay pod.doNotDisrupt"#]]
     .assert_eq(&shown.join("\n"));
@@ -73,41 +73,59 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
         &explain(&["node", "worker-3"]),
         "",
         &expect![[r#"
-        worker-3 stays.
-          pool general, c-4x-amd64-linux, test-zone-c, 0.1086 per hour, 2 pods, cpu 26%, memory 13%
+            worker-3 goes.
+              pool general, c-4x-amd64-linux, test-zone-c, 0.1086 per hour, 2 pods, cpu 26%, memory 13%
 
-        Why it stays, what stands in the way first:
-          worker-3 takes pods of worker-4, which goes in this pass
-            → nothing: it is looked at again when that is done
+            Why: worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
 
-        IF IT WENT NOW            WOULD BE ON
-        shop/web-vprthw56v-7bvl6  worker-1
-        shop/web-vprthw56v-q89v9  worker-1
+            POD                       WOULD BE ON
+            shop/web-vprthw56v-7bvl6  worker-1
+            shop/web-vprthw56v-q89v9  worker-1
 
-        The best move that there is: 0.1086 per hour less, without a new machine.
+            0.1086 per hour less, without a new machine.
 
-        What the budgets of pool general allow:
-          Underutilized: 3 of 6 machines, 0 taken
-          Empty: 3 of 6 machines, 0 taken
-          Drifted: 3 of 6 machines, 0 taken
-    "#]],
+            How many machines of pool general may be away at once:
+              Underutilized: 3 of 6, 0 taken
+              Empty: 3 of 6, 0 taken
+              Drifted: 3 of 6, 0 taken
+        "#]],
+    );
+    check(
+        &explain(&["node", "worker-4"]),
+        "",
+        &expect![[r#"
+            worker-4 is replaced.
+              pool general, s-16x-amd64-linux, test-zone-a, 0.4687 per hour, 1 pod, cpu 28%, memory 9%
+
+            Why: worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+
+            POD                          WOULD BE ON
+            shop/search-g4bq79c7l-c7r4k  a new machine: c-8x-amd64-linux or 3 others of pool general, 0.2172 per hour
+
+            0.2515 per hour less, with a new c-8x-amd64-linux or 3 others of pool general in its place.
+
+            How many machines of pool general may be away at once:
+              Underutilized: 3 of 6, 0 taken
+              Empty: 3 of 6, 0 taken
+              Drifted: 3 of 6, 0 taken
+        "#]],
     );
     check(
         &explain(&["node", "worker-2"]),
         "",
         &expect![[r#"
-        worker-2 goes.
-          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
+            worker-2 goes.
+              pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
 
-        Why: worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+            Why: worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-        0.1086 per hour less, without a new machine.
+            0.1086 per hour less, without a new machine.
 
-        What the budgets of pool general allow:
-          Underutilized: 3 of 6 machines, 0 taken
-          Empty: 3 of 6 machines, 0 taken
-          Drifted: 3 of 6 machines, 0 taken
-    "#]],
+            How many machines of pool general may be away at once:
+              Underutilized: 3 of 6, 0 taken
+              Empty: 3 of 6, 0 taken
+              Drifted: 3 of 6, 0 taken
+        "#]],
     );
 }
 
@@ -117,45 +135,45 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
         &explain(&["node", "worker-5"]),
         "",
         &expect![[r#"
-        worker-5 stays.
-          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
+            worker-5 stays.
+              pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
 
-        Why it stays, what stands in the way first:
-          PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-            → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable; a pod must match no more than one
+            Why it stays, what stands in the way first:
+              PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+                → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable; a pod must match no more than one
 
-        IF IT WENT NOW                 WOULD BE ON
-        shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more
+            IF IT WENT NOW                 WOULD BE ON
+            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new machine: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
 
-        The best move that there is: 0.1086 per hour less, without a new machine.
+            The best move that there is: as much per hour as before, with a new c-4x-amd64-linux or 8 others of pool general in its place.
 
-        What the budgets of pool general allow:
-          Underutilized: 3 of 6 machines, 0 taken
-          Empty: 3 of 6 machines, 0 taken
-          Drifted: 3 of 6 machines, 0 taken
-    "#]],
+            How many machines of pool general may be away at once:
+              Underutilized: 3 of 6, 0 taken
+              Empty: 3 of 6, 0 taken
+              Drifted: 3 of 6, 0 taken
+        "#]],
     );
     check(
         &explain(&["node", "worker-6"]),
         "",
         &expect![[r#"
-        worker-6 stays.
-          pool general, c-2x-amd64-linux, test-zone-a, 0.0543 per hour, 1 pod, cpu 79%, memory 25%
+            worker-6 stays.
+              pool general, c-2x-amd64-linux, test-zone-a, 0.0543 per hour, 1 pod, cpu 79%, memory 25%
 
-        Why it stays, what stands in the way first:
-          pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
-            → remove the annotation karpenter.sh/do-not-disrupt from pod reports/nightly-mfrbb
+            Why it stays, what stands in the way first:
+              pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+                → remove the annotation karpenter.sh/do-not-disrupt from pod reports/nightly-mfrbb
 
-        IF IT WENT NOW         WOULD BE ON
-        reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation
+            IF IT WENT NOW         WOULD BE ON
+            reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation; then worker-5
 
-        The best move that there is: 0.0543 per hour less, without a new machine.
+            The best move that there is: 0.0543 per hour less, without a new machine.
 
-        What the budgets of pool general allow:
-          Underutilized: 3 of 6 machines, 0 taken
-          Empty: 3 of 6 machines, 0 taken
-          Drifted: 3 of 6 machines, 0 taken
-    "#]],
+            How many machines of pool general may be away at once:
+              Underutilized: 3 of 6, 0 taken
+              Empty: 3 of 6, 0 taken
+              Drifted: 3 of 6, 0 taken
+        "#]],
     );
 }
 
@@ -165,25 +183,25 @@ fn a_node_that_waits_for_a_budget_says_when_it_opens() {
         &explain(&["node", "db-1"]),
         "",
         &expect![[r#"
-        db-1 stays.
-          pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
+            db-1 stays.
+              pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
 
-        Why it stays, what stands in the way first:
-          the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
-            → wait, or allow more in spec.disruption.budgets of the NodePool
-          NodePool "databases" has consolidation policy WhenEmpty, and db-1 is not empty
-            → set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized
+            Why it stays, what stands in the way first:
+              the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
+                → wait, or allow more in spec.disruption.budgets of the NodePool
+              NodePool "databases" has consolidation policy WhenEmpty, and db-1 is not empty
+                → set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized
 
-        IF IT WENT NOW   WOULD BE ON
-        data/postgres-0  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+            IF IT WENT NOW   WOULD BE ON
+            data/postgres-0  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
 
-        The best move that there is: as much per hour as before, with m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour in its place.
+            The best move that there is: as much per hour as before, with a new m-4x-amd64-linux or 9 others of pool databases in its place.
 
-        What the budgets of pool databases allow:
-          Underutilized: 1 of 2 machines, 0 taken
-          Empty: 1 of 2 machines, 0 taken
-          Drifted: 0 of 2 machines, 0 taken; more from 2026-03-02T22:00:00Z
-    "#]],
+            How many machines of pool databases may be away at once:
+              Underutilized: 1 of 2, 0 taken
+              Empty: 1 of 2, 0 taken
+              Drifted: 0 of 2, 0 taken; more from 2026-03-02T22:00:00Z
+        "#]],
     );
 }
 
@@ -193,21 +211,20 @@ fn a_node_of_a_paused_pool_says_who_paused_it() {
         &explain(&["node", "edge-1"]),
         "",
         &expect![[r#"
-        edge-1 stays.
-          pool edge, c-2x-amd64-linux, test-zone-d, 0.0543 per hour, 0 pods, cpu 0%, memory 0%
+            edge-1 stays.
+              pool edge, c-2x-amd64-linux, test-zone-d, 0.0543 per hour, 0 pods, cpu 0%, memory 0%
 
-        Why it stays, what stands in the way first:
-          disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            → remove the annotation joiner.sh/pause-disruption from NodePool edge
+            Why it stays, what stands in the way first:
+              disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+                → remove the annotation joiner.sh/pause-disruption from NodePool edge
 
-        The best move that there is: 0.0543 per hour less, without a new machine.
+            The best move that there is: 0.0543 per hour less, without a new machine.
 
-        What the budgets of pool edge allow:
-          Underutilized: all 1 machines, 0 taken
-          Empty: all 1 machines, 0 taken
-          Drifted: all 1 machines, 0 taken
-        Disruption is paused for NodePool edge: anna, new switches until Friday
-    "#]],
+            How many machines of pool edge may be away at once:
+              Underutilized: 1 of 1, 0 taken
+              Empty: 1 of 1, 0 taken
+              Drifted: 1 of 1, 0 taken
+        "#]],
     );
 }
 
@@ -231,7 +248,7 @@ fn a_node_is_also_known_by_its_claim() {
 
 #[test]
 fn programs_get_reasons_remedies_and_places() {
-    let answer = json(&["node", "worker-5"]);
+    let answer = json(&["node", "worker-6"]);
     expect![[r#"
         {
           "budgets": [
@@ -254,39 +271,42 @@ fn programs_get_reasons_remedies_and_places() {
               "taken": 0
             }
           ],
-          "cpu": 0.5128205128205129,
+          "cpu": 0.7894736842105263,
           "ifGone": {
             "pods": [
               {
-                "by": "PodDisruptionBudget shop/checkout",
-                "place": "kept",
-                "pod": "shop/checkout-p2hxn5tk9-k4gn9",
-                "remedy": "wait until more of its pods are ready, run more of them, or let it allow more"
+                "kept": {
+                  "by": "its annotation karpenter.sh/do-not-disrupt",
+                  "remedy": "whoever runs the pod ends it or removes the annotation"
+                },
+                "node": "worker-5",
+                "nodeClaim": "general-x3n7c",
+                "place": "existing",
+                "pod": "reports/nightly-mfrbb"
               }
             ],
             "replacements": [],
-            "savings": 0.108589934592
+            "savings": 0.054294967296
           },
-          "instanceType": "c-4x-amd64-linux",
-          "memory": 0.250305548765583,
-          "node": "worker-5",
-          "nodeClaim": "general-x3n7c",
+          "instanceType": "c-2x-amd64-linux",
+          "memory": 0.25061184532550174,
+          "node": "worker-6",
+          "nodeClaim": "general-d9v4j",
           "nodePool": "general",
           "pods": 1,
-          "price": 0.108589934592,
+          "price": 0.054294967296,
           "reasons": [
             {
-              "id": "pod.pdb",
-              "message": "PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now",
+              "id": "pod.doNotDisrupt",
+              "message": "pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt",
               "params": {
-                "pdb": "shop/checkout",
-                "pod": "shop/checkout-p2hxn5tk9-k4gn9"
+                "pod": "reports/nightly-mfrbb"
               },
-              "remedy": "let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable; a pod must match no more than one"
+              "remedy": "remove the annotation karpenter.sh/do-not-disrupt from pod reports/nightly-mfrbb"
             }
           ],
           "verdict": "stay",
-          "zone": "test-zone-b"
+          "zone": "test-zone-a"
         }"#]].assert_eq(&serde_json::to_string_pretty(&answer).unwrap());
 }
 
@@ -325,18 +345,18 @@ fn a_drain_says_where_pods_go() {
         &explain(&["drain", "worker-3", "worker-4"]),
         "",
         &expect![[r#"
-        worker-3 is left by its pods in this order:
-          1. workloads
-            shop/web-vprthw56v-7bvl6  worker-1
-            shop/web-vprthw56v-q89v9  worker-1
+            worker-3 is left by its pods in this order:
+              1. workloads
+                shop/web-vprthw56v-7bvl6  worker-1
+                shop/web-vprthw56v-q89v9  worker-1
 
-        worker-4 is left by its pods in this order:
-          1. workloads
-            shop/search-g4bq79c7l-c7r4k  worker-2
+            worker-4 is left by its pods in this order:
+              1. workloads
+                shop/search-g4bq79c7l-c7r4k  a new machine: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour
 
-        No new machine is needed.
-        The drain would come to its end.
-    "#]],
+            A new machine is needed: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour.
+            The drain would come to its end.
+        "#]],
     );
 }
 
@@ -346,17 +366,17 @@ fn a_drain_that_would_not_end_says_who_must_do_what() {
         &explain(&["drain", "worker-5", "worker-6"]),
         "",
         &expect![[r#"
-        worker-5 is left by its pods in this order:
-          1. workloads
-            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more
+            worker-5 is left by its pods in this order:
+              1. workloads
+                shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
 
-        worker-6 is left by its pods in this order:
-          1. workloads
-            reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation
+            worker-6 is left by its pods in this order:
+              1. workloads
+                reports/nightly-mfrbb  stays, kept by its annotation karpenter.sh/do-not-disrupt: whoever runs the pod ends it or removes the annotation
 
-        No new machine is needed.
-        The drain would wait for what is kept above, until somebody does what is said there.
-    "#]],
+            No new machine is needed.
+            The drain would wait for what is kept above, until somebody does what is said there.
+        "#]],
     );
 }
 
@@ -392,18 +412,19 @@ fn pods_leave_in_order_of_who_needs_whom() {
         &["explain", "drain", "n", "-f", "-"],
         ORDERED,
         &expect![[r#"
-        n is left by its pods in this order:
-          1. workloads
-            shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation
-            shop/shell      nowhere: no dynamic nodepools found (nobody makes it again)
-          2. daemons
-            kube-system/agent-0  ends with the node
-          3. critical workloads
-            kube-system/dns-0  nowhere: no dynamic nodepools found
+            n is left by its pods in this order:
+              1. workloads
+                shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation
+                shop/shell      nowhere: no dynamic nodepools found (nobody makes it again)
+              2. daemons
+                kube-system/agent-0  ends with the node
+              3. critical workloads
+                kube-system/dns-0  nowhere: no dynamic nodepools found
 
-        No new machine is needed.
-        The drain would come to its end.
-    "#]],
+            No new machine is needed.
+            2 pods would have no place and wait.
+            The drain would come to its end.
+        "#]],
     );
 }
 

@@ -48,8 +48,12 @@ impl Cluster {
 
     /// The cluster of the first example, where a scheduler has looked at all pods but one.
     async fn first_look() -> Self {
+        Self::of_example("first-look").await
+    }
+
+    async fn of_example(name: &str) -> Self {
         let cluster = Self::empty().await;
-        for object in example("first-look") {
+        for object in example(name) {
             create(&cluster.lab, object);
         }
         cluster
@@ -172,10 +176,15 @@ fn rules_for_readers() -> Vec<Value> {
     objects[0]["rules"].as_array().unwrap().clone()
 }
 
+/// An answer, as programs read it.
+fn answer(output: &Run) -> Value {
+    assert_eq!(output.code, Some(0), "{output}");
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
 /// A plan without what depends on how fast the computer is.
 fn plan(output: &Run) -> Value {
-    assert_eq!(output.code, Some(0), "{output}");
-    let mut plan: Value = serde_json::from_str(&output.stdout).unwrap();
+    let mut plan = answer(output);
     plan["summary"]["solveSeconds"] = Value::Null;
     plan
 }
@@ -193,6 +202,26 @@ async fn a_cluster_its_dump_and_its_files_give_the_same_plan() {
     };
     assert_eq!(of_files(dump).await, live);
     assert_eq!(of_files(cluster.write_down()).await, live);
+}
+
+#[tokio::test]
+async fn machines_of_a_cluster_and_of_its_dump_are_judged_alike() {
+    let cluster = Cluster::of_example("right-size").await;
+    let dump = cluster.path("dump");
+    // Long after the machines were made, so that all of them have been quiet for long enough.
+    let judge = ["plan", "--disrupt", "-o", "json", "--at", "2100-01-04T10:00:00Z"];
+    let live = plan(&cluster.run(&[&judge[..], &["--dump", &dump]].concat()).await);
+    assert!(live["commands"].as_array().unwrap().len() > 1, "{live}");
+    let args = [&judge[..], &["--pending", "unschedulable", "-f", &dump]].concat();
+    let of_dump = program(args.into_iter().map(str::to_owned).collect()).await;
+    assert_eq!(plan(&of_dump), live);
+
+    let start = cluster.lab.history().entries().len();
+    let node = cluster.run(&["explain", "node", "worker-5", "-o", "json"]).await;
+    assert_eq!(answer(&node)["verdict"], "stay");
+    let drain = cluster.run(&["explain", "drain", "worker-5", "-o", "json"]).await;
+    assert_eq!(answer(&drain)["completes"], false);
+    assert!(cluster.calls_since(start).iter().all(|(verb, ..)| *verb == "list"));
 }
 
 #[tokio::test]

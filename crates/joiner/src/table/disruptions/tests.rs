@@ -74,30 +74,30 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         &disruptions,
         false,
         &expect![[r#"
-        6 machines would go and 1 come first: 0.7500 per hour less.
+            6 machines would go, 1 would come: 0.7500 per hour less.
 
-          remove w-1, w-2, w-3 and 2 more (general): 0.5000 per hour less
-            5 machines hold nothing
+              remove w-1, w-2, w-3 and 2 more (general): 0.5000 per hour less
+                5 machines hold nothing
 
-          replace w-7 (general) by small or 1 other: 0.2500 per hour less
-            its pods fit on less
-    "#]],
+              replace w-7 (general) by small or 1 other: 0.2500 per hour less
+                its pods fit on less
+        "#]],
     );
     check(
         &Fleet::default(),
         &disruptions,
         true,
         &expect![[r#"
-        6 machines would go and 1 come first: 0.7500 per hour less.
+            6 machines would go, 1 would come: 0.7500 per hour less.
 
-          remove w-1, w-2, w-3, w-4, w-5 (general): 0.5000 per hour less
-            5 machines hold nothing
+              remove w-1, w-2, w-3, w-4, w-5 (general): 0.5000 per hour less
+                5 machines hold nothing
 
-          replace w-7 (general) by small or 1 other: 0.2500 per hour less
-            its pods fit on less
-            to w-0  shop/web-0
-            to a new machine  shop/web-1
-    "#]],
+              replace w-7 (general) by small or 1 other: 0.2500 per hour less
+                its pods fit on less
+                to w-0  shop/web-0
+                to a new machine  shop/web-1
+        "#]],
     );
 }
 
