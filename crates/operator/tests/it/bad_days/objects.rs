@@ -118,12 +118,12 @@ async fn a_pool_that_cannot_be_read_is_named_and_the_others_go_on() {
     assert_eq!(running.readiness.notes(), format!("note: {note}\n"));
     assert_eq!(running.said("cannot be read").len(), 1, "once, and not with every list");
     assert_eq!(running.said(note).len(), 1);
-    let counted = |running: &Running| running.metric("joiner_unreadable_objects{").to_string();
-    assert_eq!(counted(&running), "1");
+    let counted = |running: &Running| running.metric("joiner_unreadable_objects{") as u64;
+    assert_eq!(counted(&running), 1);
     running.stage.merge("karpenter.sh", "nodepools", "odd", None, json!({"spec": {"weight": 10}}));
     running.pass(10).await;
     assert_eq!(running.readiness.notes(), "");
-    assert_eq!(counted(&running), "0");
+    assert_eq!(counted(&running), 0);
 }
 
 #[tokio::test(start_paused = true)]
