@@ -187,3 +187,64 @@ impl<T: Kept> Table<T> {
         missing.map(|(key, _)| key.clone()).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::{api::core::v1::Node, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+
+    use super::*;
+
+    fn node(version: u64) -> Node {
+        let metadata = ObjectMeta {
+            name: Some("n".to_owned()),
+            resource_version: Some(version.to_string()),
+            ..ObjectMeta::default()
+        };
+        Node { metadata, ..Node::default() }
+    }
+
+    /// The version that is known, and whether a newer one cannot be read.
+    fn known(table: &Table<Node>) -> (Option<u64>, bool) {
+        (table.version(&Key::cluster("n")), table.unreadable().len() > 0)
+    }
+
+    fn unreadable(table: &mut Table<Node>, version: u64) {
+        table.put_unreadable(Key::cluster("n"), version, "odd".to_owned());
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_is_what_it_was_until_it_can() {
+        let mut table = Table::default();
+        table.put(node(1));
+        unreadable(&mut table, 2);
+        assert_eq!(known(&table), (Some(1), true));
+        table.put(node(1));
+        assert_eq!(known(&table), (Some(1), true), "that is old news");
+        table.put(node(3));
+        assert_eq!(known(&table), (Some(3), false));
+        unreadable(&mut table, 2);
+        assert_eq!(known(&table), (Some(3), false), "that too");
+    }
+
+    #[test]
+    fn a_list_that_has_it_keeps_it_and_one_that_has_not_ends_it() {
+        let mut table = Table::default();
+        table.put(node(1));
+        table.begin_list();
+        unreadable(&mut table, 2);
+        assert_eq!(table.end_list(), []);
+        assert_eq!(known(&table), (Some(1), true));
+        table.begin_list();
+        assert_eq!(table.end_list(), [Key::cluster("n")]);
+        assert_eq!(known(&table), (Some(1), false), "whoever lists removes the rest");
+    }
+
+    #[test]
+    fn it_is_gone_when_the_watch_says_so() {
+        let mut table = Table::default();
+        unreadable(&mut table, 2);
+        assert_eq!(known(&table), (None, true));
+        assert_eq!(table.remove(&Key::cluster("n"), 3), None);
+        assert_eq!(known(&table), (None, false));
+    }
+}

@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeSet,
     sync::{
-        Arc,
+        Arc, LazyLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -35,6 +35,11 @@ use crate::stage::BUILD;
 
 pub(crate) const JOINER: &str = "joiner";
 
+/// Every story needs them, and they are long to make.
+static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    crds().iter().map(|definition| serde_json::to_value(definition).unwrap()).collect()
+});
+
 /// A laboratory with room for machines, a class and a pool, and nobody who makes machines yet.
 pub(crate) fn furnished(seed: u64) -> Lab {
     let lab = Lab::new(Setup::new(seed));
@@ -44,8 +49,8 @@ pub(crate) fn furnished(seed: u64) -> Lab {
     ]);
     let crd =
         |definition| create(&lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
-    for definition in crds() {
-        crd(serde_json::to_value(definition).unwrap());
+    for definition in &*DEFINITIONS {
+        crd(definition.clone());
     }
     crd(lab_node_class_crd());
     create(

@@ -88,8 +88,8 @@ impl Site {
             }
             self.clock.sleep(self.ask_every).await;
         }
-        let (claims, pods) = (self.claims().await, self.pods().await);
-        panic!("{}: {what}: it does not come to that; {claims:#?} {pods:#?}", self.name);
+        let (claims, pods, said) = (self.claims().await, self.pods().await, self.said().await);
+        panic!("{}: {what}: it does not come to that; {claims:#?} {pods:#?} {said:#?}", self.name);
     }
 
     /// The same for a plain yes.

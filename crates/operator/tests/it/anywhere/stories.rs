@@ -152,10 +152,10 @@ pub(super) async fn a_pod_that_fits_nowhere_is_told_why(site: Site) {
     site.deploy(1, "100000").await;
     let told = async || {
         let said = site.said().await;
-        said.into_iter().find(|said| said.contains("no instance type has enough resources"))
+        said.into_iter().find(|said| said.contains("has enough resources"))
     };
     let said = site.until("the pod is told", told).await;
-    assert!(said.starts_with("FailedScheduling: "), "{said}");
+    assert!(said.starts_with("FailedScheduling: Failed to schedule pod, "), "{said}");
     assert_eq!(site.claims().await, Vec::<Value>::new());
     site.close().await;
     until_all_is_gone(&site).await;

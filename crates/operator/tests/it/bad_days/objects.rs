@@ -118,12 +118,12 @@ async fn a_pool_that_cannot_be_read_is_named_and_the_others_go_on() {
     assert_eq!(running.readiness.notes(), format!("note: {note}\n"));
     assert_eq!(running.said("cannot be read").len(), 1, "once, and not with every list");
     assert_eq!(running.said(note).len(), 1);
-    let counted = |running: &Running| running.metric("joiner_unreadable_objects{").to_string();
-    assert_eq!(counted(&running), "1");
+    let counted = |running: &Running| running.metric("joiner_unreadable_objects{") as u64;
+    assert_eq!(counted(&running), 1);
     running.stage.merge("karpenter.sh", "nodepools", "odd", None, json!({"spec": {"weight": 10}}));
     running.pass(10).await;
     assert_eq!(running.readiness.notes(), "");
-    assert_eq!(counted(&running), "0");
+    assert_eq!(counted(&running), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,8 +144,8 @@ async fn a_pool_that_becomes_unreadable_is_what_it_was_until_it_is_gone() {
     assert_eq!(running.readiness.notes(), "");
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_machine_of_a_claim_that_cannot_be_read_is_nobodys_garbage() {
+/// An engine that was started anew after the claim of a pod that runs has become unreadable.
+async fn with_an_unreadable_claim() -> (Running, String) {
     let mut running = Running::prepared();
     allow_anything(&running, "nodeclaims.karpenter.sh");
     running.stage.create_pool("general");
@@ -158,13 +158,38 @@ async fn the_machine_of_a_claim_that_cannot_be_read_is_nobodys_garbage() {
     running.stage.merge("karpenter.sh", "nodeclaims", &claim, None, odd);
     running.kill();
     running.start();
+    (running, claim)
+}
+
+fn mend(running: &Running, claim: &str) {
+    let sound = json!({"spec": {"requirements": []}});
+    running.stage.merge("karpenter.sh", "nodeclaims", claim, None, sound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_machine_of_a_claim_that_cannot_be_read_is_nobodys_garbage() {
+    let (mut running, claim) = with_an_unreadable_claim().await;
     running.pass(3600).await;
     assert_eq!(running.machines(), 1, "an hour is ten times what garbage collection waits");
     running.expect_running("web");
     assert!(!running.said("garbage collection: NodeClaim").is_empty(), "it says why it holds back");
-    let sound = json!({"spec": {"requirements": []}});
-    running.stage.merge("karpenter.sh", "nodeclaims", &claim, None, sound);
+    mend(&running, &claim);
     running.pass(600).await;
     assert_eq!(running.machines(), 1);
     assert_eq!(running.readiness.notes(), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_whose_claim_cannot_be_read_is_not_let_go_before_its_machine() {
+    let (mut running, claim) = with_an_unreadable_claim().await;
+    running.pass(60).await;
+    let name = claim.clone();
+    running.stage.delete("", "nodes", &name);
+    running.pass(600).await;
+    assert!(running.stage.find_node(&name).is_some(), "nobody knows what else is to be done");
+    assert_eq!(running.machines(), 1);
+    mend(&running, &claim);
+    running.pass(600).await;
+    assert!(running.stage.find_node(&name).is_none());
+    assert_eq!(running.machines(), 0);
 }
