@@ -259,7 +259,7 @@ fn a_label_that_only_a_running_pod_asks_for_is_seen_on_nodes() {
             .node(racked("node-3", "r2"))
             .pod(pod("a").label("app", "web")),
         expect![[r#"
-            node-3: a
+            node node-3: a
         "#]],
     );
 }
