@@ -77,10 +77,7 @@ impl Choices {
 #[derive(Debug, Clone)]
 pub(crate) struct Solver<'s> {
     snapshot: &'s Snapshot,
-    /// The pods that may have to be placed; numbers of pods are positions here.
-    pods: Vec<&'s Pod>,
-    /// The first so many of them are to be placed whatever happens, the others only if their machines go.
-    own: usize,
+    pods: Pods<'s>,
     settings: PlanSettings,
     choices: Choices,
     columns: Columns,
@@ -99,6 +96,31 @@ pub(crate) struct Solver<'s> {
     least: Vec<i64>,
     placed: u64,
     trial: Trial,
+}
+
+/// The pods that may have to be placed, by number.
+#[derive(Debug, Clone)]
+pub(crate) struct Pods<'s> {
+    /// The first are to be placed whatever happens. They are a slice, since a large pass looks at each of them often.
+    pub(crate) own: &'s [Pod],
+    /// The others only if their machines go.
+    pub(crate) others: Vec<&'s Pod>,
+}
+
+impl<'s> Pods<'s> {
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> &'s Pod {
+        let number = number as usize;
+        self.own.get(number).unwrap_or_else(|| self.others[number - self.own.len()])
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.own.len() + self.others.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'s Pod> {
+        self.own.iter().chain(self.others.iter().copied())
+    }
 }
 
 /// How far a pass has come, as far as a refused pod may care.
@@ -125,12 +147,12 @@ struct Waiting {
     refusal: Refusal,
     /// The length of the queue when it was last put back; a pod that meets the same length again has seen a whole round
     /// without progress.
-    put_back_at: usize,
+    put_back_at: u32,
 }
 
 impl Waiting {
     fn new(pod: u32) -> Self {
-        Self { pod, refusal: Refusal::NoPlace, put_back_at: usize::MAX }
+        Self { pod, refusal: Refusal::NoPlace, put_back_at: u32::MAX }
     }
 }
 
@@ -140,15 +162,13 @@ pub(crate) type Refused = Vec<(u32, Refusal)>;
 impl<'s> Solver<'s> {
     /// Prepares a pass for those pods of the snapshot that are at the positions `considered`.
     pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
-        let pods: Vec<&Pod> = snapshot.pods.iter().collect();
-        Self::over(pods, snapshot.pods.len(), snapshot, settings, considered)
+        let pods = Pods { own: &snapshot.pods, others: Vec::new() };
+        Self::over(pods, snapshot, settings, considered)
     }
 
-    /// Prepares a pass for those of `pods` that are at the positions `considered`. The first `own` of them are to be
-    /// placed whatever happens, the others only if their machines go.
+    /// Prepares a pass for those of `pods` that have the numbers `considered`.
     pub(crate) fn over(
-        pods: Vec<&'s Pod>,
-        own: usize,
+        pods: Pods<'s>,
         snapshot: &'s Snapshot,
         settings: &PlanSettings,
         considered: &[u32],
@@ -183,7 +203,6 @@ impl<'s> Solver<'s> {
         Self {
             snapshot,
             pods,
-            own,
             settings: settings.clone(),
             choices,
             remaining: templates
@@ -217,12 +236,12 @@ impl<'s> Solver<'s> {
         let pods = self.in_order(considered).into_iter();
         let mut queue: VecDeque<Waiting> = pods.map(Waiting::new).collect();
         while let Some(first) = queue.front().copied() {
-            if first.put_back_at == queue.len() {
+            if first.put_back_at == queue.len() as u32 {
                 break;
             }
             queue.pop_front();
             if let Err(refusal) = self.place(first.pod) {
-                let put_back_at = queue.len() + 1;
+                let put_back_at = queue.len() as u32 + 1;
                 queue.push_back(Waiting { refusal, put_back_at, ..first });
             } else if self.trial.is_over(&self.claims) {
                 return Vec::new();
@@ -243,7 +262,7 @@ impl<'s> Solver<'s> {
         let mut keyed: Vec<_> = considered
             .iter()
             .map(|index| {
-                let pod = self.pods[*index as usize];
+                let pod = self.pods.get(*index);
                 let class = &self.classes.all[self.classes.of_pod[*index as usize] as usize];
                 let amount =
                     |column: Option<usize>| column.map_or(0, |column| class.requests[column]);
@@ -258,7 +277,7 @@ impl<'s> Solver<'s> {
     /// Finds a place for a pod, giving up one preference after the other.
     fn place(&mut self, pod_index: u32) -> Result<(), Refusal> {
         let class_index = self.classes.of_pod[pod_index as usize] as usize;
-        let pod = self.pods[pod_index as usize];
+        let pod = self.pods.get(pod_index);
         // Which volumes a pod attaches is its own affair, so what its class has met does not speak for it.
         let typical = pod.volumes.attached.is_empty();
         if typical && let Some(refusal) = self.still_refused(class_index) {
@@ -319,7 +338,7 @@ impl<'s> Solver<'s> {
         class_index: usize,
         variant_index: usize,
     ) -> Option<usize> {
-        let pod = self.pods[pod_index as usize];
+        let pod = self.pods.get(pod_index);
         let respect_quiet = self.trial.respects_quiet() && !self.is_own(pod_index);
         let Self { nodes, labels, topology, classes, trial, .. } = self;
         let class = &mut classes.all[class_index];

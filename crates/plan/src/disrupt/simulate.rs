@@ -17,14 +17,13 @@ use std::ops::Range;
 use joiner_core::{
     disruption::{Fleet, Machine, PoolRules},
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
-    pod::Pod,
     settings::{MinValuesPolicy, PlanSettings},
     snapshot::Snapshot,
 };
 
 use crate::{
     provision::Sorted,
-    solve::{Placements, Refused, Rules, Shapes, Solver, unplaced},
+    solve::{Placements, Pods, Refused, Rules, Shapes, Solver, unplaced},
 };
 
 /// How a removal is looked at.
@@ -67,19 +66,18 @@ impl<'s> Simulator<'s> {
     /// Prepares questions. The snapshot's own pods are placed once.
     pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
         let planning = PlanSettings { reserved_fallback: true, ..planning.clone() };
-        let mut pods: Vec<&'s Pod> = snapshot.pods.iter().collect();
-        let own = pods.len();
+        let mut pods = Pods { own: &snapshot.pods, others: Vec::new() };
         let mut movable = Vec::with_capacity(snapshot.nodes.len());
         for (node, machine) in snapshot.nodes.iter().zip(&fleet.machines) {
             let first = pods.len() as u32;
             let facts = node.pods.iter().zip(&machine.pods);
-            pods.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod));
+            pods.others.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod));
             movable.push(first..pods.len() as u32);
         }
-        let sorted = Sorted::new(pods.iter().copied(), snapshot, &planning);
+        let sorted = Sorted::new(pods.iter(), snapshot, &planning);
         let mut considered = vec![false; pods.len()];
         sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
-        let mut solver = Solver::over(pods, own, snapshot, &planning, &sorted.considered);
+        let mut solver = Solver::over(pods, snapshot, &planning, &sorted.considered);
         solver.leave_alone(busy_machines(snapshot, fleet));
         let mut simulator = Self {
             solver,
@@ -89,8 +87,9 @@ impl<'s> Simulator<'s> {
             considered,
             set_aside: [sorted.refused, sorted.deferred].concat(),
         };
-        let first = sorted.considered.into_iter().filter(|pod| (*pod as usize) < own);
-        simulator.place_first(&first.collect::<Vec<u32>>());
+        let mut first = sorted.considered;
+        first.retain(|pod| simulator.solver.is_own(*pod));
+        simulator.place_first(&first);
         simulator
     }
 
@@ -118,7 +117,8 @@ impl<'s> Simulator<'s> {
     /// These machines go: later questions are about what is left then. New machines are on their way and take no pods of
     /// others.
     pub fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
-        let answer = self.ask(machines, question);
+        // Nothing is decided about pods that were not looked at.
+        let answer = self.ask(machines, Question { claims_max: None, ..question });
         self.solver.keep();
         answer.into_outcome()
     }
@@ -154,6 +154,7 @@ impl<'s> Simulator<'s> {
             }
         }
         let refused = self.solver.solve(&pods);
+        self.shapes.tidy();
         let Placements { claims, existing, unplaced } = self.solver.placements(&mut self.shapes);
         let mut homeless = never_placed.clone();
         homeless.extend(unplaced.iter().map(|each| each.pod.clone()));

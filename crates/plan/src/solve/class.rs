@@ -16,6 +16,7 @@ use joiner_core::{
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
+    Pods,
     amounts::Columns,
     bits::Bits,
     labels::{Key, LabelSpace, ReqId},
@@ -172,7 +173,7 @@ fn heaviest_first<T>(terms: &[Weighted<T>], respect: bool) -> Vec<&Weighted<T>> 
 #[derive(Debug, Clone)]
 pub(crate) struct Classes<'s> {
     pub(crate) all: Vec<Class<'s>>,
-    /// By position in the pass.
+    /// By number.
     pub(crate) of_pod: Vec<u32>,
 }
 
@@ -181,7 +182,7 @@ pub(crate) struct Classes<'s> {
 pub(crate) struct ClassContext<'c, 's> {
     pub(crate) snapshot: &'s Snapshot,
     /// All pods of the pass.
-    pub(crate) pods: &'c [&'s Pod],
+    pub(crate) pods: &'c Pods<'s>,
     pub(crate) policy: PreferencePolicy,
     pub(crate) templates: &'c [Template<'s>],
     pub(crate) columns: &'c Columns,
@@ -201,7 +202,7 @@ impl<'s> Classes<'s> {
         let mut by_content = FxHashMap::default();
         let mut all: Vec<Class<'s>> = Vec::new();
         for index in considered {
-            let pod = ctx.pods[*index as usize];
+            let pod = ctx.pods.get(*index);
             let pointers = (
                 &raw const *pod.namespace,
                 &raw const *pod.labels,

@@ -85,7 +85,7 @@ impl<'s> Solver<'s> {
     fn verdict(&mut self, pod: u32, pool: &NodePool) -> Result<(), Refused> {
         let template = self.usable_template(pool)?;
         let class = self.classes.of_pod[pod as usize] as usize;
-        let pod = self.pods[pod as usize];
+        let pod = self.pods.get(pod);
         let variants = &self.classes.all[class].variants;
         let Some(last) = variants.iter().rposition(|variant| variant.wanted.possible) else {
             return Err(((0, 0), contradiction()));

@@ -44,6 +44,19 @@ pub(crate) struct Shapes {
     taints: FxHashMap<usize, [Arc<[joiner_core::taint::Taint]>; 2]>,
 }
 
+impl Shapes {
+    /// A shape lists every type by name, so that thousands of them would take more memory than making some again takes
+    /// time.
+    const KEPT_MAX: usize = 200;
+
+    /// Forgets all of them if there are many.
+    pub(crate) fn tidy(&mut self) {
+        if self.finished.len() > Self::KEPT_MAX {
+            *self = Self::default();
+        }
+    }
+}
+
 impl<'s> Solver<'s> {
     /// Turns where the pods are into a plan, with the reasons why others are nowhere.
     pub(crate) fn finish(mut self, refused: &Refused) -> Plan {
@@ -119,7 +132,7 @@ impl<'s> Solver<'s> {
     }
 
     pub(crate) fn pod(&self, index: u32) -> &'s Pod {
-        self.pods[index as usize]
+        self.pods.get(index)
     }
 
     fn finish_claim(
@@ -164,7 +177,7 @@ impl<'s> Solver<'s> {
             .clone();
         let mut requests = Resources::new();
         for pod in &claim.pods {
-            requests.add(&self.pods[*pod as usize].spec.requests);
+            requests.add(&self.pods.get(*pod).spec.requests);
         }
         requests.add(&shape.daemon_overhead);
         let planned = PlannedClaim {

@@ -203,7 +203,7 @@ impl Solver<'_> {
 
     /// Whether a pod is to be placed whatever happens, rather than only if its machine goes.
     pub(crate) fn is_own(&self, pod: u32) -> bool {
-        (pod as usize) < self.own
+        (pod as usize) < self.pods.own.len()
     }
 
     /// Nobody is moved to a machine that may never come.

@@ -14,7 +14,7 @@ use super::random;
 use crate::{
     disrupt::simulate::{Outcome, Question, Simulator, busy_machines},
     provision::Sorted,
-    solve::{Placements, Shapes, Solver},
+    solve::{Placements, Pods, Shapes, Solver},
 };
 
 /// One step: these machines go, and these pods need a place.
@@ -104,8 +104,9 @@ fn made_anew(
     let sorted = Sorted::new(&changed.pods, &changed, &settings);
     let set_aside: BTreeSet<String> =
         sorted.refused.iter().chain(&sorted.deferred).map(|each| each.pod.clone()).collect();
-    let all: Vec<&Pod> = changed.pods.iter().collect();
-    let mut solver = Solver::over(all, owned, &changed, &settings, &sorted.considered);
+    let (own, others) = changed.pods.split_at(owned);
+    let pods = Pods { own, others: others.iter().collect() };
+    let mut solver = Solver::over(pods, &changed, &settings, &sorted.considered);
     solver.leave_alone(busy_machines(&changed, &changed_fleet));
     let simulator = Simulator::new(snapshot, fleet, planning);
     let questions = [Question::default()].into_iter().chain(stages.iter().map(|s| s.question));
