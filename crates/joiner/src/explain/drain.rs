@@ -130,7 +130,8 @@ fn node(drained: &Drained<'_>) -> String {
         for pod in pods {
             table.row([format!("    {}", pod.pod).into(), pod.cell()]);
         }
-        out.push_str(&format!("{}\n", styled(&title, DIM)));
+        out += &styled(&title, DIM);
+        out.push('\n');
         // Its titles would be said again for every step.
         out.extend(table.render().split_inclusive('\n').skip(1));
     }

@@ -210,27 +210,21 @@ fn title(answer: &Answer<'_>) -> String {
 }
 
 fn why(answer: &Answer<'_>) -> Option<String> {
+    let mut lines = Vec::new();
     if let Some(command) = answer.command {
-        let mut lines = format!("Why: {}\n", command.reason.message);
-        let others: Vec<&str> = command
-            .candidates
-            .iter()
-            .map(|candidate| candidate.node.as_str())
-            .filter(|node| *node != answer.glance.node)
-            .collect();
+        lines.push(format!("Why: {}", command.reason.message));
+        let nodes = command.candidates.iter().map(|candidate| candidate.node.as_str());
+        let others: Vec<&str> = nodes.filter(|node| *node != answer.glance.node).collect();
         if !others.is_empty() {
-            lines.push_str(&format!("  together with {}\n", others.join(", ")));
+            lines.push(format!("  together with {}", others.join(", ")));
         }
-        return Some(lines);
+    } else if !answer.reasons.is_empty() {
+        lines.push("Why it stays, what stands in the way first:".to_owned());
+        for ReasonToStay { reason, remedy } in &answer.reasons {
+            lines.extend([format!("  {}", reason.message), format!("    → {remedy}")]);
+        }
     }
-    if answer.reasons.is_empty() {
-        return None;
-    }
-    let mut lines = "Why it stays, what stands in the way first:\n".to_owned();
-    for ReasonToStay { reason, remedy } in &answer.reasons {
-        lines.push_str(&format!("  {}\n    → {remedy}\n", reason.message));
-    }
-    Some(lines)
+    (!lines.is_empty()).then(|| lines.join("\n") + "\n")
 }
 
 /// Where its pods go, a line each.

@@ -87,12 +87,9 @@ fn render(answer: &Answer<'_>) -> String {
             why.into(),
         ]);
     }
-    let mut out = table.render();
-    out.push_str(&format!("\n{}\n", totals(answer)));
-    if let Some(paused) = &answer.paused {
-        out.push_str(&format!("{}\n", styled(paused, WAITS)));
-    }
-    out
+    let mut lines = vec![table.render(), totals(answer)];
+    lines.extend(answer.paused.as_ref().map(|paused| styled(paused, WAITS)));
+    lines.join("\n") + "\n"
 }
 
 fn totals(answer: &Answer<'_>) -> String {

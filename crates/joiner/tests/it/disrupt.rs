@@ -146,12 +146,12 @@ fn a_moment_that_is_none_is_told_what_to_write() {
     check(
         &["plan", "--disrupt", "-f", "examples/right-size", "--at", "tonight"],
         "",
-        &expect![[r#"
+        &expect![[r"
             stderr: error: invalid value 'tonight' for '--at <TIME>': is no moment; write it as 2026-01-31T22:00:00Z
             stderr:
             stderr: For more information, try '--help'.
             exit code: 2
-        "#]],
+        "]],
     );
 }
 

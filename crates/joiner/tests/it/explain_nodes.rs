@@ -15,7 +15,7 @@ fn explain<'a>(what: &[&'a str]) -> Vec<&'a str> {
 fn json(what: &[&str]) -> Value {
     let answer = run(&[&explain(what)[..], &["-o", "json"]].concat());
     assert_eq!(answer.code, Some(0), "{answer}");
-    serde_json::from_str(&answer.stdout).unwrap()
+    serde_json::from_str(&answer.stdout).expect("programs get JSON")
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn programs_get_the_same_of_all_nodes() {
             format!("{} {} {id}", text("node"), text("verdict"))
         })
         .collect();
-    expect![[r#"
+    expect![[r"
         control-1 foreign -
         db-1 stay budget.closed
         db-2 stay pool.whenEmpty
@@ -63,7 +63,7 @@ fn programs_get_the_same_of_all_nodes() {
         worker-3 delete node.underutilized
         worker-4 replace node.underutilized
         worker-5 stay pod.pdb
-        worker-6 stay pod.doNotDisrupt"#]]
+        worker-6 stay pod.doNotDisrupt"]]
     .assert_eq(&shown.join("\n"));
 }
 
@@ -72,7 +72,7 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
     check(
         &explain(&["node", "worker-3"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             worker-3 goes.
               pool general, c-4x-amd64-linux, test-zone-c, 0.1086 per hour, 2 pods, cpu 26%, memory 13%
 
@@ -88,7 +88,7 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
-        "#]],
+        "]],
     );
     check(
         &explain(&["node", "worker-4"]),
@@ -113,7 +113,7 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
     check(
         &explain(&["node", "worker-2"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             worker-2 goes.
               pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
 
@@ -125,7 +125,7 @@ fn a_node_that_goes_says_what_is_saved_and_where_its_pods_go() {
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
-        "#]],
+        "]],
     );
 }
 
@@ -134,7 +134,7 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
     check(
         &explain(&["node", "worker-5"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             worker-5 stays.
               pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
 
@@ -151,12 +151,12 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
-        "#]],
+        "]],
     );
     check(
         &explain(&["node", "worker-6"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             worker-6 stays.
               pool general, c-2x-amd64-linux, test-zone-a, 0.0543 per hour, 1 pod, cpu 79%, memory 25%
 
@@ -173,7 +173,7 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
               Underutilized: 3 of 6, 0 taken
               Empty: 3 of 6, 0 taken
               Drifted: 3 of 6, 0 taken
-        "#]],
+        "]],
     );
 }
 
@@ -210,7 +210,7 @@ fn a_node_of_a_paused_pool_says_who_paused_it() {
     check(
         &explain(&["node", "edge-1"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             edge-1 stays.
               pool edge, c-2x-amd64-linux, test-zone-d, 0.0543 per hour, 0 pods, cpu 0%, memory 0%
 
@@ -224,7 +224,7 @@ fn a_node_of_a_paused_pool_says_who_paused_it() {
               Underutilized: 1 of 1, 0 taken
               Empty: 1 of 1, 0 taken
               Drifted: 1 of 1, 0 taken
-        "#]],
+        "]],
     );
 }
 
@@ -233,10 +233,10 @@ fn a_node_that_is_not_ours_is_told_so() {
     check(
         &explain(&["node", "control-1"]),
         "",
-        &expect![[r#"
+        &expect![[r"
         control-1 is not ours: no NodeClaim belongs to it, so that nobody removes it by itself.
           test-zone-a, 0 pods, cpu 0%, memory 0%
-    "#]],
+    "]],
     );
 }
 
@@ -315,27 +315,27 @@ fn nodes_that_are_not_there_are_guessed_all_at_once() {
     check(
         &explain(&["node", "wroker-3"]),
         "",
-        &expect![[r#"
+        &expect![[r"
         stderr: joiner: no Node and no NodeClaim is called wroker-3: did you mean worker-3?
         exit code: 2
-    "#]],
+    "]],
     );
     check(
         &explain(&["drain", "worker-33", "worker-1", "nothing-like-it"]),
         "",
-        &expect![[r#"
+        &expect![[r"
         stderr: joiner: no Node and no NodeClaim is called worker-33: did you mean worker-3 or worker-1 or worker-2?
         stderr: joiner: no Node and no NodeClaim is called nothing-like-it: there are 10 nodes, none with a similar name; joiner explain nodes lists them
         exit code: 2
-    "#]],
+    "]],
     );
     check(
         &["explain", "node", "n", "-f", "examples/vsphere"],
         "",
-        &expect![[r#"
+        &expect![[r"
         stderr: joiner: no Node and no NodeClaim is called n: there are no nodes at all
         exit code: 2
-    "#]],
+    "]],
     );
 }
 
@@ -344,7 +344,7 @@ fn a_drain_says_where_pods_go() {
     check(
         &explain(&["drain", "worker-3", "worker-4"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             worker-3 is left by its pods in this order:
               1. workloads
                 shop/web-vprthw56v-7bvl6  worker-1
@@ -356,7 +356,7 @@ fn a_drain_says_where_pods_go() {
 
             A new machine is needed: c-8x-amd64-linux or 5 others of pool general, 0.2172 per hour.
             The drain would come to its end.
-        "#]],
+        "]],
     );
 }
 
@@ -365,7 +365,7 @@ fn a_drain_that_would_not_end_says_who_must_do_what() {
     check(
         &explain(&["drain", "worker-5", "worker-6"]),
         "",
-        &expect![[r#"
+        &expect![[r"
             worker-5 is left by its pods in this order:
               1. workloads
                 shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
@@ -376,7 +376,7 @@ fn a_drain_that_would_not_end_says_who_must_do_what() {
 
             No new machine is needed.
             The drain would wait for what is kept above, until somebody does what is said there.
-        "#]],
+        "]],
     );
 }
 
@@ -385,14 +385,14 @@ fn a_drain_of_volumes_goes_where_the_volumes_are() {
     check(
         &explain(&["drain", "db-2"]),
         "",
-        &expect![[r#"
+        &expect![[r"
         db-2 is left by its pods in this order:
           1. workloads
             data/postgres-1  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
 
         A new machine is needed: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour.
         The drain would come to its end.
-    "#]],
+    "]],
     );
     let answer = json(&["drain", "db-2"]);
     assert_eq!(answer["completes"], true);
@@ -411,7 +411,7 @@ fn pods_leave_in_order_of_who_needs_whom() {
     check(
         &["explain", "drain", "n", "-f", "-"],
         ORDERED,
-        &expect![[r#"
+        &expect![[r"
             n is left by its pods in this order:
               1. workloads
                 shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation
@@ -424,7 +424,7 @@ fn pods_leave_in_order_of_who_needs_whom() {
             No new machine is needed.
             2 pods would have no place and wait.
             The drain would come to its end.
-        "#]],
+        "]],
     );
 }
 

@@ -9,7 +9,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_api::{condition, node_claim::NodeClaim};
+use joiner_api::{condition, duration::NillableDuration, node_claim::NodeClaim};
 use joiner_core::{
     disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Machine, PodFacts},
     label,
@@ -127,7 +127,7 @@ impl<'o> Reader<'o> {
             (claim.holds(INITIALIZED), claim.since(INITIALIZED).unwrap_or(self.now))
         };
         let moved = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
-        let expire_after = claim.spec.expire_after.as_ref().and_then(|after| after.nanos());
+        let expire_after = claim.spec.expire_after.as_ref().and_then(NillableDuration::nanos);
         ClaimFacts {
             created: created.unwrap_or(self.now),
             quiet_since: is_initialized.then(|| moved.map_or(since, |time| time.0)),

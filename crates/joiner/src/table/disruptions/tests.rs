@@ -73,7 +73,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
         &Fleet::default(),
         &disruptions,
         false,
-        &expect![[r#"
+        &expect![[r"
             6 machines would go, 1 would come: 0.7500 per hour less.
 
               remove w-1, w-2, w-3 and 2 more (general): 0.5000 per hour less
@@ -81,13 +81,13 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
 
               replace w-7 (general) by small or 1 other: 0.2500 per hour less
                 its pods fit on less
-        "#]],
+        "]],
     );
     check(
         &Fleet::default(),
         &disruptions,
         true,
-        &expect![[r#"
+        &expect![[r"
             6 machines would go, 1 would come: 0.7500 per hour less.
 
               remove w-1, w-2, w-3, w-4, w-5 (general): 0.5000 per hour less
@@ -97,7 +97,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
                 its pods fit on less
                 to w-0  shop/web-0
                 to a new machine  shop/web-1
-        "#]],
+        "]],
     );
 }
 
@@ -111,7 +111,7 @@ fn many_machines_that_stay_are_told_by_reason() {
         &Fleet::default(),
         &few,
         false,
-        &expect![[r#"
+        &expect![[r"
         No machine would go.
 
         3 machines stay:
@@ -122,14 +122,14 @@ fn many_machines_that_stay_are_told_by_reason() {
         w-2               budget of w-2
 
         More: joiner explain node w-0 -f …
-    "#]],
+    "]],
     );
     let many = Disruptions { staying, ..Disruptions::default() };
     check(
         &Fleet::default(),
         &many,
         false,
-        &expect![[r#"
+        &expect![[r"
         No machine would go.
 
         25 machines stay:
@@ -139,7 +139,7 @@ fn many_machines_that_stay_are_told_by_reason() {
                5  w-0, w-1, w-2  budget of w-0
 
         More: joiner explain node w-0 -f …
-    "#]],
+    "]],
     );
 }
 
@@ -150,10 +150,10 @@ fn a_pause_is_told_even_where_there_is_nothing_to_do() {
         &fleet,
         &Disruptions::default(),
         false,
-        &expect![[r#"
+        &expect![[r"
         No machine would go.
 
         Disruption is paused for the whole cluster: anna
-    "#]],
+    "]],
     );
 }
