@@ -80,7 +80,7 @@ impl Controller for StaticDeprovisioning {
                 NodePool.name = key.name(),
                 current,
                 desired = wanted,
-                deprovision_count = going.len(),
+                "deprovision-count" = going.len(),
                 "deprovisioning nodeclaims to satisfy replica count"
             );
         }

@@ -141,7 +141,7 @@ impl Controller for StaticProvisioning {
             NodePool.name = key.name(),
             current = standings.active(),
             desired = wanted,
-            provision_count = places.len(),
+            "provision-count" = places.len(),
             "provisioning nodeclaims to satisfy replica count"
         );
         self.create(&pool, places).await?;
