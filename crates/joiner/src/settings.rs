@@ -115,7 +115,9 @@ impl Settings {
         let vsphere = vsphere(&mut reader, &planner);
         reader.accept(Self {
             plan: PlanSettings { reserved_fallback: raw.reserved_fallback, ..planner.plan },
-            disruption: DisruptionSettings { spot_to_spot: planner.gates.spot_to_spot_consolidation },
+            disruption: DisruptionSettings {
+                spot_to_spot: planner.gates.spot_to_spot_consolidation,
+            },
             index: IndexSettings { pending, ..planner.index },
             node_overlay: planner.gates.node_overlay,
             kwok_instance_types: planner.instance_types_file,

@@ -80,8 +80,7 @@ impl<'j> Answer<'j> {
 impl<'j> Drained<'j> {
     fn new(judged: &'j Judged, at: usize, places: &Places<'j>) -> Self {
         let (node, machine) = (&judged.snapshot.nodes[at], &judged.fleet.machines[at]);
-        let known: HashMap<String, _> =
-            node.pods.iter().map(Pod::key).zip(&machine.pods).collect();
+        let known: HashMap<String, _> = node.pods.iter().map(Pod::key).zip(&machine.pods).collect();
         let on_it = judged.objects.pods.iter().filter(|pod| {
             let on = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
             on.is_some() && on == node.node.as_deref()
@@ -141,7 +140,9 @@ fn node(drained: &Drained<'_>) -> String {
         out.extend(table.render().split_inclusive('\n').skip(1));
     }
     if drained.forced {
-        out.push_str("  Its claim has a terminationGracePeriod: what has not left by then is deleted.\n");
+        out.push_str(
+            "  Its claim has a terminationGracePeriod: what has not left by then is deleted.\n",
+        );
     }
     out
 }
@@ -159,7 +160,8 @@ fn verdict(answer: &Answer<'_>) -> String {
     let end = if answer.completes {
         styled("The drain would come to its end.", GOOD)
     } else {
-        let hint = "The drain would wait for what is kept above, until somebody does what is said there.";
+        let hint =
+            "The drain would wait for what is kept above, until somebody does what is said there.";
         styled(hint, BAD)
     };
     format!("{machines}\n{end}\n")

@@ -166,7 +166,9 @@ impl Verdict<'_> {
         match self {
             Self::Goes(..) | Self::Stays(_) => None,
             Self::Leaving => Some("it has been told to go already"),
-            Self::Foreign => Some("no NodeClaim belongs to it, so that nobody removes it by itself"),
+            Self::Foreign => {
+                Some("no NodeClaim belongs to it, so that nobody removes it by itself")
+            }
         }
     }
 }

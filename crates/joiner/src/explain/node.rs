@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     machine::{Glance, Judged, Verdict},
-    places::{PodPlace, Places, new_machine},
+    places::{Places, PodPlace, new_machine},
 };
 use crate::{
     cli::ExplainNodeArgs,

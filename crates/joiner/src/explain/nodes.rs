@@ -109,9 +109,5 @@ fn totals(answer: &Answer<'_>) -> String {
         0 => "none would go".to_owned(),
         going => format!("{going} would go"),
     };
-    format!(
-        "{}, {} per hour; {fate}.",
-        text::count(answer.nodes.len(), "node"),
-        text::price(price)
-    )
+    format!("{}, {} per hour; {fate}.", text::count(answer.nodes.len(), "node"), text::price(price))
 }

@@ -85,7 +85,8 @@ pub fn decide<'p>(
         |tier: Tier, pod: &Pod| is_forced(pod) || (is_active(pod) && Some(tier) == first);
     let waiting = tiers.values().map(Vec::len).sum();
     let all = tiers.into_iter().flat_map(|(tier, pods)| pods.into_iter().map(move |p| (tier, p)));
-    let leave_now = all.filter(|(tier, pod)| leaves_now(*tier, pod)).map(|(_, pod)| Arc::clone(pod));
+    let leave_now =
+        all.filter(|(tier, pod)| leaves_now(*tier, pod)).map(|(_, pod)| Arc::clone(pod));
     Drain { waiting, leave_now: leave_now.collect() }
 }
 

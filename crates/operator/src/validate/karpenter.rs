@@ -1,8 +1,10 @@
 //! The kinds whose CRDs Joiner serves.
 
 use joiner_api::{
-    capacity_buffer::CapacityBuffer, node_claim::NodeClaim,
-    node_class_reference::NodeClassReference, node_overlay::NodeOverlay,
+    capacity_buffer::CapacityBuffer,
+    node_claim::NodeClaim,
+    node_class_reference::NodeClassReference,
+    node_overlay::NodeOverlay,
     node_pool::{Budget, Disruption, NodePool},
     requirement::Requirement,
 };
@@ -57,14 +59,12 @@ fn budget(budget: &Budget) -> Result<(), Invalid> {
         one_of("", reason, &["Underutilized", "Empty", "Drifted"])
     })?;
     match (&budget.schedule, &budget.duration) {
-        (Some(_), None) => Err(Invalid::new(
-            "duration",
-            "is missing; a schedule needs one, such as 8h",
-        )),
-        (None, Some(_)) => Err(Invalid::new(
-            "schedule",
-            "is missing; a duration needs one, such as 0 9 * * *",
-        )),
+        (Some(_), None) => {
+            Err(Invalid::new("duration", "is missing; a schedule needs one, such as 8h"))
+        }
+        (None, Some(_)) => {
+            Err(Invalid::new("schedule", "is missing; a duration needs one, such as 0 9 * * *"))
+        }
         (_, Some(duration)) if !is_in_hours_and_minutes(duration.as_str()) => {
             let problem = format!("is {duration}; write hours and minutes, such as 8h or 1h30m");
             Err(Invalid::new("duration", problem))

@@ -286,10 +286,7 @@ fn disruption_of_pools() {
         pool("budgets: [{nodes: '0', duration: 8h}]"),
         pool("budgets: [{nodes: '0', schedule: '@daily', duration: 90s}]"),
     ];
-    check(
-        &pools.iter().map(String::as_str).collect::<Vec<_>>(),
-        expect![[r#""#]],
-    );
+    check(&pools.iter().map(String::as_str).collect::<Vec<_>>(), expect![[r#""#]]);
     for right in ["1h30m", "8h0m0s", "90m"] {
         let budgets = format!("budgets: [{{nodes: 100%, schedule: '@daily', duration: {right}}}]");
         assert!(files::read(&["-".into()], pool(&budgets).as_bytes()).is_ok(), "{right}");

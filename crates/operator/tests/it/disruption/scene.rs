@@ -114,7 +114,8 @@ impl Scene {
     async fn machine_like(&mut self, name: &str, kind: &str, capacity_type: &str) {
         let pool = serde_json::to_value(self.stage.pool("general")).unwrap();
         let mut claim = pool_claim(name, &pool);
-        let one_of = |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
+        let one_of =
+            |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
         claim["spec"]["requirements"] = json!([
             one_of(label::INSTANCE_TYPE, kind),
             one_of(label::CAPACITY_TYPE, capacity_type),
@@ -126,18 +127,22 @@ impl Scene {
 
     /// A pod of a workload that runs on a machine.
     pub(super) fn pod(&self, name: &str, node: &str) {
-        self.stage.create("", "pods", json!({
-            "metadata": {
-                "name": name, "namespace": "default", "labels": {"app": "web"},
-                "ownerReferences": [{
-                    "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web",
-                    "controller": true,
-                }],
-            },
-            "spec": {"nodeName": node, "containers": [{
-                "name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}},
-            }]},
-        }));
+        self.stage.create(
+            "",
+            "pods",
+            json!({
+                "metadata": {
+                    "name": name, "namespace": "default", "labels": {"app": "web"},
+                    "ownerReferences": [{
+                        "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web",
+                        "controller": true,
+                    }],
+                },
+                "spec": {"nodeName": node, "containers": [{
+                    "name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}},
+                }]},
+            }),
+        );
         let status = json!({"status": {"phase": "Running"}});
         self.stage.merge("", "pods", &format!("default/{name}"), Some("status"), status);
     }
