@@ -10,6 +10,7 @@
 
 use joiner_core::{
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
+    reason::{Reason, ReasonId},
     settings::MinValuesPolicy,
 };
 
@@ -212,7 +213,8 @@ impl Solver<'_> {
         let (claim, node) = (name(&candidate.node.claim), name(&candidate.node.node));
         let message =
             format!("would schedule against uninitialized nodeclaim/{claim}, node/{node}");
-        Unplaced { message, ..unplaced(self.pod(pod).key(), Vec::new()) }
+        let reason = Reason::new(ReasonId::NodeUninitialized, message);
+        unplaced(self.pod(pod).key(), vec![reason])
     }
 }
 

@@ -98,6 +98,36 @@ async fn a_lease_that_is_lost_while_a_claim_is_created_leaves_one_claim() {
     running.expect_running("web");
 }
 
+/// A machine that is not as it should be has a replacement on its way when somebody else takes over.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_lost_while_a_replacement_is_waited_for_leaves_one_machine() {
+    let mut running = Running::at_work().await;
+    running.create_pod("web");
+    running.pass(120).await;
+    let [old] = &running.claims()[..] else { panic!("{:?}", running.claims()) };
+    let old = old.clone();
+    running.expect_running("web");
+    running.stage.cloud.state().drift = Some("ImageDrift".to_owned());
+    // The provider is asked every five minutes.
+    for _ in 0..60 {
+        running.stage.pass(10).await;
+        if running.claims().len() == 2 {
+            break;
+        }
+    }
+    let both = running.claims();
+    assert_eq!(both.len(), 2, "{both:?}");
+    running.stage.cloud.state().drift = None;
+    renew("somebody-else", &running);
+    running.stage.pass(10).await;
+    expect![[r#"lease default/karpenter-leader-election was taken over by "somebody-else": another controller may act now, so this one ends"#]].assert_eq(&running.ended().await);
+    running.start();
+    running.pass(300).await;
+    let left: Vec<String> = both.into_iter().filter(|name| *name != old).collect();
+    assert_eq!(running.claims(), left, "the replacement it found is the one that stays");
+    assert_eq!(running.machines(), 1);
+}
+
 fn launched(running: &Running, claim: &str) -> bool {
     let claim: NodeClaim = running.stage.claim(claim);
     claim.holds(LAUNCHED)
