@@ -31,7 +31,8 @@ use joiner_parity::{
 
 /// Compares Joiner's plans with Karpenter's on generated scenarios.
 ///
-/// Exits with 1 when ours is worse than Karpenter's and nothing explains it.
+/// Exits with 1 when ours is worse than Karpenter's and nothing explains it, more often than is
+/// tolerated.
 #[derive(Debug, Parser)]
 #[command(name = "joiner-parity")]
 struct Arguments {
@@ -47,6 +48,9 @@ struct Arguments {
     /// The seed of the first scenario; the others have the seeds after it
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// How many scenarios may be worse, where it is known that some are
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    tolerate: usize,
     /// How many scenarios at a time
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
@@ -62,7 +66,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     match run(&arguments) {
-        Ok(0) => ExitCode::SUCCESS,
+        Ok(worse) if worse <= arguments.tolerate => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("joiner-parity: {error:#}");

@@ -78,7 +78,7 @@ impl Controller for CommandQueue {
             }
             // Somebody may have paused what they are about.
             Change::NodePool(_) | Change::Namespace(_) => {
-                commands.begun().into_iter().for_each(add)
+                commands.begun().into_iter().for_each(add);
             }
             _ => {}
         }

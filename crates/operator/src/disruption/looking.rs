@@ -216,7 +216,7 @@ impl DisruptionLoop {
             match verdict {
                 Ok(held) => {
                     telling::left_out(&self.context, &command, &held);
-                    self.begin(held);
+                    self.begin(&held);
                 }
                 Err(rejected) => self.reject(&command, &rejected),
             }
@@ -228,7 +228,7 @@ impl DisruptionLoop {
                 telling::proposed(&self.context, &command, &fleet);
                 self.disruption.commands.propose(command, now);
             } else {
-                self.begin(command);
+                self.begin(&command);
             }
         }
         let due = self.disruption.commands.proposed().into_iter().map(|it| it.due);
@@ -236,7 +236,7 @@ impl DisruptionLoop {
         until(next.unwrap_or(now), now)
     }
 
-    fn begin(&self, command: Command) {
+    fn begin(&self, command: &Command) {
         let machines = self.context.cache.read(|world| going(world, &command.candidates));
         let commands = &self.disruption.commands;
         match machines {
@@ -244,12 +244,12 @@ impl DisruptionLoop {
                 let (now, random) = (self.context.now(), &self.context.random);
                 let record = commands.begin(command.clone(), machines, now, random);
                 if let Some(record) = record {
-                    telling::begun(&self.context, &command, &record);
+                    telling::begun(&self.context, command, &record);
                 }
             }
             Err(gone) => tracing::info!(
                 controller = Self::NAME,
-                command = telling::short(&command),
+                command = telling::short(command),
                 "command is not carried out: NodeClaim {gone} is gone"
             ),
         }

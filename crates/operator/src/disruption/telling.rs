@@ -147,8 +147,9 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
             let subject = context
                 .cache
                 .read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)));
-            let event = subject.map(|it| Event::pool_disruption_blocked(&it, reason.as_str()));
-            event.into_iter().for_each(|event| context.events.tell(event));
+            if let Some(subject) = subject {
+                context.events.tell(Event::pool_disruption_blocked(&subject, reason.as_str()));
+            }
         }
     }
     context.metrics.nodepools_allowed_disruptions().replace_all(allowed);

@@ -52,7 +52,7 @@ fn usage(world: &World) -> BTreeMap<String, Resources> {
     let mut objects = Objects::default();
     objects.nodes = world.nodes.values().cloned().collect();
     objects.node_claims = world.node_claims.values().cloned().collect();
-    objects.leaving = world.intended.leaving().clone();
+    objects.leaving.clone_from(world.intended.leaving());
     index::usage_by_pool(&objects)
 }
 

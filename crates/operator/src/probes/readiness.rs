@@ -133,7 +133,8 @@ impl Readiness {
     /// Everything that somebody should know, a line each.
     pub fn notes(&self) -> String {
         let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
-        notes.iter().map(|note| format!("note: {note}\n")).collect()
+        let lines: Vec<String> = notes.iter().map(|note| format!("note: {note}\n")).collect();
+        lines.concat()
     }
 
     fn parts(&self) -> MutexGuard<'_, BTreeMap<String, Vec<NotReady>>> {

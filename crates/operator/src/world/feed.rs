@@ -100,7 +100,7 @@ impl Feeder {
         T: Kept + Resource<DynamicType = ()> + DeserializeOwned,
     {
         let key = |head: &Head| Key::new(head.namespace.as_deref(), &head.name);
-        self.run(T::PLURAL(), objects::Resource::of::<T>(), key, |text| text.decode::<T>());
+        self.run(T::PLURAL(), objects::Resource::of::<T>(), key, Body::decode::<T>);
     }
 
     fn add_class(&mut self, class: &ClassKind) {

@@ -218,7 +218,7 @@ struct PageMetadata {
     token: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 struct Event<'t> {
     #[serde(rename = "type")]
     type_: &'t str,

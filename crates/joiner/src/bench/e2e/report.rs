@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn two_programs_stand_below_each_other_and_the_worse_figures_are_named() {
-        expect![[r#"
+        expect![[r"
             SCENARIO  PHASE      PROGRAM      TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  EVICTIONS  COMMANDS  P95 RSS  CORES
             basic     start      joiner        2 s
             basic     start      karpenter     2 s
@@ -296,7 +296,7 @@ mod tests {
             basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 12.0 ms.
             basic: more nodes than Karpenter: 158 > 157
             basic: more price per hour than Karpenter: 79.0000 > 78.5000
-        "#]].assert_eq(&plain(&[
+        "]].assert_eq(&plain(&[
             measured(Program::Joiner, 158),
             measured(Program::Karpenter, 157),
         ]));
@@ -310,7 +310,7 @@ mod tests {
         result.probes.slowest_seconds = 0.5;
         result.phases.truncate(3);
         result.phases[2].unfinished = Some("not over after 30 minutes".to_owned());
-        expect![[r#"
+        expect![[r"
             SCENARIO  PHASE      PROGRAM      TIME  LAST BOUND  LAST RUNNING  BOUND PODS  NODES  PRICE/H    CPU  MEMORY  P95 RSS  CORES
             basic     start      karpenter     2 s
             basic     idle       karpenter    30 s                                                                         67 MB   0.12
@@ -323,6 +323,6 @@ mod tests {
             basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 500.0 ms.
             basic, karpenter: was started again: it had 257 MiB of memory
             basic, karpenter: scale-out did not end: not over after 30 minutes
-        "#]].assert_eq(&plain(&[result]));
+        "]].assert_eq(&plain(&[result]));
     }
 }
