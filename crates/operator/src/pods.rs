@@ -15,11 +15,8 @@ pub use self::deadline::{forced_since, grace_seconds};
 use crate::{
     events::{Event, Subject},
     index::convert::tolerations,
-    marks::{DO_NOT_DISRUPT, disrupted_taint},
+    marks::{DO_NOT_DISRUPT, POD_DELETION_COST, disrupted_taint},
 };
-
-/// Annotation by which the owner of pods says which are dearer than others.
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// For how long after its time a terminating pod is waited for. Its kubelet is most likely gone.
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
@@ -140,18 +137,23 @@ pub fn is_disruptable(pod: &Pod, now: Timestamp) -> bool {
 /// How dear the eviction of a pod is: 1 for an ordinary pod, from -10 to 10. What its owner and its
 /// priority say moves it.
 pub fn eviction_cost(pod: &Pod) -> f64 {
-    let annotations = pod.metadata.annotations.as_ref();
-    let deletion_cost = annotations.and_then(|all| all.get(DELETION_COST));
     // What cannot be read says nothing, as for the controllers that scale workloads down.
-    let deletion_cost =
-        deletion_cost.and_then(|text| text.parse().ok()).filter(|cost: &f64| !cost.is_nan());
-    let priority = pod.spec.as_ref().and_then(|spec| spec.priority).map(f64::from);
+    let deletion_cost = written_deletion_cost(pod).and_then(deletion_cost).unwrap_or_default();
+    let priority = pod.spec.as_ref().and_then(|spec| spec.priority).unwrap_or_default();
     // Costs and priorities are 32-bit numbers: the greatest cost makes a pod as dear as 17 others,
     // and the priority of system pods as dear as 60.
-    let cost = 1.0
-        + deletion_cost.unwrap_or_default() / f64::from(1 << 27)
-        + priority.unwrap_or_default() / f64::from(1 << 25);
+    let cost = 1.0 + deletion_cost / f64::from(1 << 27) + f64::from(priority) / f64::from(1 << 25);
     cost.clamp(-10.0, 10.0)
+}
+
+/// The deletion cost as a pod's annotation has it.
+pub(crate) fn written_deletion_cost(pod: &Pod) -> Option<&str> {
+    pod.metadata.annotations.as_ref()?.get(POD_DELETION_COST).map(String::as_str)
+}
+
+/// The deletion cost that a text means, if it means any.
+pub(crate) fn deletion_cost(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|cost: &f64| !cost.is_nan())
 }
 
 /// What a pod's wish not to be disrupted comes to.

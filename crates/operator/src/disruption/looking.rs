@@ -11,10 +11,15 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
+use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
 use joiner_clock::Clock;
 use joiner_core::{
     disruption::{Command, Method, Rejected},
     label::{INSTANCE_TYPE, NODE_POOL},
+};
+use k8s_openapi::api::{
+    core::v1::{Node, Pod},
+    policy::v1::PodDisruptionBudget,
 };
 
 use super::{
@@ -106,6 +111,7 @@ impl Controller for DisruptionLoop {
                 "no machine is removed because of stale facts: {missing}"
             )));
         }
+        self.sure_of_facts()?;
         self.adopt();
         self.clean().await?;
         let look = self.gather();
@@ -234,6 +240,15 @@ impl DisruptionLoop {
         let due = self.disruption.commands.proposed().into_iter().map(|it| it.due);
         let next = due.chain(look_again).chain([now + REFRESH]).min();
         until(next.unwrap_or(now), now)
+    }
+
+    /// What cannot be read is not absent: a node would look empty without its unreadable pod.
+    fn sure_of_facts(&self) -> Result<(), Trouble> {
+        self.context.sure_of::<Pod>()?;
+        self.context.sure_of::<Node>()?;
+        self.context.sure_of::<NodeClaim>()?;
+        self.context.sure_of::<NodePool>()?;
+        self.context.sure_of::<PodDisruptionBudget>()
     }
 
     fn begin(&self, command: &Command) {

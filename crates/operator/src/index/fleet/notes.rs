@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use joiner_api::node_pool::NodePool;
 use k8s_openapi::api::{core::v1::Pod, policy::v1::PodDisruptionBudget};
 
-use super::pods::{cost, written_cost};
 use crate::{
     claims::name,
     marks::{DO_NOT_DISRUPT, POD_DELETION_COST},
     objects::Objects,
-    pods::DoNotDisrupt,
+    pods::{DoNotDisrupt, deletion_cost, written_deletion_cost},
 };
 
 /// One sentence for each thing about the removal of machines that was read otherwise than its author
@@ -38,7 +37,7 @@ pub fn notes(objects: &Objects) -> Vec<String> {
 
 fn problems(pod: &Pod) -> Vec<String> {
     let mut problems = Vec::new();
-    if let Some(text) = written_cost(pod).filter(|text| cost(text).is_none()) {
+    if let Some(text) = written_deletion_cost(pod).filter(|text| deletion_cost(text).is_none()) {
         problems.push(format!(
             "annotation {POD_DELETION_COST} is {text:?}, which is no number, and is ignored; write \
              a whole number"

@@ -11,7 +11,7 @@ use joiner_core::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{super::convert, Live};
-use crate::{claims::name, marks::PAUSE_DISRUPTION, objects::Objects};
+use crate::{claims::name, marks::PAUSE_DISRUPTION, objects::Objects, static_pools::deletes_first};
 
 /// What a budget allows that names no number.
 const DEFAULT_BUDGET: &str = "10%";
@@ -48,6 +48,7 @@ fn rules_of(pool: &NodePool) -> PoolRules {
             .contains(NODES)
             .then(|| u32::try_from(limits.get(NODES).floor()).unwrap_or(u32::MAX)),
         paused: pause(&pool.metadata).map(str::to_owned),
+        delete_first: deletes_first(pool),
         ..PoolRules::default()
     }
 }

@@ -52,11 +52,13 @@ impl Site {
             if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
         let request = Request::builder().method(method).uri(path).header("content-type", kind);
-        match self.client.request::<Value>(request.body(body).unwrap()).await {
-            Ok(answer) => Some(answer),
-            Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(error) => panic!("{method} {path}: {error}"),
+        let answer = self.client.request::<Value>(request.body(body).unwrap()).await;
+        if let Err(kube::Error::Api(status)) = &answer
+            && status.code == 404
+        {
+            return None;
         }
+        Some(answer.unwrap_or_else(|error| panic!("{method} {path}: {error}")))
     }
 
     pub(super) async fn create(&self, path: &str, object: Value) -> Value {
@@ -89,7 +91,10 @@ impl Site {
             self.clock.sleep(self.ask_every).await;
         }
         let (claims, pods, said) = (self.claims().await, self.pods().await, self.said().await);
-        panic!("{}: {what}: it does not come to that; {claims:#?} {pods:#?} {said:#?}", self.name);
+        let name = &self.name;
+        None.unwrap_or_else(|| {
+            panic!("{name}: {what}: it does not come to that; {claims:#?} {pods:#?} {said:#?}")
+        })
     }
 
     /// The same for a plain yes.

@@ -31,7 +31,7 @@ async fn candidates_are_marked_and_stay_until_their_replacement_is_ready() {
     assert_eq!(scene.marks("a"), "all", "nothing has failed yet");
     assert!(scene.stays("a"));
     scene.join(replacement).await;
-    assert_eq!(scene.claims(), [replacement.clone()]);
+    assert_eq!(scene.claims(), std::slice::from_ref(replacement));
     assert!(!scene.is_in_command(replacement), "it is a machine like any other");
     assert!(scene.is_idle());
     let told = scene.stage.events("NodeClaim", replacement);

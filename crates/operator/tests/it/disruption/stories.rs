@@ -67,7 +67,7 @@ async fn in_peace<F: Future<Output = Lab>>(story: impl Fn(Rule) -> F) -> Lab {
 }
 
 fn told(lab: &Lab) -> String {
-    lab.history().timeline(&Timeline::default()).to_string()
+    lab.history().timeline(&Timeline::default())
 }
 
 #[tokio::test(start_paused = true)]
