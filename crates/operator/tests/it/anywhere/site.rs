@@ -58,7 +58,7 @@ impl Site {
         {
             return None;
         }
-        Some(answer.unwrap_or_else(|error| panic!("{method} {path}: {error}")))
+        Some(answer.unwrap())
     }
 
     pub(super) async fn create(&self, path: &str, object: Value) -> Value {
@@ -91,10 +91,7 @@ impl Site {
             self.clock.sleep(self.ask_every).await;
         }
         let (claims, pods, said) = (self.claims().await, self.pods().await, self.said().await);
-        let name = &self.name;
-        None.unwrap_or_else(|| {
-            panic!("{name}: {what}: it does not come to that; {claims:#?} {pods:#?} {said:#?}")
-        })
+        unreachable!("{}: {what}: not so; {claims:#?} {pods:#?} {said:#?}", self.name)
     }
 
     /// The same for a plain yes.
