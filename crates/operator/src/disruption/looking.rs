@@ -111,7 +111,10 @@ impl Controller for DisruptionLoop {
                 "no machine is removed because of stale facts: {missing}"
             )));
         }
-        self.sure_of_facts()?;
+        if self.sure_of_facts().is_err() {
+            // It is told where it was noticed, and its mending is a change that matters.
+            return Ok(Next::After(until(self.context.now() + REFRESH, self.context.now())));
+        }
         self.adopt();
         self.clean().await?;
         let look = self.gather();
