@@ -147,7 +147,7 @@ fn a_real_control_plane_that_is_missing_is_named_with_the_script_that_builds_it(
 #[test]
 fn real_pods_get_machines_from_karpenter_and_lose_them_again() {
     let Ok(parts) = std::env::var("JOINER_CONTROL_PLANE") else { return };
-    let sizes = "bench e2e basic --only-karpenter --share 0.02 --idle 3 --scale-in drain -o json";
+    let sizes = "bench e2e basic --only-karpenter --share 0.02 --idle 3 --then drain -o json";
     let mut args: Vec<&str> = sizes.split(' ').collect();
     args.extend(["--parts", &parts]);
     let output = run(&args);

@@ -19,8 +19,9 @@ use crate::{demo::audience::Audience, lab};
 
 /// How long the cluster may take to come to rest after the last chapter.
 const REST_MAX: SignedDuration = SignedDuration::from_mins(10);
-/// How long nothing may have to be done before it is at rest: longer than empty machines are kept.
-const QUIET: SignedDuration = SignedDuration::from_secs(45);
+/// How long nothing may have to be done before it is at rest: longer than machines are kept that are
+/// not needed, and than a second look at them takes.
+const QUIET: SignedDuration = SignedDuration::from_secs(90);
 
 /// What a story is played on, and who watches.
 #[derive(Clone, Debug)]
