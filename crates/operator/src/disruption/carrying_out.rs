@@ -281,7 +281,6 @@ impl CommandQueue {
         });
         self.disruption.commands.change(&begun.record.id, |it| it.leaving = true);
         nominate_existing(&self.context, &begun.destinations);
-        telling::started(&self.context, begun);
     }
 
     fn tell_waiting(&self, record: &Record, replacements: &[String]) {

@@ -65,8 +65,6 @@ pub struct Begun {
     pub planned: Option<Vec<PlannedClaim>>,
     /// Where pods go on machines that exist.
     pub destinations: Vec<ExistingPlacement>,
-    /// How much less an hour costs.
-    pub savings: f64,
     /// Replacements that were seen.
     pub seen: BTreeSet<String>,
     /// Whether its candidates count as leaving.
@@ -131,7 +129,6 @@ impl Commands {
             record: record.clone(),
             planned: Some(command.replacements),
             destinations: command.destinations,
-            savings: command.savings,
             seen: BTreeSet::new(),
             leaving: false,
             deleting: false,
@@ -150,7 +147,6 @@ impl Commands {
                 record: record.clone(),
                 planned: None,
                 destinations: Vec::new(),
-                savings: 0.0,
                 seen: BTreeSet::new(),
                 leaving: false,
                 deleting: false,

@@ -15,7 +15,7 @@ use joiner_core::{
     reason::{Reason, ReasonId},
 };
 
-use super::{commands::Begun, marking::Marked, record::Record};
+use super::{marking::Marked, record::Record};
 use crate::{
     claims,
     context::Context,
@@ -342,18 +342,6 @@ pub(super) fn waiting(context: &Context, record: &Record, claim: &NodeClaim) {
     let subject = Subject::of(claim);
     context.events.tell(Event::disruption_launching(&subject, record.reason.as_str()));
     context.events.tell(Event::disruption_waiting_readiness(&subject));
-}
-
-/// All candidates are marked and all replacements are there.
-pub(super) fn started(context: &Context, begun: &Begun) {
-    tracing::debug!(
-        controller = CONTROLLER,
-        command = %begun.record.id,
-        carried_on = begun.planned.is_none(),
-        savings = begun.savings,
-        at = %context.now(),
-        "candidates leave once their replacements are ready"
-    );
 }
 
 /// A candidate is being deleted.
