@@ -181,3 +181,35 @@ async fn a_pool_that_cannot_be_used_any_more_takes_the_command_back() {
     assert_eq!(scene.marks("a"), "none");
     assert!(scene.is_idle());
 }
+
+/// M-04, O-85, §3.10.1: the replacement is where the pods go, and pods that wait with them.
+#[tokio::test(start_paused = true)]
+async fn plans_make_no_machine_a_second_time() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    scene.pod("web-1", "a");
+    let record = scene.begin(Method::Drift, &["a"], 1);
+    scene.stage.pass(1).await;
+    scene.provision().await;
+    scene.waiting_pod("web-2");
+    scene.stage.pass(1).await;
+    scene.provision().await;
+    assert_eq!(scene.claims(), ["a".to_owned(), record.replacements[0].clone()]);
+    scene.stage.pass(1).await;
+    let told = scene.stage.events("Pod", "web-2");
+    let place = format!("nodeclaim/{}", record.replacements[0]);
+    assert!(told.iter().any(|event| event.contains(&place)), "{told:?}");
+}
+
+/// Without the command the same pods would need a machine of their own.
+#[tokio::test(start_paused = true)]
+async fn pods_that_wait_are_not_put_on_machines_that_leave() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    super::meanwhile::refuse_deletions(&scene);
+    scene.begin(Method::Emptiness, &["a"], 0);
+    scene.stage.pass(1).await;
+    assert_eq!(scene.marks("a"), "all");
+    scene.waiting_pod("web-1");
+    scene.stage.pass(1).await;
+    scene.provision().await;
+    assert_eq!(scene.claims().len(), 2, "{:?}", scene.claims());
+}

@@ -21,6 +21,7 @@ use joiner_operator::{
     marks::{DISRUPTION_COMMAND, is_disrupted},
     pod_events::LastPodEvents,
     pools::{PoolReadiness, PoolValidation},
+    provisioning::Provisioner,
     registration_health::RegistrationHealth,
 };
 use serde_json::{Value, json};
@@ -123,6 +124,29 @@ impl Scene {
         self.stage.create_claim_as(claim);
         self.stage.pass(1).await;
         self.join(name).await;
+    }
+
+    /// A pod of a workload that nobody has found a node for.
+    pub(super) fn waiting_pod(&self, name: &str) {
+        self.stage.create(
+            "",
+            "pods",
+            json!({
+                "metadata": {"name": name, "namespace": "default"},
+                "spec": {"containers": [{
+                    "name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}},
+                }]},
+            }),
+        );
+        let status = json!({"status": {"conditions": [{
+            "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        }]}});
+        self.stage.merge("", "pods", &format!("default/{name}"), Some("status"), status);
+    }
+
+    /// Plans once for pods that need a place, and creates what is missing.
+    pub(super) async fn provision(&self) {
+        Provisioner::new(self.stage.context.clone()).pass().await.unwrap();
     }
 
     /// A pod of a workload that runs on a machine.
