@@ -1,6 +1,6 @@
 //! What the removal of machines depends on besides the snapshot, and what is decided about it.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -149,6 +149,58 @@ pub struct NodeBudget {
     pub schedule: Option<String>,
     /// For how long after each time of the schedule.
     pub duration: Option<SignedDuration>,
+}
+
+/// How many of some nodes, as people write it: `3`, or `20%`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeCount {
+    /// So many.
+    Nodes(u32),
+    /// So many of a hundred, rounded up: one of three is allowed by 20 %.
+    Percent(u32),
+}
+
+/// A text that says no number of nodes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is neither a number of nodes, such as 3, nor a percentage from 0% to 100%")]
+pub struct NotANodeCount(String);
+
+impl NodeCount {
+    /// How many of so many nodes that is.
+    pub const fn of(self, nodes: usize) -> usize {
+        match self {
+            Self::Nodes(count) => count as usize,
+            Self::Percent(percent) => (nodes * percent as usize).div_ceil(100),
+        }
+    }
+}
+
+impl fmt::Display for NodeCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(nodes) => write!(f, "{nodes}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
+impl FromStr for NodeCount {
+    type Err = NotANodeCount;
+
+    fn from_str(text: &str) -> Result<Self, NotANodeCount> {
+        // A sign is no digit, though it would parse.
+        let number = |digits: &str| {
+            let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<u32>().ok().filter(|_| is_plain)
+        };
+        let read = match text.strip_suffix('%') {
+            Some(digits) => number(digits)
+                .filter(|percent| *percent <= 100 && digits.len() <= 3)
+                .map(Self::Percent),
+            None => number(text).map(Self::Nodes),
+        };
+        read.ok_or_else(|| NotANodeCount(text.to_owned()))
+    }
 }
 
 /// A kind of move that was undone soon after it was made.

@@ -60,7 +60,7 @@ pub(crate) enum Explain {
     /// Say why a node stays or goes, where its pods would be, and when it may go next
     Node(Box<ExplainNodeArgs>),
     /// List all nodes with what they cost and hold, and why each stays or goes
-    Nodes(Box<ExplainNodesArgs>),
+    Nodes(Box<AskingArgs>),
     /// Say what would happen if nodes were drained now: in which order pods leave, where they go,
     /// what keeps them, and which machines would be made
     Drain(Box<ExplainDrainArgs>),
@@ -182,12 +182,7 @@ pub(crate) struct ExplainPodArgs {
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<String>,
     #[command(flatten)]
-    pub(crate) input: InputArgs,
-    /// How to print the answer
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) settings: RawSettings,
+    pub(crate) asking: AskingArgs,
 }
 
 /// `joiner explain node`.
@@ -197,24 +192,7 @@ pub(crate) struct ExplainNodeArgs {
     #[arg(value_name = "NAME")]
     pub(crate) node: String,
     #[command(flatten)]
-    pub(crate) input: InputArgs,
-    /// How to print the answer
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) settings: RawSettings,
-}
-
-/// `joiner explain nodes`.
-#[derive(Debug, Args)]
-pub(crate) struct ExplainNodesArgs {
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-    /// How to print the answer
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub(crate) output: Format,
-    #[command(flatten)]
-    pub(crate) settings: RawSettings,
+    pub(crate) asking: AskingArgs,
 }
 
 /// `joiner explain drain`.
@@ -223,6 +201,14 @@ pub(crate) struct ExplainDrainArgs {
     /// The nodes
     #[arg(value_name = "NODE", required = true)]
     pub(crate) nodes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) asking: AskingArgs,
+}
+
+/// What every question about a cluster has: where it is read from, as what settings have it, and how
+/// it is answered.
+#[derive(Debug, Args)]
+pub(crate) struct AskingArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
     /// How to print the answer

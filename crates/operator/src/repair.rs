@@ -17,7 +17,7 @@ use joiner_core::label::{CAPACITY_TYPE, NODE_POOL};
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 
 use self::{
-    breaker::{Breaker, MaxUnhealthy},
+    breaker::{Breaker, MAX_UNHEALTHY, max_unhealthy_of},
     policy::Due,
 };
 use crate::{
@@ -200,6 +200,11 @@ fn breaker(
         nodes += 1;
         unhealthy += usize::from(policy::is_unhealthy(node, policies));
     }
-    let of_pool = pool.and_then(|pool| MaxUnhealthy::of_pool(pool).ok().flatten());
-    Breaker { of_pool: pool_name.is_some(), nodes, unhealthy, max: of_pool.unwrap_or_default() }
+    let of_pool = pool.and_then(|pool| max_unhealthy_of(pool).ok().flatten());
+    Breaker {
+        of_pool: pool_name.is_some(),
+        nodes,
+        unhealthy,
+        max: of_pool.unwrap_or(MAX_UNHEALTHY),
+    }
 }

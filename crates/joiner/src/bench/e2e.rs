@@ -8,7 +8,6 @@
 
 mod cluster;
 mod controller;
-pub(super) mod metrics;
 mod phases;
 mod probe;
 mod report;

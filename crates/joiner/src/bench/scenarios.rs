@@ -4,6 +4,7 @@
 //! [`super::e2e`] plays them on a real control plane, [`super::stories`] in virtual time.
 
 pub(super) mod fleet;
+pub(super) mod moved;
 pub(super) mod objects;
 
 use clap::builder::PossibleValuesParser;

@@ -17,9 +17,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
 use super::{
-    e2e::metrics::Moved,
     lab,
-    scenarios::{self, ALL, Limit, Load, Scenario, Then, fleet::Fleet, objects},
+    scenarios::{self, ALL, Limit, Load, Scenario, Then, fleet::Fleet, moved::Moved, objects},
 };
 use crate::{
     build::metrics_page,

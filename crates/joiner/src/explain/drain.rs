@@ -51,12 +51,12 @@ struct Step<'j> {
 
 /// Runs `joiner explain drain`.
 pub(super) fn run(args: &ExplainDrainArgs) -> Result<Exit, Failure> {
-    let judged = Judged::read(&args.input, &args.settings)?;
+    let judged = Judged::read(&args.asking)?;
     let machines = judged.find_all(&args.nodes)?;
     let moves =
         joiner_plan::drain(&judged.snapshot, &judged.fleet, &judged.settings.plan, &machines);
     let answer = Answer::new(&judged, &machines, &moves);
-    judged.answer(&answer, || render(&answer), args.output)
+    judged.answer(&answer, || render(&answer), args.asking.output)
 }
 
 impl<'j> Answer<'j> {

@@ -16,12 +16,12 @@ use serde::Serialize;
 
 use super::near::near_matches;
 use crate::{
-    cli::InputArgs,
+    cli::AskingArgs,
     errors::{Exit, Failure},
     input::Input,
     output::{self, Format},
     plan::refuse,
-    settings::{RawSettings, Settings},
+    settings::Settings,
     table::share,
     text,
 };
@@ -53,10 +53,10 @@ pub(super) enum Verdict<'j> {
 
 impl Judged {
     /// Reads a cluster and judges its machines.
-    pub(super) fn read(args: &InputArgs, raw: &RawSettings) -> Result<Self, Failure> {
-        let settings = Settings::read(raw, args.is_live())?;
-        let input = Input::read(args, &settings)?;
-        let snapshot = input.snapshot(args, &settings)?;
+    pub(super) fn read(args: &AskingArgs) -> Result<Self, Failure> {
+        let settings = Settings::read(&args.settings, args.input.is_live())?;
+        let input = Input::read(&args.input, &settings)?;
+        let snapshot = input.snapshot(&args.input, &settings)?;
         let fleet = input.fleet(&snapshot);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
         let findings = check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);

@@ -83,7 +83,7 @@ struct Budget<'j> {
 
 /// Runs `joiner explain node`.
 pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
-    let judged = Judged::read(&args.input, &args.settings)?;
+    let judged = Judged::read(&args.asking)?;
     let at = judged.find(&args.node)?;
     let moves = match judged.verdict(at) {
         Verdict::Goes(command) => Some(Moves {
@@ -101,7 +101,7 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
         Verdict::Leaving | Verdict::Foreign => None,
     };
     let answer = Answer::new(&judged, at, moves.as_ref());
-    judged.answer(&answer, || render(&answer), args.output)
+    judged.answer(&answer, || render(&answer), args.asking.output)
 }
 
 impl<'j> Answer<'j> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::machine::{Glance, Judged, Verdict};
 use crate::{
-    cli::ExplainNodesArgs,
+    cli::AskingArgs,
     errors::{Exit, Failure},
     text::{self, Align, BAD, BOLD, Cell, DIM, GOOD, Table, WAITS, styled},
 };
@@ -31,8 +31,8 @@ struct Line<'j> {
 }
 
 /// Runs `joiner explain nodes`.
-pub(super) fn run(args: &ExplainNodesArgs) -> Result<Exit, Failure> {
-    let judged = Judged::read(&args.input, &args.settings)?;
+pub(super) fn run(args: &AskingArgs) -> Result<Exit, Failure> {
+    let judged = Judged::read(args)?;
     let line = |at| {
         let verdict = judged.verdict(at);
         let reason = match verdict {

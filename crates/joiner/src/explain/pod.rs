@@ -68,16 +68,16 @@ struct PoolVerdict<'p> {
 
 /// Runs `joiner explain pod`.
 pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
-    let settings = Settings::read(&args.settings, args.input.is_live())?;
-    let input = Input::read(&args.input, &settings)?;
-    let snapshot = input.snapshot(&args.input, &settings)?;
+    let settings = Settings::read(&args.asking.settings, args.asking.input.is_live())?;
+    let input = Input::read(&args.asking.input, &settings)?;
+    let snapshot = input.snapshot(&args.asking.input, &settings)?;
     let key = key(args, &input.namespace)?;
     let Some(explanation) = explain::pod(&snapshot, &settings.plan, &key) else {
         return Err(Failure::bad_input(not_waiting(&input.objects, &snapshot, &key)));
     };
     let checked = plan::plan_and_check(&snapshot, &settings.plan);
     let answer = Answer::new(&key, &explanation, &checked.planned.plan);
-    match args.output {
+    match args.asking.output {
         Format::Table | Format::Wide => output::text(&render(&answer))?,
         Format::Json => output::json(&answer)?,
         Format::Yaml => output::yaml(&answer)?,

@@ -21,7 +21,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-pub(crate) use self::pools::pause;
+pub(crate) use self::pools::{budget, own_budgets, pause, without_reasons};
 pub use self::{notes::notes, pools::paused};
 use super::disruption::Disruption;
 use crate::{

@@ -1,16 +1,20 @@
 //! What is wrong with a pool's budgets, or hardly meant as it is written.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use joiner_api::node_pool::{Budget, NodePool};
-use joiner_core::disruption::{DisruptionReason, NodeBudget, PoolRules};
+use joiner_core::disruption::{DisruptionReason, PoolRules};
 use joiner_plan::disrupt::unreadable;
 
-use crate::claims::name;
+use crate::{
+    claims::name,
+    index::fleet::{budget, own_budgets, without_reasons},
+};
 
 /// What is wrong with a pool's budgets, so that nothing of it is disrupted. A definition of today
 /// lets little of that through; pools are older than that.
 pub(super) fn problem(pool: &NodePool, now: Timestamp) -> Option<String> {
-    let rules = PoolRules { budgets: budgets(pool).map(read).collect(), ..PoolRules::default() };
+    let rules =
+        PoolRules { budgets: own_budgets(pool).map(budget).collect(), ..PoolRules::default() };
     let problem = unreadable(&rules, now)?;
     Some(format!("{problem}; until it is mended, none of the pool's nodes is disrupted"))
 }
@@ -18,9 +22,7 @@ pub(super) fn problem(pool: &NodePool, now: Timestamp) -> Option<String> {
 /// What can be used, but hardly means what its author expects.
 pub(super) fn doubts(pool: &NodePool) -> Vec<String> {
     let subject = format!("NodePool {:?}: spec.disruption.budgets", name(&pool.metadata));
-    let is_empty = |budget: &Budget| budget.reasons.as_ref().is_some_and(Vec::is_empty);
-    let about_nothing = budgets(pool).enumerate().filter(|(_, budget)| is_empty(budget));
-    let about_nothing = about_nothing.map(|(index, _)| {
+    let about_nothing = without_reasons(pool).map(|index| {
         format!(
             "{subject}[{index}].reasons is empty, and the budget counts for every reason: remove \
              reasons, or name some"
@@ -47,22 +49,8 @@ fn has_only_schedules(pool: &NodePool, reason: &str) -> bool {
         let reasons = budget.reasons.as_deref().unwrap_or_default();
         reasons.is_empty() || reasons.iter().any(|named| named == reason)
     };
-    let mut own = budgets(pool).filter(is_about).peekable();
+    let mut own = own_budgets(pool).filter(is_about).peekable();
     own.peek().is_some() && own.all(|budget| budget.schedule.is_some())
-}
-
-fn budgets(pool: &NodePool) -> impl Iterator<Item = &Budget> {
-    pool.spec.disruption.iter().flat_map(|disruption| disruption.budgets.iter().flatten())
-}
-
-fn read(budget: &Budget) -> NodeBudget {
-    let nanos = budget.duration.as_ref().map(joiner_api::duration::Duration::nanos);
-    NodeBudget {
-        nodes: budget.nodes.clone().unwrap_or_else(|| "10%".to_owned()),
-        reasons: budget.reasons.clone().unwrap_or_default(),
-        schedule: budget.schedule.clone(),
-        duration: nanos.map(SignedDuration::from_nanos),
-    }
 }
 
 #[cfg(test)]

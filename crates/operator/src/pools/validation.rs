@@ -9,7 +9,7 @@ use crate::{
     controller::{Controller, Next},
     events::{Event, Subject},
     index,
-    repair::breaker::MaxUnhealthy,
+    repair::breaker::max_unhealthy_of,
     trouble::Trouble,
     world::{Change, Key, World},
 };
@@ -53,6 +53,6 @@ impl Controller for PoolValidation {
 
 /// What its author may not have meant.
 fn doubts(pool: &NodePool) -> Vec<String> {
-    let of_repair = MaxUnhealthy::of_pool(pool).err();
+    let of_repair = max_unhealthy_of(pool).err();
     of_repair.into_iter().chain(budgets::doubts(pool)).collect()
 }

@@ -1,80 +1,26 @@
 //! How many nodes may be unhealthy before none is replaced any more.
 
-use std::{fmt, str::FromStr};
-
 use joiner_api::node_pool::NodePool;
+use joiner_core::disruption::{NodeCount, NotANodeCount};
 
 use crate::{claims::name, marks::REPAIR_MAX_UNHEALTHY};
 
-/// How many nodes of a pool, or of the cluster, may be unhealthy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MaxUnhealthy {
-    /// So many.
-    Nodes(u32),
-    /// So many of a hundred, rounded up: one of three is allowed by 20 %.
-    Percent(u32),
-}
+/// How many nodes of a pool, or of the cluster, may be unhealthy where nobody says otherwise.
+pub const MAX_UNHEALTHY: NodeCount = NodeCount::Percent(20);
 
-impl Default for MaxUnhealthy {
-    fn default() -> Self {
-        Self::Percent(20)
-    }
-}
-
-impl fmt::Display for MaxUnhealthy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nodes(nodes) => write!(f, "{nodes}"),
-            Self::Percent(percent) => write!(f, "{percent}%"),
-        }
-    }
-}
-
-/// A text that says no number of nodes.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is neither a number of nodes, such as 3, nor a percentage from 0% to 100%")]
-pub struct NotANumberOfNodes(String);
-
-impl FromStr for MaxUnhealthy {
-    type Err = NotANumberOfNodes;
-
-    fn from_str(text: &str) -> Result<Self, NotANumberOfNodes> {
-        let number = |text: &str| {
-            let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse::<u32>().ok().filter(|_| is_plain)
-        };
-        let read = match text.strip_suffix('%') {
-            Some(percent) => number(percent).filter(|n| *n <= 100).map(Self::Percent),
-            None => number(text).map(Self::Nodes),
-        };
-        read.ok_or_else(|| NotANumberOfNodes(text.to_owned()))
-    }
-}
-
-impl MaxUnhealthy {
-    /// What a pool's annotation says, if it is there; or what is wrong with it.
-    pub fn of_pool(pool: &NodePool) -> Result<Option<Self>, String> {
-        let annotations = pool.metadata.annotations.as_ref();
-        let Some(text) = annotations.and_then(|all| all.get(REPAIR_MAX_UNHEALTHY)) else {
-            return Ok(None);
-        };
-        text.parse().map(Some).map_err(|problem: NotANumberOfNodes| {
-            format!(
-                "NodePool {:?}: annotation {REPAIR_MAX_UNHEALTHY}: {problem}; it is ignored, and {} \
-                 counts",
-                name(&pool.metadata),
-                Self::default()
-            )
-        })
-    }
-
-    /// How many of so many nodes that is.
-    pub fn of(self, nodes: usize) -> usize {
-        match self {
-            Self::Nodes(max) => max as usize,
-            Self::Percent(percent) => (nodes * percent as usize).div_ceil(100),
-        }
-    }
+/// What a pool's annotation says, if it is there; or what is wrong with it.
+pub fn max_unhealthy_of(pool: &NodePool) -> Result<Option<NodeCount>, String> {
+    let annotations = pool.metadata.annotations.as_ref();
+    let Some(text) = annotations.and_then(|all| all.get(REPAIR_MAX_UNHEALTHY)) else {
+        return Ok(None);
+    };
+    text.parse().map(Some).map_err(|problem: NotANodeCount| {
+        format!(
+            "NodePool {:?}: annotation {REPAIR_MAX_UNHEALTHY}: {problem}; it is ignored, and \
+             {MAX_UNHEALTHY} counts",
+            name(&pool.metadata),
+        )
+    })
 }
 
 /// How the nodes are that belong together.
@@ -87,7 +33,7 @@ pub struct Breaker {
     /// How many of them have a condition that is not tolerated for ever.
     pub unhealthy: usize,
     /// How many of them may have one.
-    pub max: MaxUnhealthy,
+    pub max: NodeCount,
 }
 
 impl Breaker {
@@ -151,11 +97,11 @@ mod tests {
     fn what_is_no_number_is_named_with_the_pool_and_what_counts_instead() {
         let mut pool = NodePool::default();
         pool.metadata.name = Some("general".to_owned());
-        assert_eq!(MaxUnhealthy::of_pool(&pool), Ok(None));
+        assert_eq!(max_unhealthy_of(&pool), Ok(None));
         for text in ["some", "-1", "+1", "150%", "%", "", "1.5"] {
             let annotations = [(REPAIR_MAX_UNHEALTHY.to_owned(), text.to_owned())];
             pool.metadata.annotations = Some(annotations.into());
-            let problem = MaxUnhealthy::of_pool(&pool).unwrap_err();
+            let problem = max_unhealthy_of(&pool).unwrap_err();
             assert_eq!(
                 problem,
                 format!(

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_core::{
-    disruption::{Allowance, DisruptionReason, Fleet, Machine, NodeBudget, PoolRules},
+    disruption::{Allowance, DisruptionReason, Fleet, Machine, NodeBudget, NodeCount, PoolRules},
     reason::{Reason, ReasonId},
     snapshot::{Node, Snapshot},
 };
@@ -76,16 +76,10 @@ fn counts(node: &Node, machine: &Machine, pool: &str) -> bool {
 /// A budget that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Budget {
-    amount: Amount,
+    nodes: NodeCount,
     /// Empty: all.
     reasons: Vec<DisruptionReason>,
     window: Option<Window>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Amount {
-    Count(u32),
-    Percent(u32),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +99,7 @@ fn read_all(rules: &PoolRules, now: Timestamp) -> Result<Vec<Budget>, String> {
 
 /// Reads a budget; if it cannot be read, its field and what is wrong with it.
 fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
-    let amount = amount(&budget.nodes).ok_or_else(|| {
+    let nodes = budget.nodes.parse().map_err(|_| {
         format!(
             "nodes {:?}: expected a number such as 3, or a percentage from 0% to 100%",
             budget.nodes
@@ -129,18 +123,7 @@ fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
             return Err("schedule is missing: a duration needs one, such as 0 9 * * *".to_owned());
         }
     };
-    Ok(Budget { amount, reasons, window })
-}
-
-fn amount(text: &str) -> Option<Amount> {
-    let (digits, percent) = text.strip_suffix('%').map_or((text, false), |digits| (digits, true));
-    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.parse().ok().filter(|_| plain)?;
-    match percent {
-        false => Some(Amount::Count(number)),
-        true if number <= 100 && digits.len() <= 3 => Some(Amount::Percent(number)),
-        true => None,
-    }
+    Ok(Budget { nodes, reasons, window })
 }
 
 fn window(text: &str, duration: SignedDuration, now: Timestamp) -> Result<Window, String> {
@@ -153,18 +136,6 @@ fn window(text: &str, duration: SignedDuration, now: Timestamp) -> Result<Window
         return Err(format!("schedule {text:?}: no such day ever comes"));
     }
     Ok(Window { schedule, duration })
-}
-
-impl Amount {
-    fn of(self, machines: u32) -> u32 {
-        match self {
-            Self::Count(count) => count.min(UNLIMITED),
-            Self::Percent(percent) => {
-                let share = u64::from(machines) * u64::from(percent);
-                share.div_ceil(100) as u32
-            }
-        }
-    }
 }
 
 impl Window {
@@ -201,7 +172,8 @@ impl Budget {
 /// The least of what the budgets in force allow.
 fn allowed(budgets: &[Budget], reason: DisruptionReason, machines: u32, at: Timestamp) -> u32 {
     let in_force = budgets.iter().filter(|budget| budget.is_about(reason) && budget.in_force(at));
-    in_force.map(|budget| budget.amount.of(machines)).min().unwrap_or(UNLIMITED)
+    let count = |budget: &Budget| budget.nodes.of(machines as usize) as u32;
+    in_force.map(count).min().unwrap_or(UNLIMITED).min(UNLIMITED)
 }
 
 /// When more is allowed than at `now`. Budgets only limit, so that is when a window closes.

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use joiner_realparts::http::{Request, Server};
 use serde::{Serialize, de::IgnoredAny};
 
 use super::{
     cluster::{ASK_EVERY, Cluster},
     controller::{Controller, Program},
-    metrics::Moved,
     probe::{Answers, Prober},
     usage::Usage,
 };
@@ -16,6 +16,7 @@ use crate::{
     bench::scenarios::{
         Limit, Load, Scenario, Then,
         fleet::{Fleet, Pod},
+        moved::Moved,
         objects,
     },
     errors::Failure,
@@ -167,7 +168,7 @@ impl Run<'_> {
         if finished && self.then != Then::Nothing {
             let mut after = self.afterwards().await?;
             after.fleet = Some(self.fleet(None).await?);
-            after.moved = Some(Moved::until_now(self.metrics_port).await?);
+            after.moved = Some(self.moved().await?);
             phases.push(after);
         }
         let limits = self.scenario.limits.filter(|_| self.then == self.scenario.then);
@@ -239,6 +240,17 @@ impl Run<'_> {
     async fn all_made(&self) -> Result<bool, Failure> {
         Ok(self.cluster.pods_made().await?
             == self.loads.iter().map(|load| load.replicas).sum::<usize>())
+    }
+
+    /// What the controller has moved, as it counts itself.
+    async fn moved(&self) -> Result<Moved, Failure> {
+        let server = Server::new(&format!("http://127.0.0.1:{}", self.metrics_port), "none");
+        let question =
+            Request { method: "GET".into(), path: "/metrics".into(), ..Request::default() };
+        let answer = server.send(&question).await.map_err(|error| {
+            Failure::bad_input(format!("the controller does not tell its metrics: {error}"))
+        })?;
+        Ok(Moved::read(&answer.body))
     }
 
     /// What there is, of a load that came at some time.

@@ -220,11 +220,11 @@ mod tests {
 
     use super::*;
     use crate::bench::e2e::{
-        metrics::Moved,
         phases::{SCALE_IN, START},
         probe::Answers,
         usage::Usage,
     };
+    use crate::bench::scenarios::moved::Moved;
 
     fn phase(name: &'static str, seconds: f64, megabytes: u64, fleet: Option<Fleet>) -> Phase {
         let bytes = megabytes * 1_000_000;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use joiner_api::node_pool::NodePool;
 use k8s_openapi::api::{core::v1::Pod, policy::v1::PodDisruptionBudget};
 
+use super::pools::without_reasons;
 use crate::{
     claims::name,
     marks::{DO_NOT_DISRUPT, POD_DELETION_COST},
@@ -49,13 +50,7 @@ fn problems(pod: &Pod) -> Vec<String> {
     problems
 }
 
-/// COMPAT: upstream takes such a budget to be about nothing, so that it limits nothing.
 fn budgets_about_nothing(pool: &NodePool) -> Vec<String> {
-    let disruption = pool.spec.disruption.iter();
-    let budgets = disruption.flat_map(|disruption| disruption.budgets.iter().flatten());
-    let empty = budgets
-        .enumerate()
-        .filter(|(_, budget)| budget.reasons.as_ref().is_some_and(Vec::is_empty));
     let note = |index: usize| {
         format!(
             "NodePool {:?}: spec.disruption.budgets[{index}].reasons is empty, and the budget is \
@@ -63,7 +58,7 @@ fn budgets_about_nothing(pool: &NodePool) -> Vec<String> {
             name(&pool.metadata)
         )
     };
-    empty.map(|(index, _)| note(index)).collect()
+    without_reasons(pool).map(note).collect()
 }
 
 /// What is not known is not taken for permission.

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use joiner_api::{duration::NillableDuration, node_pool::Budget, node_pool::NodePool};
+use joiner_api::{
+    duration::{Duration, NillableDuration},
+    node_pool::{Budget, NodePool},
+};
 use joiner_core::{
     disruption::{ConsolidationPolicy, NodeBudget, PoolRules},
     resources::NODES,
@@ -41,7 +44,7 @@ fn rules_of(pool: &NodePool) -> PoolRules {
         },
         budgets: match disruption.budgets {
             None => vec![NodeBudget { nodes: DEFAULT_BUDGET.to_owned(), ..NodeBudget::default() }],
-            Some(budgets) => budgets.into_iter().map(budget).collect(),
+            Some(budgets) => budgets.iter().map(budget).collect(),
         },
         replicas: pool.spec.replicas.map(|replicas| u32::try_from(replicas).unwrap_or_default()),
         nodes_max: limits
@@ -53,13 +56,28 @@ fn rules_of(pool: &NodePool) -> PoolRules {
     }
 }
 
-fn budget(budget: Budget) -> NodeBudget {
+/// A budget, as it is written.
+pub(crate) fn budget(budget: &Budget) -> NodeBudget {
+    let nanos = budget.duration.as_ref().map(Duration::nanos);
     NodeBudget {
-        nodes: budget.nodes.unwrap_or_else(|| DEFAULT_BUDGET.to_owned()),
-        reasons: budget.reasons.unwrap_or_default(),
-        schedule: budget.schedule,
-        duration: budget.duration.map(|duration| SignedDuration::from_nanos(duration.nanos())),
+        nodes: budget.nodes.clone().unwrap_or_else(|| DEFAULT_BUDGET.to_owned()),
+        reasons: budget.reasons.clone().unwrap_or_default(),
+        schedule: budget.schedule.clone(),
+        duration: nanos.map(SignedDuration::from_nanos),
     }
+}
+
+/// The budgets that a pool names itself.
+pub(crate) fn own_budgets(pool: &NodePool) -> impl Iterator<Item = &Budget> {
+    pool.spec.disruption.iter().flat_map(|disruption| disruption.budgets.iter().flatten())
+}
+
+/// Positions of a pool's budgets whose list of reasons has no entries. They are about every reason.
+///
+/// COMPAT: upstream takes such a budget to be about nothing, so that it limits nothing.
+pub(crate) fn without_reasons(pool: &NodePool) -> impl Iterator<Item = usize> {
+    let is_empty = |budget: &Budget| budget.reasons.as_ref().is_some_and(Vec::is_empty);
+    own_budgets(pool).enumerate().filter(move |(_, own)| is_empty(own)).map(|(index, _)| index)
 }
 
 /// The namespace by which the removal of machines is paused for the whole cluster, and why. Where

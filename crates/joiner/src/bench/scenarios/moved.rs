@@ -1,9 +1,6 @@
 //! What a controller counts about itself.
 
-use joiner_realparts::http::{Request, Server};
 use serde::Serialize;
-
-use crate::errors::Failure;
 
 /// What a controller has moved since it was started. Both programs count under the same names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -16,18 +13,7 @@ pub(in crate::bench) struct Moved {
 }
 
 impl Moved {
-    /// Asks a controller on this computer.
-    pub(in crate::bench) async fn until_now(port: u16) -> Result<Self, Failure> {
-        let server = Server::new(&format!("http://127.0.0.1:{port}"), "none");
-        let question =
-            Request { method: "GET".into(), path: "/metrics".into(), ..Request::default() };
-        let answer = server.send(&question).await;
-        let answer = answer.map_err(|error| {
-            Failure::bad_input(format!("the controller does not tell its metrics: {error}"))
-        })?;
-        Ok(Self::read(&answer.body))
-    }
-
+    /// What a page of metrics says, in Prometheus' text format.
     pub(in crate::bench) fn read(text: &str) -> Self {
         Self {
             evictions: sum(text, "karpenter_pods_drained_total"),
