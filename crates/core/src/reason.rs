@@ -124,6 +124,8 @@ reason_ids! {
     MoveEqualShape = "move.equalShape",
     /// The savings are not worth the moving.
     MoveScore = "move.score",
+    /// Much is happening on the pool's machines, and the savings are not worth the moving now.
+    MoveUnsettled = "move.unsettled",
     /// Spot machines are not replaced by spot machines.
     MoveSpotToSpot = "move.spotToSpot",
     /// Too few spot types are cheaper, so that the replacement would soon be replaced again.

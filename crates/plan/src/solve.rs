@@ -163,15 +163,16 @@ impl<'s> Solver<'s> {
     /// Prepares a pass for those pods of the snapshot that are at the positions `considered`.
     pub(crate) fn new(snapshot: &'s Snapshot, settings: &PlanSettings, considered: &[u32]) -> Self {
         let pods = Pods { own: &snapshot.pods, others: Vec::new() };
-        Self::over(pods, snapshot, settings, considered)
+        Self::over(pods, snapshot, settings, considered, |_| 0)
     }
 
-    /// Prepares a pass for those of `pods` that have the numbers `considered`.
+    /// Prepares a pass for those of `pods` that have the numbers `considered`. Nodes of a lower `rank` are asked first.
     pub(crate) fn over(
         pods: Pods<'s>,
         snapshot: &'s Snapshot,
         settings: &PlanSettings,
         considered: &[u32],
+        rank: impl Fn(usize) -> u32,
     ) -> Self {
         let (choices, _) = Choices::WAYS;
         let columns = learn_columns(snapshot);
@@ -193,7 +194,7 @@ impl<'s> Solver<'s> {
         };
         let mut classes = Classes::new(ctx, considered, &mut labels, &mut topology);
         topology.declare_bound(snapshot, &mut labels);
-        let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels);
+        let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels, rank);
         topology.observe(snapshot, &templates, &nodes, &labels);
         classes.meet_groups(&topology);
         let usable = templates.iter_mut().map(|template| Usable::of(template, &labels)).collect();

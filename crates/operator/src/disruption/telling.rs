@@ -177,6 +177,7 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::BudgetUsed
         | ReasonId::BudgetInvalid
         | ReasonId::DriftBackoff
+        | ReasonId::MoveUnsettled
         | ReasonId::StaticReplicas => None,
         ReasonId::NodeTypeUnknown
         | ReasonId::NodeLabelMissing

@@ -2,6 +2,9 @@
 //!
 //! The share of a pool's price that is saved is held against the share of its pods that move, each
 //! pod by how dear its eviction is.
+//!
+//! A pool that is restless is held to the same, whatever its policy: while its pods come, go and
+//! move, better moves show up in a moment, and what is moved now may have to move again.
 
 use std::collections::BTreeMap;
 
@@ -26,43 +29,78 @@ pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
     (savings / totals.price) / (cost / totals.cost)
 }
 
-/// The lowest score of a move among the pools that ask for one; none if no pool does. If it is too
-/// low, the pool that refuses.
+/// The lowest score of a move among the pools whose policy asks for one; none if no pool's does. If
+/// it is too low, the pool that refuses.
 pub(super) fn approve(
     set: &[&Removable<'_>],
     savings: f64,
     totals: &BTreeMap<&str, Totals>,
 ) -> Result<Option<f64>, Reason> {
     let all: f64 = set.iter().map(|each| each.price).sum();
-    let mut pools: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-    for each in set.iter().filter(|each| each.rules.policy == ConsolidationPolicy::Balanced) {
-        let (price, cost) = pools.entry(each.pool).or_default();
-        *price += each.price;
-        *cost += each.cost;
+    let mut pools: BTreeMap<&str, Part<'_>> = BTreeMap::new();
+    for each in set {
+        let of_pool = totals.get(each.pool).copied().unwrap_or_default();
+        let by_policy = each.rules.policy == ConsolidationPolicy::Balanced;
+        if by_policy || of_pool.is_restless() {
+            let part = pools.entry(each.pool).or_insert(Part {
+                pool: each.pool,
+                by_policy,
+                price: 0.0,
+                cost: 0.0,
+                of_pool,
+            });
+            part.price += each.price;
+            part.cost += each.cost;
+        }
     }
     let mut lowest: Option<f64> = None;
-    for (pool, (price, cost)) in pools {
-        let share = if all > 0.0 { savings * price / all } else { 0.0 };
-        let of_pool = totals.get(pool).copied().unwrap_or_default();
-        let score = score(share, cost, of_pool);
+    for part in pools.values() {
+        let share = if all > 0.0 { savings * part.price / all } else { 0.0 };
+        let score = score(share, part.cost, part.of_pool);
         if score < SCORE_MIN {
-            return Err(refusal(pool, score, share, cost, of_pool));
+            return Err(part.refusal(score, share));
         }
-        lowest = Some(lowest.map_or(score, |lowest| lowest.min(score)));
+        if part.by_policy {
+            lowest = Some(lowest.map_or(score, |lowest| lowest.min(score)));
+        }
     }
     Ok(lowest)
 }
 
-fn refusal(pool: &str, score: f64, savings: f64, cost: f64, totals: Totals) -> Reason {
-    let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
-    let message = format!(
-        "the best move saves {:.1}% of what NodePool {pool:?} costs and moves {:.1}% of its pods: \
-         score {score:.2}, and its policy Balanced asks for {SCORE_MIN:.2}",
-        percent(savings.max(0.0), totals.price),
-        percent(cost, totals.cost),
-    );
-    let reason = Reason::new(ReasonId::MoveScore, message).in_pool(pool);
-    reason.with("score", format!("{score:.4}")).with("threshold", SCORE_MIN)
+/// The machines of one pool that go in a move.
+struct Part<'s> {
+    pool: &'s str,
+    /// Whether the pool's policy asks for a score; otherwise it is restless.
+    by_policy: bool,
+    price: f64,
+    cost: f64,
+    of_pool: Totals,
+}
+
+impl Part<'_> {
+    fn refusal(&self, score: f64, savings: f64) -> Reason {
+        let Self { pool, of_pool, .. } = self;
+        let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+        let scored = format!(
+            "the best move saves {:.1}% of what NodePool {pool:?} costs and moves {:.1}% of its \
+             pods: score {score:.2}",
+            percent(savings.max(0.0), of_pool.price),
+            percent(self.cost, of_pool.cost),
+        );
+        let (id, message) = if self.by_policy {
+            let message = format!("{scored}, and its policy Balanced asks for {SCORE_MIN:.2}");
+            (ReasonId::MoveScore, message)
+        } else {
+            let message = format!(
+                "{scored}, and {SCORE_MIN:.2} is asked for while {} of its {} machines are not \
+                 quiet yet",
+                of_pool.busy, of_pool.machines
+            );
+            (ReasonId::MoveUnsettled, message)
+        };
+        let reason = Reason::new(id, message).in_pool(pool);
+        reason.with("score", format!("{score:.4}")).with("threshold", SCORE_MIN)
+    }
 }
 
 #[cfg(test)]
@@ -70,7 +108,7 @@ mod tests {
     use super::*;
 
     fn score_of(savings: f64, cost: f64, price: f64, total: f64) -> f64 {
-        score(savings, cost, Totals { price, cost: total })
+        score(savings, cost, Totals { price, cost: total, ..Totals::default() })
     }
 
     /// A-01 to A-04 and the table of scores.

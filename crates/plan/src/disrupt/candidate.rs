@@ -19,6 +19,9 @@ use super::simulate::{Simulator, is_busy};
 /// How many pods of a machine are named one by one.
 const PODS_NAMED_MAX: usize = 5;
 
+/// Above one machine in so many that is not quiet a pool is restless.
+const RESTLESS_SHARE: usize = 10;
+
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scene<'s> {
@@ -167,7 +170,11 @@ impl<'s> Scene<'s> {
             let named = node.labels.get(label::INSTANCE_TYPE);
             let mut types = self.snapshot.catalog.types(pool).iter();
             let instance_type = types.find(|each| Some(&each.name) == named);
+            let rules = self.fleet.pools.get(pool);
             let total = totals.entry(pool).or_default();
+            total.machines += 1;
+            total.busy +=
+                usize::from(rules.is_some_and(|rules| is_busy(machine, rules, self.fleet)));
             total.price += instance_type.map_or(0.0, |each| price(node, each));
             total.cost += moving_cost(machine);
         }
@@ -186,6 +193,16 @@ impl<'s> Scene<'s> {
 pub(super) struct Totals {
     pub(super) price: f64,
     pub(super) cost: f64,
+    pub(super) machines: usize,
+    /// On how many of them something has happened a short while ago.
+    pub(super) busy: usize,
+}
+
+impl Totals {
+    /// Whether so much happens on the pool's machines that what is best now is not best in a moment.
+    pub(super) fn is_restless(self) -> bool {
+        self.busy * RESTLESS_SHARE > self.machines
+    }
 }
 
 impl<'s> Removable<'s> {

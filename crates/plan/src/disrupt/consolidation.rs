@@ -1,16 +1,21 @@
 //! Machines whose pods fit elsewhere, or on one machine that is cheaper, go.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+    hash::BuildHasher,
+};
 
 use joiner_core::{
     disruption::{DisruptionReason, Method},
     reason::{Reason, ReasonId},
 };
+use rustc_hash::FxBuildHasher;
 
 use super::{
     balanced,
     candidate::Removable,
-    pass::{Pass, Proposal, by_ratio, in_turns},
+    pass::{Pass, Proposal, by_cost, by_price, by_ratio, in_turns},
     replacement,
     simulate::{Outcome, Question},
     tell,
@@ -26,6 +31,13 @@ const UPSTREAM_LAST: usize = 100;
 
 /// By how many more machines a set that gets one replacement is tried to be enlarged.
 const GROWTH_TRIES_MAX: usize = 16;
+
+/// How many machines are tried when a set is gathered.
+const GATHER_TRIES_MAX: usize = 32;
+
+/// In how many orders that are as good as any machines are tried, and up to how many machines.
+const SHUFFLES: usize = 8;
+const SHUFFLED_MAX: usize = 64;
 
 /// Why machines cannot go together.
 #[derive(Debug)]
@@ -74,11 +86,32 @@ pub(super) fn judge(
     Ok(Proposal { replacements, destinations: outcome.existing, savings, score })
 }
 
+/// What could be done about some machines, and what it comes to.
+#[derive(Debug)]
+struct Found<'c, 's> {
+    set: Vec<&'c Removable<'s>>,
+    proposal: Proposal,
+}
+
+impl Found<'_, '_> {
+    /// Saves more than the other, or as much with less moving.
+    fn is_better_than(&self, other: &Self) -> bool {
+        let cost = |found: &Self| found.set.iter().map(|each| each.cost).sum::<f64>();
+        let (own, others) = (self.proposal.savings, other.proposal.savings);
+        replacement::is_less(others, own)
+            || (!replacement::is_less(own, others) && cost(self) < cost(other))
+    }
+}
+
+/// In which order machines are asked to go together: Karpenter's, then those that save most, then those whose pods are
+/// the least dear to move. Which of them leads furthest depends on the cluster.
+const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 3] = [by_ratio, by_price, by_cost];
+
 /// Several machines together, as often as there is something to gain.
 ///
 /// Karpenter looks for the longest run of the best machines that can go together. This looks for the
-/// same, and besides among the machines of each pool and of each type, and takes what saves most;
-/// then again on what is left.
+/// same, and besides among the machines of each pool and of each type and in other orders, and takes
+/// what saves most; then again on what is left.
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
@@ -87,26 +120,32 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let mut fruitless = BTreeSet::new();
     loop {
         candidates.retain(|each| pass.is_free(each.at));
-        let mut best: Option<(Vec<&Removable<'_>>, Proposal)> = None;
-        for (of, group) in groups(&candidates) {
-            if fruitless.contains(&of) {
-                continue;
-            }
-            let affordable =
-                pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
-            if let Some(found) = longest_run(pass, &affordable) {
-                let better = best
-                    .as_ref()
-                    .is_none_or(|(_, best)| replacement::is_less(best.savings, found.1.savings));
-                if better {
+        let mut best: Option<Found<'_, '_>> = None;
+        for (order, by) in ORDERS.into_iter().enumerate() {
+            for (of, mut group) in groups(&candidates) {
+                if fruitless.contains(&(order, of)) {
+                    continue;
+                }
+                group.sort_by(|a, b| by(a, b));
+                let affordable =
+                    pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
+                let Some(found) = longest_run(pass, &affordable) else {
+                    fruitless.extend((of != Group::ALL).then_some((order, of)));
+                    continue;
+                };
+                if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
                     best = Some(found);
                 }
-            } else {
-                fruitless.extend((of != Group::ALL).then_some(of));
             }
         }
-        let Some((set, proposal)) = best else { return };
-        let (set, proposal) = grown(pass, &candidates, set, proposal);
+        for found in gathered(pass, &candidates) {
+            if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
+                best = Some(found);
+            }
+        }
+        let Some(found) = best else { return };
+        let Found { mut set, proposal } = grown(pass, &candidates, found);
+        set.sort_by(|a, b| by_ratio(a, b));
         let reason = tell::underutilized(&set, &proposal);
         pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
     }
@@ -147,10 +186,7 @@ fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Re
 /// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length,
 /// though: two machines may be replaced by nothing cheaper and three by something that is. So longer
 /// runs are tried too, all of them while they are few.
-fn longest_run<'c, 's>(
-    pass: &mut Pass<'s>,
-    order: &[&'c Removable<'s>],
-) -> Option<(Vec<&'c Removable<'s>>, Proposal)> {
+fn longest_run<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
     let last = order.len().checked_sub(1)?;
     let mut found = halving(pass, order, last.min(UPSTREAM_LAST));
     let longer = run_lengths(order.len());
@@ -163,7 +199,7 @@ fn longest_run<'c, 's>(
             }
         }
     }
-    found.map(|(count, proposal)| (order[..count].to_vec(), proposal))
+    found.map(|(count, proposal)| Found { set: order[..count].to_vec(), proposal })
 }
 
 /// Lengths from 2 to `most`, each by half again as long as the one before once they get long.
@@ -201,31 +237,66 @@ fn halving<'s>(
 fn grown<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
-    mut set: Vec<&'c Removable<'s>>,
-    mut proposal: Proposal,
-) -> (Vec<&'c Removable<'s>>, Proposal) {
-    if proposal.replacements.is_empty() {
-        return (set, proposal);
+    mut found: Found<'c, 's>,
+) -> Found<'c, 's> {
+    if found.proposal.replacements.is_empty() {
+        return found;
     }
     let others: Vec<&Removable<'s>> = candidates
         .iter()
-        .filter(|each| !set.iter().any(|own| own.at == each.at))
+        .filter(|each| !found.set.iter().any(|own| own.at == each.at))
         .take(GROWTH_TRIES_MAX)
         .collect();
     for each in others {
-        let mut larger = set.clone();
-        larger.push(each);
-        let pools = larger.iter().map(|each| (*each, each.pool));
-        if pass.ledger.within(pools, REASON).len() < larger.len() {
+        let mut set = found.set.clone();
+        set.push(each);
+        let pools = set.iter().map(|each| (*each, each.pool));
+        if pass.ledger.within(pools, REASON).len() < set.len() {
             continue;
         }
-        if let Some(found) = together(pass, &larger)
-            && replacement::is_less(proposal.savings, found.savings)
+        if let Some(proposal) = together(pass, &set)
+            && replacement::is_less(found.proposal.savings, proposal.savings)
         {
-            (set, proposal) = (larger, found);
+            found = Found { set, proposal };
         }
     }
-    (set, proposal)
+    found
+}
+
+/// Sets that are gathered one machine after the other, each kept if more is saved with it. A run cannot leave out the
+/// one machine that is in the way of all others; this can. Small clusters are looked at thoroughly: it costs little
+/// there.
+fn gathered<'c, 's>(pass: &mut Pass<'s>, candidates: &'c [Removable<'s>]) -> Vec<Found<'c, 's>> {
+    let mut order: Vec<&Removable<'s>> = candidates.iter().collect();
+    let mut all = Vec::new();
+    for by in ORDERS {
+        order.sort_by(|a, b| by(a, b));
+        all.extend(gather(pass, &order));
+    }
+    let shuffles = if order.len() <= SHUFFLED_MAX { SHUFFLES } else { 0 };
+    for shuffle in 0..shuffles {
+        order.sort_by_key(|each| FxBuildHasher.hash_one((shuffle, each.name())));
+        all.extend(gather(pass, &order));
+    }
+    all
+}
+
+fn gather<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
+    let mut found: Option<Found<'c, 's>> = None;
+    for each in order.iter().take(GATHER_TRIES_MAX) {
+        let mut set = found.as_ref().map_or_else(Vec::new, |found| found.set.clone());
+        set.push(*each);
+        let pools = set.iter().map(|each| (*each, each.pool));
+        if pass.ledger.within(pools, REASON).len() < set.len() {
+            continue;
+        }
+        let Some(proposal) = together(pass, &set) else { continue };
+        let least = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.proposal.savings);
+        if replacement::is_less(least, proposal.savings) {
+            found = Some(Found { set, proposal });
+        }
+    }
+    found.filter(|found| found.set.len() >= 2)
 }
 
 /// What could be done about several machines; why nothing can be is not found out.
@@ -242,35 +313,51 @@ fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refu
     judge(pass, set, outcome)
 }
 
-/// Machines one by one; pools take turns.
+/// Machines one by one, those that save most first; pools take turns.
+///
+/// Karpenter takes the first that can go. Its place is then taken, and a better one may have none left.
 pub(super) fn decide_single(pass: &mut Pass<'_>) {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
     candidates.sort_by(by_ratio);
+    let mut promising = Vec::new();
     for each in in_turns(candidates) {
+        if let Some(proposal) = alone(pass, &each) {
+            promising.push((each, proposal.savings));
+        }
+    }
+    promising.sort_by(|(a, savings_a), (b, savings_b)| {
+        savings_b.total_cmp(savings_a).then_with(|| by_cost(a, b))
+    });
+    for each in in_turns(promising.into_iter().map(|(each, _)| each).collect()) {
         if !pass.is_free(each.at) {
             continue;
         }
-        let set = [&each];
-        if pass.ledger.left(each.pool, REASON) == 0 {
-            pass.stays_by_budget(&each, REASON);
-            continue;
-        }
-        // What saves most is that nothing comes in its place.
-        if let Err(reason) = balanced::approve(&set, each.price, &pass.totals) {
-            pass.stays(each.at, [reason]);
-            continue;
-        }
-        match ask(pass, &set) {
-            Ok(proposal) => {
-                let reason = tell::underutilized(&set, &proposal);
-                pass.decide(Method::SingleNode, &set, QUESTION, proposal, reason);
-            }
-            Err(Refusal::Reason(reason)) => pass.stays(each.at, [reason]),
-            Err(Refusal::Homeless(pods)) => {
-                let reason = pass.homeless(&set, QUESTION, &pods);
-                pass.stays(each.at, [reason]);
-            }
+        // What was decided in between may have taken its place.
+        if let Some(proposal) = alone(pass, &each) {
+            let set = [&each];
+            let reason = tell::underutilized(&set, &proposal);
+            pass.decide(Method::SingleNode, &set, QUESTION, proposal, reason);
         }
     }
+}
+
+/// What could be done about one machine. If nothing, it gets its reason.
+fn alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Proposal> {
+    let set = [each];
+    if pass.ledger.left(each.pool, REASON) == 0 {
+        pass.stays_by_budget(each, REASON);
+        return None;
+    }
+    // What saves most is that nothing comes in its place.
+    let asked = balanced::approve(&set, each.price, &pass.totals)
+        .map_err(Refusal::from)
+        .and_then(|_| ask(pass, &set));
+    let reason = match asked {
+        Ok(proposal) => return Some(proposal),
+        Err(Refusal::Reason(reason)) => reason,
+        Err(Refusal::Homeless(pods)) => pass.homeless(&set, QUESTION, &pods),
+    };
+    pass.stays(each.at, [reason]);
+    None
 }

@@ -1,6 +1,6 @@
 //! One pass over all machines: what was found out, what was decided, and what is left to decide on.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use joiner_core::{
     disruption::{
@@ -265,8 +265,18 @@ fn bare(pod: &str) -> Reason {
 }
 
 /// The best savings for the least moving first; among equals by name.
-pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> std::cmp::Ordering {
+pub(super) fn by_ratio(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
     b.ratio().total_cmp(&a.ratio()).then_with(|| a.name().cmp(b.name()))
+}
+
+/// The dearest first; among equals by name.
+pub(super) fn by_price(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
+    b.price.total_cmp(&a.price).then_with(|| a.name().cmp(b.name()))
+}
+
+/// Those whose pods are the least dear to move first; among equals the dearest machine.
+pub(super) fn by_cost(a: &Removable<'_>, b: &Removable<'_>) -> Ordering {
+    a.cost.total_cmp(&b.cost).then_with(|| by_price(a, b))
 }
 
 /// The first of each pool, then the second of each, and so on. Within a pool the order stays; pools

@@ -77,7 +77,8 @@ impl<'s> Simulator<'s> {
         let sorted = Sorted::new(pods.iter(), snapshot, &planning);
         let mut considered = vec![false; pods.len()];
         sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
-        let mut solver = Solver::over(pods, snapshot, &planning, &sorted.considered);
+        let rank = receiving_rank(fleet);
+        let mut solver = Solver::over(pods, snapshot, &planning, &sorted.considered, rank);
         solver.leave_alone(busy_machines(snapshot, fleet));
         let mut simulator = Self {
             solver,
@@ -193,6 +194,14 @@ struct Answer {
 impl Answer {
     fn into_outcome(self) -> Outcome {
         Outcome { claims: self.claims, existing: self.existing, homeless: self.homeless }
+    }
+}
+
+/// Machines that will be replaced take pods only where no other can: those would have to move again.
+fn receiving_rank(fleet: &Fleet) -> impl Fn(usize) -> u32 {
+    |at| {
+        let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
+        u32::from(claim.is_some_and(|claim| claim.drifted.is_some()))
     }
 }
 

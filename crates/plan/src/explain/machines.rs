@@ -90,7 +90,9 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
             "look why the replacement failed: events of the NodePool and of its NodeClaims"
                 .to_owned()
         }
-        ReasonId::RevertedRecently => "wait; it is tried again by itself".to_owned(),
+        ReasonId::RevertedRecently | ReasonId::MoveUnsettled => {
+            "wait; it is tried again by itself".to_owned()
+        }
         _ => return None,
     })
 }

@@ -96,10 +96,14 @@ impl<'s> Nodes<'s> {
         ignore_dra: bool,
         columns: &Columns,
         labels: &mut LabelSpace,
+        rank: impl Fn(usize) -> u32,
     ) -> Self {
         let mut order: Vec<usize> =
             (0..snapshot.nodes.len()).filter(|i| !snapshot.nodes[*i].leaving).collect();
-        order.sort_by_key(|i| (!snapshot.nodes[*i].initialized, snapshot.nodes[*i].name()));
+        order.sort_by_key(|i| {
+            let node = &snapshot.nodes[*i];
+            (!node.initialized, rank(*i), node.name())
+        });
         let mut all = Self {
             candidates: Vec::with_capacity(order.len()),
             seen: snapshot

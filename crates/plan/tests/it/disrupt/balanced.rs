@@ -111,10 +111,10 @@ fn pools_with_other_policies_are_not_scored_and_each_that_is_must_agree() {
         two_pools(),
         balanced,
         expect![[r#"
-        singleNodeConsolidation: other -> many: p; saves 1.00
-        big stays: move.equalShape
-        many stays: node.receives
-    "#]],
+            singleNodeConsolidation: other -> many: p; saves 1.00
+            big stays: move.equalShape
+            many stays: move.score, node.receives
+        "#]],
     );
 }
 

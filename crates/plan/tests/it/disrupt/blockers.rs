@@ -245,10 +245,10 @@ fn a_machine_of_unknown_price_is_not_consolidated_but_goes_when_empty_or_drifted
         },
         expect![[r#"
             emptiness: empty-capacity empty-type empty-unknown empty-zone; saves 0.00
-            drift: drifted-capacity -> drifted-type: q2; saves 0.00
-            drift: drifted-unknown -> drifted-zone: q1; saves 0.00
-            drifted-type stays: node.labelMissing, node.receives
-            drifted-zone stays: node.labelMissing, node.receives
+            drift: drifted-capacity -> other: q2; saves 0.00
+            drift: drifted-type -> other: q0; saves 0.00
+            drift: drifted-unknown -> other: q1; saves 0.00
+            drift: drifted-zone -> other: q3; saves 0.00
             used-capacity stays: node.labelMissing
             used-type stays: node.labelMissing
             used-unknown stays: node.typeUnknown

@@ -380,3 +380,21 @@ fn what_a_pod_would_lack_is_said() {
         "#]],
     );
 }
+
+/// The first in Karpenter's order would take the place that lets a dearer one go.
+#[test]
+fn what_saves_most_takes_the_place() {
+    check(
+        cluster()
+            .node(machine("cheap", "small").pod(pod("p").cpu("2")))
+            .node((0..4).fold(machine("dear", "medium"), |dear, i| {
+                dear.pod(pod(&format!("q{i}")).cpu("500m"))
+            }))
+            .node(node("other").cpu("2")),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: dear -> other: q0 q1 q2 q3; saves 2.00
+            cheap stays: move.equalShape
+        "#]],
+    );
+}

@@ -1,7 +1,7 @@
 //! Machines that take the pods of others.
 
 use expect_test::expect;
-use joiner_core::testing::{minutes, node, pod};
+use joiner_core::testing::{FleetBuilder, minutes, node, pod};
 
 use super::{as_it_is, check, check_reasons, cluster, machine};
 
@@ -14,7 +14,7 @@ fn a_machine_on_which_something_just_happened_takes_no_pods() {
             .node(machine("other", "medium").pod(pod("b").cpu("3")))
     };
     let busy = |ago| {
-        move |fleet: joiner_core::testing::FleetBuilder| {
+        move |fleet: FleetBuilder| {
             fleet
                 .pool("default", |rules| rules.consolidate_after = Some(minutes(10)))
                 .busy("other", ago)
@@ -118,5 +118,53 @@ fn machines_whose_pods_come_and_go_stay_while_quiet_ones_go() {
             singleNodeConsolidation: quiet -> other: b; saves 1.00
             churning stays: node.tooYoung
         "#]],
+    );
+}
+
+/// While much happens in a pool, only what is well worth its moving is done: better moves show up in a moment.
+#[test]
+fn a_restless_pool_makes_only_moves_that_pay_well() {
+    let dear =
+        || (0..7).fold(machine("dear", "huge"), |dear, i| dear.pod(pod(&format!("d{i}")).cpu("1")));
+    let all = || {
+        (0..8).fold(cluster().node(dear()), |cluster, i| {
+            cluster.node(machine(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("16")))
+        })
+    };
+    let busy = |count: usize| {
+        move |fleet: FleetBuilder| {
+            let fleet = fleet.pool("default", |rules| rules.consolidate_after = Some(minutes(10)));
+            (0..count).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
+        }
+    };
+    check(
+        all(),
+        busy(0),
+        expect![[r#"
+        singleNodeConsolidation: dear -> new large: d0 d1 d2 d3 d4 d5 d6; saves 4.00
+        n0 stays: move.equalShape
+        n1 stays: move.equalShape
+        n2 stays: move.equalShape
+        n3 stays: move.equalShape
+        n4 stays: move.equalShape
+        n5 stays: move.equalShape
+        n6 stays: move.equalShape
+        n7 stays: move.equalShape
+    "#]],
+    );
+    check(
+        all(),
+        busy(1),
+        expect![[r#"
+        dear stays: move.unsettled
+        n0 stays: node.tooYoung
+        n1 stays: move.equalShape
+        n2 stays: move.equalShape
+        n3 stays: move.equalShape
+        n4 stays: move.equalShape
+        n5 stays: move.equalShape
+        n6 stays: move.equalShape
+        n7 stays: move.equalShape
+    "#]],
     );
 }

@@ -171,3 +171,24 @@ fn more_than_a_hundred_machines_can_go_together() {
     assert_eq!(decided.commands[0].candidates.len(), 130);
     assert_eq!(decided.commands.len(), 1);
 }
+
+/// A run from the best machine on cannot leave out the one that is in the way: `y` is second in every order, and cannot
+/// go with `x` unless something comes for both.
+#[test]
+fn a_machine_that_is_in_the_way_of_others_is_left_out() {
+    check(
+        cluster()
+            .node(machine("x", "medium").pod(pod("x").cpu("1")))
+            .node(machine("y", "medium").pod(pod("y1").cpu("1750m")).pod(pod("y2").cpu("1750m")))
+            .node(
+                (0..3)
+                    .fold(machine("z", "medium"), |z, i| z.pod(pod(&format!("z{i}")).cpu("500m"))),
+            )
+            .node(node("other").cpu("2")),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: x z -> other: x z0 z1; y: z2; saves 4.00
+            y stays: node.receives
+        "#]],
+    );
+}

@@ -106,7 +106,7 @@ fn made_anew(
         sorted.refused.iter().chain(&sorted.deferred).map(|each| each.pod.clone()).collect();
     let (own, others) = changed.pods.split_at(owned);
     let pods = Pods { own, others: others.iter().collect() };
-    let mut solver = Solver::over(pods, &changed, &settings, &sorted.considered);
+    let mut solver = Solver::over(pods, &changed, &settings, &sorted.considered, |_| 0);
     solver.leave_alone(busy_machines(&changed, &changed_fleet));
     let simulator = Simulator::new(snapshot, fleet, planning);
     let questions = [Question::default()].into_iter().chain(stages.iter().map(|s| s.question));
