@@ -83,3 +83,15 @@ impl Debug for VimSettings {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let credentials = Credentials::new("joiner", "hunter2");
+        let shown = format!("{credentials:?} {:?}", VimSettings::new(credentials.clone()));
+        assert!(shown.contains("joiner") && !shown.contains("hunter2"), "{shown}");
+    }
+}
