@@ -1,17 +1,25 @@
-//! How long a list of many machines takes, and how much memory: the client's share alone, against
-//! a server in the process that has its answers ready.
+//! How long a list of many machines takes, and how much memory. The client's share alone, against
+//! a server in the process that writes its answers as they are asked for:
 //!
 //!     cargo run --release -p joiner-vim --example large-inventory -- 5000
+//!
+//! Or all of it, against a vCenter that is there; nothing is changed in it:
+//!
+//!     GOVC_URL=… GOVC_USERNAME=… GOVC_PASSWORD=… \
+//!         cargo run --release -p joiner-vim --example large-inventory
 
 #![expect(clippy::print_stdout, reason = "it is made to print")]
 
-use std::{fmt::Write as _, fs, ops::Range, sync::Arc, time::Instant};
+use std::{env, error::Error, fmt::Write as _, fs, ops::Range, sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
-use joiner_vim::{Credentials, MoRef, Transport, Vim, VimSettings, transport::TransportError};
+use joiner_vim::{
+    Credentials, Endpoint, Https, TlsSettings, Transport, Vim, VimSettings,
+    transport::TransportError,
+};
 
 /// What a provider reads of each machine.
 const PATHS: [&str; 16] = [
@@ -49,6 +57,8 @@ impl Transport for Machines {
         } else if asked("Login") {
             response = response.header("set-cookie", "vmware_soap_session=\"s\"; Path=/");
             "<returnval><userName>me</userName></returnval>".to_owned()
+        } else if asked("CurrentTime") {
+            "<returnval>2026-01-01T12:00:00Z</returnval>".to_owned()
         } else if asked("CreateContainerView") {
             "<returnval type=\"ContainerView\">view</returnval>".to_owned()
         } else if asked("RetrievePropertiesEx") {
@@ -108,15 +118,28 @@ fn most_memory() -> u64 {
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
+/// The vCenter that the environment names.
+fn vcenter() -> Result<Vim, Box<dyn Error>> {
+    let endpoint: Endpoint = env::var("GOVC_URL")?.parse()?;
+    let credentials = Credentials::new(env::var("GOVC_USERNAME")?, env::var("GOVC_PASSWORD")?);
+    let insecure = env::var("GOVC_INSECURE").is_ok_and(|value| matches!(&*value, "1" | "true"));
+    let transport = Https::new(endpoint, &TlsSettings { insecure, ..TlsSettings::default() })?;
+    Ok(Vim::new(VimSettings::new(credentials), Arc::new(transport), Clock::wall()))
+}
+
 #[tokio::main(flavor = "current_thread")]
-async fn main() {
-    let count = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(5000);
-    let settings = VimSettings::new(Credentials::new("me", "secret"));
-    let vim = Vim::new(settings, Arc::new(Machines(count)), Clock::wall());
-    let content = vim.service_content().await.expect("the server answers");
-    let folder: MoRef = content.root_folder.clone();
+async fn main() -> Result<(), Box<dyn Error>> {
+    let vim = match env::args().nth(1) {
+        Some(count) => {
+            let settings = VimSettings::new(Credentials::new("me", "secret"));
+            Vim::new(settings, Arc::new(Machines(count.parse()?)), Clock::wall())
+        }
+        None => vcenter()?,
+    };
+    vim.current_time().await?;
+    let root = vim.service_content().await?.root_folder.clone();
     let (before, began) = (most_memory(), Instant::now());
-    let machines = vim.list(&folder, "VirtualMachine", &PATHS).await.expect("the server answers");
+    let machines = vim.list(&root, "VirtualMachine", &PATHS).await?;
     println!(
         "{} machines with {} properties each: {:.2} s, {} MiB at most above {} MiB before",
         machines.len(),
@@ -125,4 +148,6 @@ async fn main() {
         (most_memory() - before) / 1024,
         before / 1024
     );
+    vim.logout().await;
+    Ok(())
 }
