@@ -1,0 +1,3 @@
+//! A vCenter that lives in the process.
+mod reference;
+mod wire;
