@@ -127,6 +127,11 @@ impl Kind {
         name == "ManagedObject" || KINDS.iter().any(|(kind, ..)| kind.is(name))
     }
 
+    /// Whether there is one of this kind that everybody has from the start.
+    pub(crate) fn exists_once(self) -> bool {
+        self >= Self::PropertyCollector
+    }
+
     /// Whether objects of this kind have a place in the inventory's tree.
     pub(crate) fn is_entity(self) -> bool {
         self.is("ManagedEntity")
