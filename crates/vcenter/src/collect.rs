@@ -8,8 +8,8 @@ mod updates;
 use std::collections::BTreeMap;
 
 use crate::reference::{Kind, Ref};
-pub(crate) use retrieve::all_missing;
 use retrieve::Page;
+pub(crate) use retrieve::all_missing;
 pub(crate) use spec::FilterSpec;
 use updates::{Collector, Filter};
 

@@ -42,9 +42,9 @@ pub(crate) const OPEN_TO_ALL: [&str; 2] = ["RetrieveServiceContent", "Login"];
 /// The object that an element names, if it is the name of one that could be.
 pub(crate) fn named(element: Option<&Element>) -> Result<Ref, Fault> {
     let reference = element.map(Element::reference);
-    reference.unwrap_or_else(|| Err((String::new(), String::new()))).map_err(|(kind, id)| {
-        Fault::not_found(Value::NoSuchRef(kind.into(), id.into()))
-    })
+    reference
+        .unwrap_or_else(|| Err((String::new(), String::new())))
+        .map_err(|(kind, id)| Fault::not_found(Value::NoSuchRef(kind.into(), id.into())))
 }
 
 impl World {

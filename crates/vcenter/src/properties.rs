@@ -22,7 +22,9 @@ pub(crate) fn property<'w>(
     object: Ref,
     name: &str,
 ) -> Option<Value<'w>> {
-    if object.kind.is_entity() && let Some(value) = of_entity(world, object, name) {
+    if object.kind.is_entity()
+        && let Some(value) = of_entity(world, object, name)
+    {
         return Some(value);
     }
     match object.kind {
@@ -53,9 +55,7 @@ fn of_entity<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<'w>>
         "overallStatus" | "configStatus" => status(),
         "recentTask" => Value::refs(world.tasks.recent_of(object)),
         "customValue" | "value" => Value::List("CustomFieldValue", Vec::new()),
-        "tag" if object.kind != Kind::DistributedVirtualPortgroup => {
-            Value::List("Tag", Vec::new())
-        }
+        "tag" if object.kind != Kind::DistributedVirtualPortgroup => Value::List("Tag", Vec::new()),
         _ => return None,
     })
 }
@@ -134,7 +134,7 @@ impl<'w> ObjectReader<'w> {
     /// The same, written as an element that says what it is; empty where it is unset.
     pub(crate) fn write(&mut self, path: &str, tag: &str) -> Option<String> {
         if self.object.kind == Kind::Task && self.world.tasks.is_unreadable(self.object) {
-            return Some(task::unreadable(tag));
+            return Some(task::unreadable(path, tag));
         }
         let value = self.value(path)?;
         let mut out = String::new();

@@ -89,9 +89,8 @@ impl Views {
         let of = self.containers.get(&view)?;
         let mut found = BTreeSet::new();
         gather(world, of.container, of.recursive, &mut found);
-        let fits = |object: &Ref| {
-            of.kinds.is_empty() || of.kinds.iter().any(|kind| object.kind.is(kind))
-        };
+        let fits =
+            |object: &Ref| of.kinds.is_empty() || of.kinds.iter().any(|kind| object.kind.is(kind));
         Some(found.into_iter().filter(fits).filter(visible).collect())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Cluster, Datastore, DatacenterFolders, Estate, Host, Network, NetworkKind, Switch, Tree,
+    Cluster, DatacenterFolders, Datastore, Estate, Host, Network, NetworkKind, Switch, Tree,
     device::{self, Device, Disk, Nic, SCSI_CONTROLLER, What},
     vm::{Allocation, Guest, Power, Snapshot, Vm},
 };
@@ -46,12 +46,7 @@ impl Estate {
         Ok(estate)
     }
 
-    fn place(
-        &mut self,
-        kind: Kind,
-        name: &str,
-        parent: Ref,
-    ) -> Result<Ref, InventoryError> {
+    fn place(&mut self, kind: Kind, name: &str, parent: Ref) -> Result<Ref, InventoryError> {
         if name.is_empty() || self.tree.child(parent, name).is_some() {
             return Err(InventoryError {
                 object: format!("a {} in {:?}", kind.name(), self.name(parent)),
@@ -183,7 +178,8 @@ impl Estate {
                         switch
                     }
                 };
-                let group = NetworkKind::Portgroup { key: String::new(), switch, uplinks: *uplinks };
+                let group =
+                    NetworkKind::Portgroup { key: String::new(), switch, uplinks: *uplinks };
                 (group, Kind::DistributedVirtualPortgroup)
             }
         };

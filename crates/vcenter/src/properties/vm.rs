@@ -50,15 +50,15 @@ fn config<'w>(world: &'w World, object: Ref, own: &'w Vm) -> Value<'w> {
         Value::sub("OptionValue", vec![("key", Value::text(&**key)), ("value", value)])
     });
     let files = Data("VirtualMachineFileInfo", vec![("vmPathName", path_name(world, own))]);
-    let flags = Data("VirtualMachineFlagInfo", vec![
-        ("enableLogging", Bool(true)),
-        ("diskUuidEnabled", Bool(own.disk_uuids)),
-    ]);
+    let flags = Data(
+        "VirtualMachineFlagInfo",
+        vec![("enableLogging", Bool(true)), ("diskUuidEnabled", Bool(own.disk_uuids))],
+    );
     let vapp = own.vapp.then(|| {
-        Data("VmConfigInfo", vec![
-            ("installBootRequired", Bool(false)),
-            ("installBootStopDelay", Int(0)),
-        ])
+        Data(
+            "VmConfigInfo",
+            vec![("installBootRequired", Bool(false)), ("installBootStopDelay", Int(0))],
+        )
     });
     Data(
         "VirtualMachineConfigInfo",
@@ -229,10 +229,7 @@ fn guest<'w>(world: &'w World, own: &'w Vm) -> Value<'w> {
             ("hostName", Value::maybe(known, |guest| Value::text(&*guest.host_name))),
             ("ipAddress", Value::maybe(known, |guest| Value::text(&*guest.ip))),
             ("net", List("GuestNicInfo", nics.collect())),
-            (
-                "guestState",
-                Value::text(if known.is_some() { "running" } else { "notRunning" }),
-            ),
+            ("guestState", Value::text(if known.is_some() { "running" } else { "notRunning" })),
             ("guestOperationsReady", Bool(known.is_some())),
             ("guestStateChangeSupported", Bool(known.is_some())),
         ],
@@ -242,9 +239,12 @@ fn guest<'w>(world: &'w World, own: &'w Vm) -> Value<'w> {
 fn snapshots(object: Ref, own: &Vm) -> Value<'_> {
     let Some(current) = own.snapshots.last() else { return Unset };
     // Each is the only child of the one before.
-    let tree = own.snapshots.iter().enumerate().rev().fold(None, |child, (at, of)| {
-        Some(snapshot_tree(object, at, of, child))
-    });
+    let tree = own
+        .snapshots
+        .iter()
+        .enumerate()
+        .rev()
+        .fold(None, |child, (at, of)| Some(snapshot_tree(object, at, of, child)));
     let roots = List("VirtualMachineSnapshotTree", tree.into_iter().collect());
     Data(
         "VirtualMachineSnapshotInfo",
@@ -252,12 +252,7 @@ fn snapshots(object: Ref, own: &Vm) -> Value<'_> {
     )
 }
 
-fn snapshot_tree<'w>(
-    vm: Ref,
-    at: usize,
-    of: &'w Snapshot,
-    child: Option<Value<'w>>,
-) -> Value<'w> {
+fn snapshot_tree<'w>(vm: Ref, at: usize, of: &'w Snapshot, child: Option<Value<'w>>) -> Value<'w> {
     Data(
         "VirtualMachineSnapshotTree",
         vec![
@@ -269,10 +264,7 @@ fn snapshot_tree<'w>(
             ("createTime", Time(of.created)),
             ("state", Value::word("VirtualMachinePowerState", "poweredOff")),
             ("quiesced", Bool(false)),
-            (
-                "childSnapshotList",
-                List("VirtualMachineSnapshotTree", child.into_iter().collect()),
-            ),
+            ("childSnapshotList", List("VirtualMachineSnapshotTree", child.into_iter().collect())),
         ],
     )
 }

@@ -1,0 +1,15 @@
+//! What a vCenter answers, asked as clients ask: with raw requests.
+
+mod capacity;
+mod clone;
+mod guests;
+mod machines;
+mod properties;
+mod scale;
+mod served;
+mod sessions;
+mod support;
+mod tagging;
+mod tasks;
+mod trouble;
+mod updates;
