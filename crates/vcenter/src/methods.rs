@@ -73,10 +73,10 @@ impl World {
                 Ok(String::new())
             }
             "CreateContainerView" => {
-                let container = self.present(call.child("container"))?;
+                let of = self.present(call.child("container"))?;
                 let kinds = call.all("type").map(|kind| kind.text.clone()).collect();
                 let recursive = call.says("recursive");
-                let view = Container { container, kinds, recursive, session };
+                let view = Container { of, kinds, recursive, session };
                 Ok(returned(&Value::Ref(self.views.add_container(view))))
             }
             "CreateListView" => {

@@ -227,43 +227,7 @@ impl Estate {
             networks.push(network);
         }
         let reference = self.place(Kind::VirtualMachine, &of.name, folder)?;
-        let mut devices = device::controllers();
-        let disk = Disk {
-            bytes: of.disk_gib * GIB,
-            written: of.written_gib.min(of.disk_gib) * GIB,
-            thin: of.thin,
-            eager: false,
-            mode: "persistent".to_owned(),
-            file: format!("[{}] {1}/{1}.vmdk", self.name(datastore), of.name),
-            datastore,
-            uuid: self.identities.uuid("disk"),
-            parent: None,
-            first_class: None,
-        };
-        self.take_space(datastore, disk.takes());
-        devices.push(Device {
-            key: 2000,
-            controller: Some(SCSI_CONTROLLER),
-            unit: Some(0),
-            label: "Hard disk 1".to_owned(),
-            what: What::Disk(disk),
-        });
-        for (at, network) in networks.into_iter().enumerate() {
-            let what = What::Nic(Nic {
-                model: "VirtualVmxnet3".to_owned(),
-                mac: self.identities.mac(),
-                address_type: "assigned".to_owned(),
-                network,
-                start_connected: true,
-            });
-            devices.push(Device {
-                key: device::free_key(&devices, &what),
-                controller: Some(device::PCI_CONTROLLER),
-                unit: Some(7 + at as i32),
-                label: format!("Network adapter {}", at + 1),
-                what,
-            });
-        }
+        let devices = self.machine_devices(of, datastore, networks);
         let mut snapshots = Vec::new();
         for name in &of.snapshots {
             let snapshot = self.next(Kind::VirtualMachineSnapshot);
@@ -313,6 +277,53 @@ impl Estate {
             }
         }
         Ok(reference)
+    }
+
+    /// The devices of a machine as it is described: controllers, a disk, NICs.
+    fn machine_devices(
+        &mut self,
+        of: &inventory::Machine,
+        datastore: Ref,
+        networks: Vec<Ref>,
+    ) -> Vec<Device> {
+        let mut devices = device::controllers();
+        let disk = Disk {
+            bytes: of.disk_gib * GIB,
+            written: of.written_gib.min(of.disk_gib) * GIB,
+            thin: of.thin,
+            eager: false,
+            mode: "persistent".to_owned(),
+            file: format!("[{}] {1}/{1}.vmdk", self.name(datastore), of.name),
+            datastore,
+            uuid: self.identities.uuid("disk"),
+            parent: None,
+            first_class: None,
+        };
+        self.take_space(datastore, disk.takes());
+        devices.push(Device {
+            key: 2000,
+            controller: Some(SCSI_CONTROLLER),
+            unit: Some(0),
+            label: "Hard disk 1".to_owned(),
+            what: What::Disk(disk),
+        });
+        for (at, network) in networks.into_iter().enumerate() {
+            let what = What::Nic(Nic {
+                model: "VirtualVmxnet3".to_owned(),
+                mac: self.identities.mac(),
+                address_type: "assigned".to_owned(),
+                network,
+                start_connected: true,
+            });
+            devices.push(Device {
+                key: device::free_key(&devices, &what),
+                controller: Some(device::PCI_CONTROLLER),
+                unit: Some(7 + at as i32),
+                label: format!("Network adapter {}", at + 1),
+                what,
+            });
+        }
+        devices
     }
 
     /// What the guest of a VM calls itself.

@@ -168,10 +168,10 @@ async fn linked_clones_are_quick_and_small_and_full_ones_are_not() {
     let used = || client.vcenter.picture().datastores[0].used_bytes;
     let (start, before) = (client.clock.running(), used());
     client.clone_vm("linked", &Spec::default()).await.unwrap();
-    let (linked, small) = (client.clock.running() - start, used() - before);
+    let (linked, small) = (client.since(start), used() - before);
     let (start, before) = (client.clock.running(), used());
     client.clone_vm("full", &Spec::full()).await.unwrap();
-    let (full, large) = (client.clock.running() - start, used() - before);
+    let (full, large) = (client.since(start), used() - before);
     assert!(linked.as_secs() < 6 && full.as_secs() >= 14, "{linked:?} {full:?}");
     assert_eq!((small, large), (16 << 20, 5 * GIB));
     let vm = client.find("dc1/vm/k8s/linked").await;

@@ -11,7 +11,8 @@ use crate::support::{
 };
 
 async fn view(client: &Client, container: &Object, kinds: &[&str], recursive: bool) -> Object {
-    let kinds: String = kinds.iter().map(|kind| format!("<type>{kind}</type>")).collect();
+    let kinds: Vec<String> = kinds.iter().map(|kind| format!("<type>{kind}</type>")).collect();
+    let kinds = kinds.concat();
     let arguments =
         format!("{}{kinds}<recursive>{recursive}</recursive>", named("container", container));
     let manager = object("ViewManager", "ViewManager");
@@ -116,8 +117,9 @@ async fn a_traversal_goes_down_the_tree_by_name() {
     let client = Client::small().await;
     let root = root(&client).await;
     let step = |name: &str, kind: &str, path: &str, next: &[&str]| {
-        let next: String =
+        let next: Vec<String> =
             next.iter().map(|n| format!("<selectSet><name>{n}</name></selectSet>")).collect();
+        let next = next.concat();
         format!(
             "<selectSet xsi:type=\"TraversalSpec\"><name>{name}</name><type>{kind}</type>\
              <path>{path}</path><skip>false</skip>{next}</selectSet>"
@@ -209,7 +211,7 @@ async fn vms_are_found_by_either_uuid() {
         let found = client.call("FindByUuid", &index, &arguments(instance)).await.object();
         assert_eq!(found.1, template.id);
         let all = client.call("FindAllByUuid", &index, &arguments(instance)).await.ok();
-        assert_eq!(all_inside(&all, "returnval"), [template.id.clone()]);
+        assert_eq!(all_inside(&all, "returnval"), std::slice::from_ref(&template.id));
         let other = client.call("FindByUuid", &index, &arguments(!instance)).await.ok();
         assert_eq!(inside(&other, "returnval"), None);
     }

@@ -51,7 +51,7 @@ impl Reply {
     /// The object that a call returns.
     pub(crate) fn object(self) -> Object {
         let body = self.ok();
-        first_object(&body, "returnval").unwrap_or_else(|| panic!("no object in {body}"))
+        first_object(&body, "returnval").expect("the call returns an object")
     }
 }
 
@@ -117,9 +117,14 @@ impl Client {
         Self::admin(Inventory::small()).await
     }
 
+    /// How long something took that began at a time.
+    pub(crate) fn since(&self, began: Duration) -> Duration {
+        self.clock.running().saturating_sub(began)
+    }
+
     pub(crate) async fn logged_in(mut self, user: &str, password: &str) -> Self {
         let reply = self.log_in(user, password).await;
-        self.cookie = reply.cookie.clone();
+        self.cookie.clone_from(&reply.cookie);
         reply.ok();
         self
     }
@@ -237,16 +242,12 @@ impl Client {
         let pool = self.find("dc1/host/cluster1/Resources/workers").await;
         let datastore = self.find(&format!("dc1/datastore/{}", spec.datastore)).await;
         let source = self.find("dc1/vm/templates/ubuntu-2404").await;
-        let snapshot = match spec.linked {
-            false => String::new(),
-            true => {
-                let read = self.read(&source, &["snapshot.currentSnapshot"]).await;
-                named("snapshot", &first_object(&read, "val").unwrap())
-            }
-        };
-        let disks = match spec.linked {
-            false => "moveAllDiskBackingsAndConsolidate",
-            true => "createNewChildDiskBacking",
+        let (disks, snapshot) = if spec.linked {
+            let read = self.read(&source, &["snapshot.currentSnapshot"]).await;
+            let snapshot = first_object(&read, "val").unwrap();
+            ("createNewChildDiskBacking", named("snapshot", &snapshot))
+        } else {
+            ("moveAllDiskBackingsAndConsolidate", String::new())
         };
         format!(
             "{}<name>{name}</name><spec><location>{}<diskMoveType>{disks}</diskMoveType>{}</location>\
@@ -325,7 +326,9 @@ pub(crate) fn collector() -> Object {
 
 /// A set of properties of a type.
 pub(crate) fn properties(kind: &str, paths: &[&str]) -> String {
-    let paths: String = paths.iter().map(|path| format!("<pathSet>{path}</pathSet>")).collect();
+    let paths: Vec<String> =
+        paths.iter().map(|path| format!("<pathSet>{path}</pathSet>")).collect();
+    let paths = paths.concat();
     format!("<propSet><type>{kind}</type>{paths}</propSet>")
 }
 
