@@ -11,7 +11,7 @@ mod vm;
 use crate::{
     reference::{Kind, Ref},
     session::Viewer,
-    wire::value::{Value, steps},
+    wire::value::{Step, Value, steps},
     world::World,
 };
 
@@ -121,14 +121,18 @@ impl<'w> ObjectReader<'w> {
     /// What a path leads to; none if there is no such path.
     pub(crate) fn value(&mut self, path: &str) -> Option<&Value<'w>> {
         let steps = steps(path)?;
-        let first = path.split(['.', '[']).next().unwrap_or_default();
-        let known = self.read.iter().position(|(name, _)| name == first);
+        let Some(Step::Field(first)) = steps.first().copied() else { return None };
+        let (part, taken) = match self.object.kind {
+            Kind::VirtualMachine => vm::part(first, &steps[1..]),
+            _ => (first, 1),
+        };
+        let known = self.read.iter().position(|(name, _)| name == part);
         let at = known.unwrap_or_else(|| {
-            let value = property(self.world, self.viewer, self.object, first);
-            self.read.push((first.to_owned(), value));
+            let value = property(self.world, self.viewer, self.object, part);
+            self.read.push((part.to_owned(), value));
             self.read.len() - 1
         });
-        self.read[at].1.as_ref()?.follow(&steps[1..])
+        self.read[at].1.as_ref()?.follow(&steps[taken..])
     }
 
     /// The same, written as an element that says what it is; empty where it is unset.
