@@ -33,7 +33,7 @@ mod wire;
 mod world;
 
 pub use guest::{GuestEvent, GuestMachine};
-pub use hands::NoSuchObject;
+pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;
 pub use inventory::{Inventory, InventoryError};
 pub use log::Call;

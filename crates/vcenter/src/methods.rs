@@ -143,6 +143,7 @@ impl World {
             "ShutdownGuest" => self.shut_down_guest(request),
             "UpgradeVM_Task" => self.upgrade_vm(request),
             "Destroy_Task" => self.destroy_vm(request),
+            "CreateSnapshot_Task" => self.snapshot_vm(request),
             // The schema has no others; these two are not answered here.
             _ => Ok(String::new()),
         }

@@ -201,7 +201,7 @@ async fn a_name_belongs_to_who_is_ready_first() {
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_taken_can_be_refused_at_the_call() {
     let mut inventory = Inventory::small();
-    inventory.behaviour.duplicate_name_at_call = true;
+    inventory.behaviour.refuses_at_call = true;
     let client = Client::admin(inventory).await;
     client.clone_vm("web", &Spec::default()).await.unwrap();
     assert_eq!(client.begin_clone("web", &Spec::default()).await.fault(), "DuplicateName");

@@ -138,6 +138,9 @@ async fn tags_are_attached_many_at_once_and_found_from_both_sides() {
     let path = "tag-association?~action=list-attached-tags-on-objects";
     let tags = tagger.ok("POST", path, json!({ "object_ids": [of] })).await;
     assert_eq!(tags[0]["tag_ids"].as_array().unwrap().len(), 2);
+    let path = "tag-association?~action=detach-multiple-tags-from-object";
+    tagger.ok("POST", path, json!({ "object_id": of, "tag_ids": [x] })).await;
+    assert_eq!(tagger.client.vcenter.vm("web").unwrap().tags.len(), 1);
     tagger.client.run("Destroy_Task", &vm, "").await.unwrap();
     let objects = format!("tag-association/id:{a}?~action=list-attached-objects");
     assert_eq!(tagger.ok("POST", &objects, json!({})).await, json!([]));
