@@ -5,9 +5,7 @@ use joiner_vcenter::{
     inventory::{Host, Machine},
 };
 
-use crate::support::{
-    Client, Spec, all_inside, collector, from_view, inside, named, object, properties,
-};
+use crate::support::{Client, Spec, all_inside, collector, from_view, inside, properties};
 
 #[tokio::test(start_paused = true)]
 async fn thousands_of_vms_are_listed_with_what_a_provider_wants_to_know() {
@@ -26,12 +24,7 @@ async fn thousands_of_vms_are_listed_with_what_a_provider_wants_to_know() {
     }
     let client = Client::admin(inventory).await;
     let folder = client.find("dc1/vm/k8s").await;
-    let arguments = format!(
-        "{}<type>VirtualMachine</type><recursive>true</recursive>",
-        named("container", &folder)
-    );
-    let manager = object("ViewManager", "ViewManager");
-    let view = client.call("CreateContainerView", &manager, &arguments).await.object();
+    let view = client.container_view(&folder, &["VirtualMachine"], true).await;
     let paths = [
         "name",
         "config.uuid",

@@ -186,3 +186,15 @@ async fn calls_are_counted_with_their_object_and_session() {
     assert_eq!(last.outcome, "ManagedObjectNotFound");
     assert!(client.cookie.unwrap().contains(&last.session));
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_script_of_the_documentation_is_understood() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vcenter.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, after) = page.split_once("```text\n").unwrap();
+    let (script, _) = after.split_once("```").unwrap();
+    let client = Client::small().await;
+    client.vcenter.trouble(script).unwrap();
+    let problem = client.vcenter.trouble("lost").unwrap_err();
+    assert!(problem.to_string().starts_with("line 1 of the script of trouble"), "{problem}");
+}
