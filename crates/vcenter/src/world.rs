@@ -27,6 +27,9 @@ use crate::{
     wire::schema::Schema,
 };
 
+/// By how much a clock has to be off before it was set.
+const CLOCK_SET: SignedDuration = SignedDuration::from_secs(1);
+
 /// Everything.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -101,7 +104,12 @@ impl World {
     pub(crate) fn catch_up(&mut self, clock: &Clock) {
         let until = clock.running().max(self.now);
         let passed = SignedDuration::try_from(until).unwrap_or(SignedDuration::MAX);
-        self.epoch = clock.now().saturating_sub(passed).unwrap_or(Timestamp::MIN);
+        let epoch = clock.now().saturating_sub(passed).unwrap_or(Timestamp::MIN);
+        // The time of day and the time that passes are read one after the other: a little off is
+        // no reason to tell another time of what has happened.
+        if epoch.duration_since(self.epoch).abs() > CLOCK_SET {
+            self.epoch = epoch;
+        }
         while let Some(first) = self.agenda.first_entry() {
             let (at, _) = *first.key();
             if at > until {

@@ -79,7 +79,7 @@ impl World {
         for (datastore, bytes) in takes(&changed.devices) {
             self.estate.take_space(datastore, bytes);
         }
-        self.estate.deleted_files.extend(removed);
+        self.estate.delete_files(removed);
         if let Some(name) = spec.text_of("name") {
             self.estate.tree.rename(vm, name);
         }
@@ -166,7 +166,7 @@ impl World {
         let Some(own) = self.estate.vms.remove(&vm) else { return };
         for disk in own.disks().filter(|disk| disk.first_class.is_none()) {
             self.estate.give_space(disk.datastore, disk.takes());
-            self.estate.deleted_files.push(disk.file.clone());
+            self.estate.delete_files([disk.file.clone()]);
         }
         for snapshot in &own.snapshots {
             self.estate.snapshots.remove(&snapshot.reference);

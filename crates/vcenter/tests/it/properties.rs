@@ -6,7 +6,7 @@ use joiner_vcenter::{
 };
 
 use crate::support::{
-    Client, Object, all_inside, collector, first_object, from_view, inside, named, object,
+    Client, Object, Spec, all_inside, collector, first_object, from_view, inside, named, object,
     properties,
 };
 
@@ -250,4 +250,30 @@ async fn everything_of_a_kind_can_be_asked_for_at_once() {
         let answer = client.call("RetrievePropertiesEx", &collector(), &spec).await.ok();
         assert!(all_inside(&answer, "propSet").len() > 5, "{path}: {answer}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_requests_are_answered_with_a_fault_or_taken_as_they_are() {
+    let client = Client::small().await;
+    let source = client.find("dc1/vm/templates/ubuntu-2404").await;
+    let config = "<numCPUs>2</numCPUs><extraConfig><key>a</key><value xsi:type=\"xsd:string\">b</value></extraConfig>";
+    let arguments = client.clone_arguments("web", &Spec::config(config)).await;
+    let document = format!(
+        "<Envelope xmlns:xsi=\"i\"><Body><CloneVM_Task>{}{arguments}</CloneVM_Task></Body></Envelope>",
+        named("_this", &source)
+    );
+    for cut in 0..document.len() {
+        let reply = client.send(&document[..cut]).await.unwrap();
+        assert_eq!(reply.fault(), "InvalidRequest", "{}", &document[..cut]);
+    }
+    for at in 0..document.len() {
+        for other in ["", "<", "&", "\"", "9", "\u{1}"] {
+            let damaged = format!("{}{other}{}", &document[..at], &document[at + 1..]);
+            let reply = client.send(&damaged).await.unwrap();
+            assert!(matches!(reply.status, 200 | 500), "{damaged}: {}", reply.body);
+        }
+    }
+    // Whatever was taken for a call has run its course, and the vCenter is as it should be.
+    client.clock.sleep(std::time::Duration::from_mins(20)).await;
+    assert_eq!(client.vcenter.picture().tasks, []);
 }
