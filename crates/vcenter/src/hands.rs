@@ -75,7 +75,7 @@ impl VCenter {
             for vm in world.estate.vms_where(|vm| vm.host == host) {
                 world.touch(vm);
             }
-            world.touch_any();
+            world.changes.structure();
             Ok(())
         })
     }
@@ -90,7 +90,7 @@ impl VCenter {
             if let Some(own) = world.estate.datastores.get_mut(&datastore) {
                 change(own);
             }
-            world.touch_any();
+            world.changes.structure();
             Ok(())
         })
     }
@@ -103,6 +103,7 @@ impl VCenter {
             let now = world.moment(world.now);
             let vm = world.estate.add_machine(machine, dc, now)?;
             world.touch(vm);
+            world.changes.structure();
             Ok(())
         })
     }

@@ -9,6 +9,7 @@
 //! that a mistake of a client is not made here a second time.
 
 mod change;
+mod changes;
 mod collect;
 mod estate;
 mod fault;

@@ -77,6 +77,7 @@ impl CloneOrder {
         world.estate.tree.insert(vm, &self.name, Some(self.folder));
         world.estate.vms.insert(vm, made);
         world.touch(vm);
+        world.changes.structure();
         if self.power_on {
             world.power_on(vm, None)?;
         }

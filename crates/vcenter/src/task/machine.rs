@@ -97,6 +97,9 @@ impl World {
         let (now, boot) = (self.now, self.behaviour.durations.boot);
         let name = self.estate.name(vm).to_owned();
         let Some(own) = self.estate.vms.get_mut(&vm) else { return Err(Fault::gone(vm)) };
+        if own.host != host && self.views.have_hosts() {
+            self.changes.structure();
+        }
         own.host = host;
         own.power = Power::On;
         own.started = Some(now);
@@ -173,7 +176,7 @@ impl World {
         }
         self.estate.tree.remove(vm);
         self.tagging.forget(vm);
-        self.touch_gone(vm);
+        self.changes.gone(vm);
     }
 }
 
