@@ -82,8 +82,12 @@ fn rule(words: &[&str]) -> Result<Rule, String> {
             ));
         }
     };
-    if call.starts_with('/') && matches!(effect, Effect::Fault(_) | Effect::Task(_)) {
-        return Err(format!("{call} is a REST path, which knows no faults; write `http STATUS`"));
+    if !call.is_empty() && !effect.can_happen_to(&call) {
+        return Err(format!(
+            "that cannot happen to {call}: REST paths know no faults but `http STATUS`, tasks are \
+             begun by methods that end in `_Task`, and `all missing` is an answer to \
+             RetrievePropertiesEx"
+        ));
     }
     Ok(Rule { effect, call, object, skip, times })
 }
@@ -200,6 +204,8 @@ mod tests {
             assert!(problem(&format!("slow {time}")).contains("write it as 1500ms"), "{time}");
         }
         assert!(problem("lost after on X twice").contains("`N times`"));
-        assert!(problem("fault X on /rest").contains("write `http STATUS`"));
+        for script in ["fault X on /rest", "task garbage on CurrentTime", "all missing on Login"] {
+            assert!(problem(script).contains("that cannot happen to"), "{script}");
+        }
     }
 }

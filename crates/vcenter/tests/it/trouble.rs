@@ -42,6 +42,15 @@ async fn a_rule_can_wait_for_a_call_and_for_an_object() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_a_call_it_is_the_next_one_that_the_trouble_can_happen_to() {
+    let client = Client::small().await;
+    client.vcenter.trouble("task fault NoDiskSpace").unwrap();
+    let vm = client.find("dc1/vm/templates/ubuntu-2404").await;
+    client.read(&vm, &["name"]).await;
+    assert_eq!(client.clone_vm("web", &Spec::default()).await.unwrap_err(), "NoDiskSpace");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_fails_after_a_time() {
     let client = Client::small().await;
     client
