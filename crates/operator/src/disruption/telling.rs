@@ -9,7 +9,7 @@ use joiner_api::node_claim::NodeClaim;
 use joiner_core::{
     disruption::{
         Allowance, Command, ConsolidationPolicy, Decision, DisruptionReason, Disruptions, Fleet,
-        Method, Rejected, Staying,
+        Method, Rejected, Score, Staying,
     },
     plan::PlannedClaim,
     reason::{Reason, ReasonId},
@@ -107,6 +107,10 @@ fn subjects(context: &Context, node: &str, claim: &str) -> Vec<Subject> {
     })
 }
 
+fn pool_subject(context: &Context, pool: &str) -> Option<Subject> {
+    context.cache.read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)))
+}
+
 /// Tells what a look has come to: how many machines could go, what budgets allow, and why machines
 /// stay.
 pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet) {
@@ -144,10 +148,7 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
         if let Some(error) = &allowance.error {
             tracing::error!(controller = CONTROLLER, NodePool.name = pool, "{error}");
         } else if allowance.machines > 0 && allowance.allowed == 0 {
-            let subject = context
-                .cache
-                .read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)));
-            if let Some(subject) = subject {
+            if let Some(subject) = pool_subject(context, pool) {
                 context.events.tell(Event::pool_disruption_blocked(&subject, reason.as_str()));
             }
         }
@@ -257,9 +258,10 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
     if matches!(command.method, Method::MultiNode | Method::SingleNode) {
         let pools: BTreeSet<&str> = pools_of(command).collect();
         for pool in pools {
-            let policy = policy_of(fleet, pool);
-            let score = command.score.filter(|_| policy == ConsolidationPolicy::Balanced);
-            judged(context, "approved", pool, policy, score);
+            let score = command.scores.iter().find(|score| score.node_pool == pool);
+            let worth = score.map(|score| score.score);
+            judged(context, "approved", pool, policy_of(fleet, pool), worth);
+            score.into_iter().for_each(|score| approved(context, command, score));
         }
     }
     tracing::debug!(
@@ -268,6 +270,18 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
         "{}",
         command.reason.message
     );
+}
+
+/// A Balanced pool finds a command worth it. Where it is about several nodes, that is told of the
+/// pool.
+fn approved(context: &Context, command: &Command, score: &Score) {
+    let told = match command.candidates.as_slice() {
+        [only] => subjects(context, &only.node, &only.node_claim),
+        _ => pool_subject(context, &score.node_pool).into_iter().collect(),
+    };
+    for subject in told {
+        context.events.tell(Event::consolidation_approved(&subject, score));
+    }
 }
 
 /// A command did not stand its second look.
@@ -412,7 +426,7 @@ mod tests {
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "for a test"),
             savings: 0.123,
-            score: None,
+            scores: Vec::new(),
         }
     }
 

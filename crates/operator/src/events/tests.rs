@@ -1,5 +1,6 @@
 use expect_test::expect;
 use joiner_clock::Clock;
+use joiner_core::disruption::Score;
 use joiner_lab::{
     Lab, Setup,
     faults::{Aim, Fault, Rule},
@@ -40,7 +41,13 @@ fn reasons_types_and_texts_are_karpenters() {
     let (claim, pool) = (subject("NodeClaim", "claim-1"), subject("NodePool", "general"));
     let moment: jiff::Timestamp = "2026-01-01T12:00:00.5Z".parse().unwrap();
     let command = "delete: [node-1]";
-    let score = Score { score: 2.8125, threshold: 0.5, k: 2, savings: 12.5, disruption: 4.44 };
+    let score = Score {
+        node_pool: "general".to_owned(),
+        score: 2.8125,
+        threshold: 0.5,
+        savings: 12.5,
+        disruption: 4.44,
+    };
     let attachments = ["csi-1", "csi-2", "csi-3", "csi-4", "csi-5", "csi-6", "csi-7"];
     let events = [
         Event::nominated(&pod, Some("claim-1"), Some("node-1")),

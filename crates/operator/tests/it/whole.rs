@@ -42,7 +42,12 @@ static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
 
 /// A laboratory with room for machines, a class and a pool, and nobody who makes machines yet.
 pub(crate) fn furnished(seed: u64) -> Lab {
-    let lab = Lab::new(Setup::new(seed));
+    furnished_as(Setup::new(seed))
+}
+
+/// The same, set up otherwise.
+pub(crate) fn furnished_as(setup: Setup) -> Lab {
+    let lab = Lab::new(setup);
     lab.data_centre().furnish(vec![
         Host::new("host-a", "zone-a", 64, 256),
         Host::new("host-b", "zone-b", 64, 256),
@@ -159,8 +164,19 @@ pub(crate) async fn pass(lab: &mut Lab, minutes: i64, seed: u64) {
 
 /// The same, with these features.
 pub(crate) async fn pass_with(lab: &mut Lab, minutes: i64, seed: u64, features: &str) {
-    let (client, centre) = (lab.client(JOINER), lab.data_centre().clone());
     let clock = lab.server().clock().clone();
+    let over = clock.sleep(std::time::Duration::from_secs(60 * minutes as u64));
+    work_beside(lab, seed, features, over).await;
+}
+
+/// Has the engine work, whatever happens to it, until a story is over.
+pub(crate) async fn work_beside(
+    lab: &mut Lab,
+    seed: u64,
+    features: &str,
+    story: impl Future<Output = ()>,
+) {
+    let (client, centre) = (lab.client(JOINER), lab.data_centre().clone());
     let engine = async {
         loop {
             let starts = process::run(&client, |connection| {
@@ -170,11 +186,10 @@ pub(crate) async fn pass_with(lab: &mut Lab, minutes: i64, seed: u64, features: 
             starts.await;
         }
     };
-    let over = clock.sleep(std::time::Duration::from_secs(60 * minutes as u64));
     lab.beside(async {
         tokio::select! {
             biased;
-            () = over => {}
+            () = story => {}
             () = engine => {}
         }
     })
@@ -301,10 +316,14 @@ async fn bad_day(seed: u64) -> (Lab, usize) {
     (lab, replicas as usize)
 }
 
-/// Every seed is a story of its own, in one thread; as many are told at once as there are cores.
-#[test]
-fn after_bad_days_everything_comes_to_rest() {
-    let seeds = std::env::var("JOINER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+/// A number that whoever runs the tests has chosen.
+pub(crate) fn chosen(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Tells the stories of the seeds from 1 on and asserts that none has anything to object to. Every
+/// seed is a story of its own, in one thread; as many are told at once as there are cores.
+pub(crate) fn assert_for_seeds(seeds: u64, objections: impl AsyncFn(u64) -> Vec<String> + Sync) {
     let next = AtomicU64::new(1);
     let tell = || {
         let mut failed = Vec::new();
@@ -315,11 +334,8 @@ fn after_bad_days_everything_comes_to_rest() {
             }
             let mut virtual_time = tokio::runtime::Builder::new_current_thread();
             let virtual_time = virtual_time.enable_time().start_paused(true).build().unwrap();
-            let (lab, replicas) = virtual_time.block_on(bad_day(seed));
-            let found = End::of(&lab);
-            if found != end(replicas, found.machines) {
-                failed.push(format!("seed {seed}: {replicas} pods should run: {found:?}"));
-            }
+            let objections = virtual_time.block_on(objections(seed));
+            failed.extend(objections.iter().map(|objection| format!("seed {seed}: {objection}")));
         }
     };
     let failed = std::thread::scope(|threads| {
@@ -328,6 +344,16 @@ fn after_bad_days_everything_comes_to_rest() {
         stories.into_iter().flat_map(|story| story.join().unwrap()).collect::<Vec<String>>()
     });
     assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn after_bad_days_everything_comes_to_rest() {
+    assert_for_seeds(chosen("JOINER_SEEDS", 8), async |seed| {
+        let (lab, replicas) = bad_day(seed).await;
+        let found = End::of(&lab);
+        let is_wrong = found != end(replicas, found.machines);
+        is_wrong.then(|| format!("{replicas} pods should run: {found:?}")).into_iter().collect()
+    });
 }
 
 #[tokio::test(start_paused = true)]

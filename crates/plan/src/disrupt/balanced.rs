@@ -6,14 +6,16 @@
 use std::collections::BTreeMap;
 
 use joiner_core::{
-    disruption::ConsolidationPolicy,
+    disruption::{ConsolidationPolicy, Score},
     reason::{Reason, ReasonId},
 };
 
 use super::candidate::{Removable, Totals};
 
-/// From this score on a move is made: it may move twice the share of what it saves.
-const SCORE_MIN: f64 = 0.5;
+/// A move may move so many times the share of what it saves.
+const K: f64 = 2.0;
+/// From this score on a move is made.
+const SCORE_MIN: f64 = 1.0 / K;
 
 /// How much of a pool's price is saved for how much of its moving.
 pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
@@ -26,13 +28,12 @@ pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
     (savings / totals.price) / (cost / totals.cost)
 }
 
-/// The lowest score of a move among the pools that ask for one; none if no pool does. If it is too
-/// low, the pool that refuses.
+/// How the pools that ask for a score judge a move. If one refuses, its reason.
 pub(super) fn approve(
     set: &[&Removable<'_>],
     savings: f64,
     totals: &BTreeMap<&str, Totals>,
-) -> Result<Option<f64>, Reason> {
+) -> Result<Vec<Score>, Reason> {
     let all: f64 = set.iter().map(|each| each.price).sum();
     let mut pools: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for each in set.iter().filter(|each| each.rules.policy == ConsolidationPolicy::Balanced) {
@@ -40,29 +41,39 @@ pub(super) fn approve(
         *price += each.price;
         *cost += each.cost;
     }
-    let mut lowest: Option<f64> = None;
+    let mut scores = Vec::new();
     for (pool, (price, cost)) in pools {
         let share = if all > 0.0 { savings * price / all } else { 0.0 };
         let of_pool = totals.get(pool).copied().unwrap_or_default();
-        let score = score(share, cost, of_pool);
-        if score < SCORE_MIN {
-            return Err(refusal(pool, score, share, cost, of_pool));
+        let judged = judge(pool, share, cost, of_pool);
+        if judged.score < judged.threshold {
+            return Err(refusal(&judged));
         }
-        lowest = Some(lowest.map_or(score, |lowest| lowest.min(score)));
+        scores.push(judged);
     }
-    Ok(lowest)
+    Ok(scores)
 }
 
-fn refusal(pool: &str, score: f64, savings: f64, cost: f64, totals: Totals) -> Reason {
+fn judge(pool: &str, savings: f64, cost: f64, totals: Totals) -> Score {
     let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+    Score {
+        node_pool: pool.to_owned(),
+        score: score(savings, cost, totals),
+        threshold: SCORE_MIN,
+        savings: percent(savings.max(0.0), totals.price),
+        disruption: percent(cost, totals.cost),
+    }
+}
+
+fn refusal(judged: &Score) -> Reason {
+    let Score { node_pool, score, threshold, savings, disruption } = judged;
     let message = format!(
-        "the best move saves {:.1}% of what NodePool {pool:?} costs and moves {:.1}% of its pods: \
-         score {score:.2}, and its policy Balanced asks for {SCORE_MIN:.2}",
-        percent(savings.max(0.0), totals.price),
-        percent(cost, totals.cost),
+        "the best move saves {savings:.1}% of what NodePool {node_pool:?} costs and moves \
+         {disruption:.1}% of its pods: score {score:.2}, and its policy Balanced asks for \
+         {threshold:.2}"
     );
-    let reason = Reason::new(ReasonId::MoveScore, message).in_pool(pool);
-    reason.with("score", format!("{score:.4}")).with("threshold", SCORE_MIN)
+    let reason = Reason::new(ReasonId::MoveScore, message).in_pool(node_pool);
+    reason.with("score", format!("{score:.4}")).with("threshold", threshold)
 }
 
 #[cfg(test)]

@@ -70,8 +70,8 @@ pub(super) fn judge(
             return Err(reason.with("machines", claims.len()).into());
         }
     };
-    let score = balanced::approve(set, savings, &pass.totals)?;
-    Ok(Proposal { replacements, destinations: outcome.existing, savings, score })
+    let scores = balanced::approve(set, savings, &pass.totals)?;
+    Ok(Proposal { replacements, destinations: outcome.existing, savings, scores })
 }
 
 /// Several machines together, as often as there is something to gain.

@@ -160,7 +160,7 @@ fn renewed(
         destinations: proposal.destinations,
         reason,
         savings: proposal.savings,
-        score: proposal.score,
+        scores: proposal.scores,
     }
 }
 

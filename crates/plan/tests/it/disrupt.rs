@@ -197,6 +197,7 @@ pub(crate) fn tell_command(command: &Command) -> String {
         line += " -> ";
         line += &places.join("; ");
     }
-    let score = command.score.map(|score| format!(" score {score:.2}")).unwrap_or_default();
+    let lowest = command.scores.iter().map(|judged| judged.score).min_by(f64::total_cmp);
+    let score = lowest.map(|score| format!(" score {score:.2}")).unwrap_or_default();
     format!("{line}; saves {:.2}{score}", command.savings)
 }

@@ -206,7 +206,7 @@ impl Scene {
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "written by hand"),
             savings: 0.1,
-            score: None,
+            scores: Vec::new(),
         };
         let going = machines.iter().map(|name| Going {
             node_claim: (*name).to_owned(),
