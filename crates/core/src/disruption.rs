@@ -428,4 +428,6 @@ words! {
 pub struct DisruptionSettings {
     /// Whether spot machines may be replaced by cheaper spot machines.
     pub spot_to_spot: bool,
+    /// Whether a consolidation has to hold, too, where the scheduler puts the pods rather than the plan.
+    pub as_scheduled: bool,
 }

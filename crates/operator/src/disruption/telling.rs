@@ -15,6 +15,8 @@ use joiner_core::{
     reason::{Reason, ReasonId},
 };
 
+use joiner_plan::explain::remedy;
+
 use super::{marking::Marked, record::Record};
 use crate::{
     claims,
@@ -22,7 +24,7 @@ use crate::{
     disrupted,
     events::{Event, Subject},
     metrics::gauge_set::Series,
-    provisioning::telling::tell_made,
+    provisioning::telling::{pod_subject, tell_made},
 };
 
 /// The name by which the log calls it.
@@ -178,7 +180,9 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::BudgetUsed
         | ReasonId::BudgetInvalid
         | ReasonId::DriftBackoff
-        | ReasonId::StaticReplicas => None,
+        | ReasonId::StaticReplicas
+        // It keeps nothing, and is told of the pod.
+        | ReasonId::PodBare => None,
         ReasonId::NodeTypeUnknown
         | ReasonId::NodeLabelMissing
         | ReasonId::PoolConsolidationOff
@@ -187,6 +191,7 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::MoveReplacementsMoreThanOne
         | ReasonId::MoveNotCheaper
         | ReasonId::MoveEqualShape
+        | ReasonId::MoveUnsteady
         | ReasonId::MoveScore
         | ReasonId::MoveSpotToSpot
         | ReasonId::MoveSpotOptions
@@ -196,8 +201,16 @@ fn told(reason: &Reason) -> Option<Told> {
     }
 }
 
-/// Tells the first reason of each kind for which a machine stays.
+/// Tells the first reason of each kind for which a machine stays, and of pods that would be lost if it
+/// went.
 fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
+    for reason in staying.reasons.iter().filter(|reason| reason.id == ReasonId::PodBare) {
+        let pod = reason.params.get("pod").and_then(|pod| pod_subject(context, pod));
+        if let Some(pod) = pod {
+            let event = Event::pod_without_owner(&pod, &reason.message, &remedy(reason));
+            context.events.tell(event);
+        }
+    }
     let first = |wanted: Told| staying.reasons.iter().find(|it| told(it) == Some(wanted));
     let blocked = first(Told::Blocked);
     // Whether a move would pay does not matter where none can be made.
@@ -207,11 +220,12 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     }
     for subject in subjects(context, &staying.node, &staying.claim) {
         if let Some(reason) = blocked {
-            let why = with_kind(&reason.message, &staying.node);
+            let why = with_remedy(&with_kind(&reason.message, &staying.node), reason);
             context.events.tell(Event::disruption_blocked(&subject, &why));
         }
         if let Some(reason) = unconsolidatable {
-            context.events.tell(Event::unconsolidatable(&subject, &reason.message));
+            let why = with_remedy(&reason.message, reason);
+            context.events.tell(Event::unconsolidatable(&subject, &why));
         }
     }
     let scored = staying.reasons.iter().filter(|reason| reason.id == ReasonId::MoveScore);
@@ -227,6 +241,17 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
 fn with_kind<'m>(message: &'m str, node: &str) -> Cow<'m, str> {
     let begins = message.strip_prefix(node).is_some_and(|rest| rest.starts_with(' '));
     if begins { Cow::Owned(format!("node {message}")) } else { Cow::Borrowed(message) }
+}
+
+/// Why a machine stays, and what would change that.
+fn with_remedy(message: &str, reason: &Reason) -> String {
+    // Whoever has paused everything is told how to resume by the reason itself.
+    let remedy =
+        Some(remedy(reason)).filter(|it| !it.is_empty() && reason.id != ReasonId::DisruptionPaused);
+    match remedy {
+        Some(remedy) => format!("{message}. What helps: {remedy}"),
+        None => message.to_owned(),
+    }
 }
 
 fn policy_of(fleet: &Fleet, pool: &str) -> ConsolidationPolicy {

@@ -218,6 +218,13 @@ impl Event {
             .quiet_for(REMIND_AFTER)
     }
 
+    /// A pod that nobody starts again is on a node that may be disrupted.
+    pub fn pod_without_owner(pod: &Subject, why: &str, remedy: &str) -> Self {
+        Self::warning(pod, "PodWithoutOwner", &[&pod.uid])
+            .saying(format!("{}. What helps: {remedy}", first_upper(why)))
+            .quiet_for(REMIND_AFTER)
+    }
+
     /// A pod's do-not-disrupt annotation cannot be read.
     pub fn invalid_do_not_disrupt(pod: &Subject, problem: &str) -> Self {
         Self::warning(pod, "InvalidDoNotDisruptAnnotation", &[&pod.uid, problem]).saying(format!(

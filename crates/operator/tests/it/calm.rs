@@ -7,16 +7,13 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use joiner_apiserver::{Caller, DeleteOptions, Key, Resource};
-use joiner_lab::{
-    Lab, Setup,
-    chance::Chance,
-    checks::{self, Violation},
-    history::Keep,
-};
+use joiner_lab::{Lab, Setup, chance::Chance, checks::Violation, history::Keep};
 use serde_json::{Value, json};
 
 use self::fleet::Fleet;
-use crate::whole::{assert_for_seeds, chosen, create, deployment, furnished_as, work_beside};
+use crate::whole::{
+    assert_for_seeds, broken_rules, chosen, create, deployment, furnished_as, work_beside,
+};
 
 /// How long the cluster has until it is packed.
 const PACKING: SignedDuration = SignedDuration::from_mins(60);
@@ -79,7 +76,7 @@ async fn calm_hours(seed: u64, hours: i64) -> Lab {
 async fn objections(seed: u64, hours: i64) -> Vec<String> {
     let lab = calm_hours(seed, hours).await;
     let fleet = Fleet::of(lab.history());
-    let broken = checks::all(lab.history());
+    let broken = broken_rules(&lab);
     if std::env::var_os("CALM_DEBUG").is_some() {
         println!("seed {seed}\n{fleet:#?}");
     }

@@ -1,6 +1,7 @@
 //! What becomes of commands: step by step, after a restart, when something happens meanwhile, and
 //! what is told of it.
 
+mod bad_input;
 mod carrying_out;
 mod looking;
 mod marks;

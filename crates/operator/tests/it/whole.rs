@@ -1,6 +1,8 @@
 //! The whole engine on a whole laboratory: pods come, machines are made, nodes join; pods go,
 //! machines go. Killed at every call, and on bad days drawn from a seed, it ends the same.
 
+mod bad_day;
+
 use std::{
     collections::BTreeSet,
     sync::{
@@ -17,7 +19,7 @@ use joiner_lab::{
     Connection, Lab, Setup,
     checks::{self, Violation},
     cloud::{Host, LAB_NODE_CLASS, LabCloud, lab_node_class_crd},
-    faults::{Rates, Rule},
+    faults::Rule,
     history::Timeline,
     process,
 };
@@ -226,9 +228,16 @@ impl End {
             nodes: list("", "nodes").len(),
             claims: list("karpenter.sh", "nodeclaims").len(),
             machines: guests.iter().map(|host| host.machines.len()).sum(),
-            broken: checks::all(lab.history()).iter().map(Violation::to_string).collect(),
+            broken: broken_rules(lab).iter().map(Violation::to_string).collect(),
         }
     }
+}
+
+/// What happened that must never happen: neither to anybody, nor by our doing.
+pub(crate) fn broken_rules(lab: &Lab) -> Vec<Violation> {
+    let mut broken = checks::all(lab.history());
+    broken.extend(checks::deletions_within_budgets(lab.history(), JOINER));
+    broken
 }
 
 pub(crate) fn end(running: usize, machines: usize) -> End {
@@ -300,22 +309,6 @@ async fn killed_at_every_call_a_scale_in_ends_the_same() {
     assert!(kills > 30, "{kills}");
 }
 
-/// A burst and its end on a bad day; answers what came of it when the day was over.
-async fn bad_day(seed: u64) -> (Lab, usize) {
-    let mut lab = furnished(seed);
-    let mut chance = lab.chance("story");
-    let replicas = 2 + chance.below(10);
-    create(&lab, "apps", "deployments", deployment("web", replicas));
-    lab.faults().add_chance(lab.chance("network"), Rates::bad_day());
-    pass(&mut lab, 5, seed).await;
-    let replicas = chance.below(12);
-    scale(&lab, "web", replicas);
-    pass(&mut lab, 5, seed + 1).await;
-    lab.faults().calm();
-    pass(&mut lab, 20, seed + 2).await;
-    (lab, replicas as usize)
-}
-
 /// A number that whoever runs the tests has chosen.
 pub(crate) fn chosen(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
@@ -344,22 +337,6 @@ pub(crate) fn assert_for_seeds(seeds: u64, objections: impl AsyncFn(u64) -> Vec<
         stories.into_iter().flat_map(|story| story.join().unwrap()).collect::<Vec<String>>()
     });
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
-#[test]
-fn after_bad_days_everything_comes_to_rest() {
-    assert_for_seeds(chosen("JOINER_SEEDS", 8), async |seed| {
-        let (lab, replicas) = bad_day(seed).await;
-        let found = End::of(&lab);
-        let is_wrong = found != end(replicas, found.machines);
-        is_wrong.then(|| format!("{replicas} pods should run: {found:?}")).into_iter().collect()
-    });
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_same_seed_tells_the_same_story() {
-    let told = async |seed| bad_day(seed).await.0.history().to_json_lines();
-    assert_eq!(told(3).await, told(3).await);
 }
 
 /// How long things take is not measured here, but an hour must pass in virtual time.
