@@ -14,7 +14,6 @@ use joiner_core::{
     plan::PlannedClaim,
     reason::{Reason, ReasonId},
 };
-
 use joiner_plan::explain::remedy;
 
 use super::{marking::Marked, record::Record};

@@ -7,6 +7,7 @@ mod looking;
 mod marks;
 mod meanwhile;
 mod restart;
+mod restarted_pods;
 mod scene;
 mod stories;
 mod telling;

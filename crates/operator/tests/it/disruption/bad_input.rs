@@ -82,8 +82,8 @@ async fn a_pod_that_is_protected_for_a_time_keeps_its_machine_for_that_time() {
     scene.allow("0");
     scene.machine_of("used", "test-16x").await;
     scene.pod("web-1", "used");
-    let started = scene.stage.context.now();
-    let status = json!({"status": {"startTime": format!("{started:.0}")}});
+    let started = jiff::Timestamp::from_second(scene.stage.context.now().as_second()).unwrap();
+    let status = json!({"status": {"startTime": started.to_string()}});
     scene.stage.merge("", "pods", "default/web-1", Some("status"), status);
     let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "10m"}}});
     scene.stage.merge("", "pods", "default/web-1", None, wish);
@@ -163,7 +163,8 @@ async fn a_class_that_is_being_deleted_closes_its_pools_and_no_other() {
 async fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
     let mut scene = Scene::looked_after().await;
     scene.allow("0");
-    let garbage = json!([{"nodes": "1", "schedule": "every day at nine", "duration": "1h"}]);
+    let garbage =
+        json!([{"nodes": "1", "schedule": "every day at nine o'clock", "duration": "1h"}]);
     let mut other = pool("other");
     other["spec"]["disruption"] = json!({"budgets": garbage});
     scene.stage.create("karpenter.sh", "nodepools", other);
@@ -175,6 +176,6 @@ async fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
     assert_eq!(scene.claims(), ["kept"]);
     let said = scene.stage.pool("other");
     let condition = find(said.conditions(), "ValidationSucceeded").unwrap();
-    let named = "spec.disruption.budgets[0].schedule \"every day at nine\"";
+    let named = "spec.disruption.budgets[0].schedule \"every day at nine o'clock\"";
     assert!(condition.message.starts_with(named), "{}", condition.message);
 }

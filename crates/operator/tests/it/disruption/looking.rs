@@ -262,7 +262,7 @@ async fn a_balanced_pools_approval_is_told_of_the_machine_it_is_about() {
     let mut scene = large_machine().await;
     balance(&scene);
     scene.stage.pass(5).await;
-    let wanted = ["ConsolidationApproved: score 0.94 >= threshold 0.50 (k: 2, savings 93.8%, \
+    let wanted = ["ConsolidationApproved: score 0.94 >= threshold 0.50 (k: 2, savings 93.7%, \
                    disruption 100.0%)"];
     assert_eq!(approvals(&scene, "Node", "a"), wanted);
     assert_eq!(approvals(&scene, "NodeClaim", "a"), wanted);
