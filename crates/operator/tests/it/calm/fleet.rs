@@ -1,6 +1,6 @@
 //! What the machines of a history cost at each moment, and whether each disruption was worth it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Change, ChangeKind};
@@ -18,6 +18,8 @@ pub(super) struct Fleet {
     /// From when on all machines together cost so much per hour.
     prices: Vec<(Timestamp, f64)>,
     disruptions: Vec<Disruption>,
+    /// Nodes that ever had a pod.
+    used: BTreeSet<String>,
     end: Timestamp,
 }
 
@@ -26,6 +28,7 @@ pub(super) struct Fleet {
 struct Disruption {
     at: Timestamp,
     claim: String,
+    node: String,
     reason: String,
     /// What all machines cost per hour before anything was done.
     before: f64,
@@ -33,15 +36,23 @@ struct Disruption {
 
 impl Fleet {
     pub(super) fn of(history: &History) -> Self {
-        let mut fleet = Self { prices: Vec::new(), disruptions: Vec::new(), end: history.latest() };
+        let bound = history.changes_of("", "pods");
+        let bound = bound.iter().map(|pod| pod.object.field("spec.nodeName").to_owned());
+        let mut fleet = Self {
+            prices: Vec::new(),
+            disruptions: Vec::new(),
+            used: bound.collect(),
+            end: history.latest(),
+        };
         let mut machines: BTreeMap<String, f64> = BTreeMap::new();
         for change in history.changes_of("karpenter.sh", "nodeclaims") {
             let before = machines.values().sum();
             let claim = change.object.value();
             let name = claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             if let Some(reason) = newly_disrupted(&change) {
-                let claim = name.clone();
-                fleet.disruptions.push(Disruption { at: change.at, claim, reason, before });
+                let node = claim["status"]["nodeName"].as_str().unwrap_or_default().to_owned();
+                let (at, claim) = (change.at, name.clone());
+                fleet.disruptions.push(Disruption { at, claim, node, reason, before });
             }
             match change.kind {
                 ChangeKind::Deleted => machines.remove(&name),
@@ -61,7 +72,7 @@ impl Fleet {
         let over = |disruption: &&Disruption| disruption.at + PAYS_WITHIN <= self.end;
         let judged = self.disruptions.iter().filter(over);
         let lost = judged.filter_map(|disruption| {
-            let Disruption { at, claim, reason, before } = disruption;
+            let Disruption { at, claim, reason, before, .. } = disruption;
             let spent = self.spent(*at, *at + PAYS_WITHIN);
             let expected = before * PAYS_WITHIN.as_secs_f64() / 3600.0;
             (spent >= expected).then(|| {
@@ -72,6 +83,25 @@ impl Fleet {
             })
         });
         lost.collect()
+    }
+
+    /// Machines that were made, stood empty, and were removed again.
+    pub(super) fn made_for_nothing(&self) -> Vec<String> {
+        let unused = self.disruptions.iter().filter(|it| !self.used.contains(&it.node));
+        let told = unused.map(|it| {
+            format!("{} {} goes ({}) and has never had a pod", it.at, it.claim, it.reason)
+        });
+        told.collect()
+    }
+
+    /// How many machines went for each reason, and what the fleet cost at the end.
+    pub(super) fn in_words(&self) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for disruption in &self.disruptions {
+            *counts.entry(&disruption.reason).or_default() += 1;
+        }
+        let last = self.prices.last().map_or(0.0, |(_, price)| *price);
+        format!("disruptions {counts:?}, {last:.2} per hour at the end")
     }
 
     fn spent(&self, from: Timestamp, to: Timestamp) -> f64 {
