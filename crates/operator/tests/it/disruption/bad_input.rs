@@ -42,7 +42,7 @@ async fn a_budget_that_allows_nothing_is_named() {
         budget(scene, "never", &json!({"maxUnavailable": 0}));
     })
     .await;
-    scene.stage.pass(60).await;
+    scene.stage.pass(400).await;
     assert_eq!(scene.claims(), ["used"]);
     for kind in ["Node", "NodeClaim"] {
         assert_told(
@@ -72,7 +72,7 @@ async fn budgets_that_overlap_are_all_named() {
         &scene,
         "Node",
         "used",
-        &["pod default/web-1", "default/one, default/two", "a pod must match no more than one"],
+        &["Pod default/web-1", "default/one, default/two", "a pod must match no more than one"],
     );
 }
 
@@ -93,7 +93,7 @@ async fn a_pod_that_is_protected_for_a_time_keeps_its_machine_for_that_time() {
     assert_eq!(scene.claims(), ["used"]);
     let annotation = "annotation karpenter.sh/do-not-disrupt";
     let ends = format!("which ends at {}", started + jiff::SignedDuration::from_mins(10));
-    assert_told(&scene, "Node", "used", &["pod default/web-1", annotation, &ends, "What helps"]);
+    assert_told(&scene, "Node", "used", &["Pod default/web-1", annotation, &ends, "What helps"]);
     scene.stage.pass(2 * 60).await;
     assert_eq!(scene.marks("used"), "all", "its time is over: a smaller machine comes");
 }
@@ -127,7 +127,7 @@ async fn a_node_whose_pool_is_gone_is_told_of_and_left_alone() {
     scene.machine_in("gone", "stray").await;
     scene.machine("empty").await;
     scene.allow("100%");
-    scene.stage.pass(60).await;
+    scene.stage.pass(400).await;
     assert_eq!(scene.claims(), ["stray"]);
     for kind in ["Node", "NodeClaim"] {
         let named = "stray belongs to NodePool \"gone\", which does not exist";

@@ -18,8 +18,9 @@ async fn full_machine() -> Scene {
 
 #[tokio::test(start_paused = true)]
 async fn no_machine_is_made_while_a_pod_that_ends_makes_room() {
-    let scene = full_machine().await;
+    let mut scene = full_machine().await;
     scene.provision().await;
+    scene.stage.pass(1).await;
     assert_eq!(scene.claims(), ["a"]);
     let told = scene.stage.events("Pod", "again");
     assert!(told.iter().any(|event| event.ends_with("node/a")), "{told:?}");
