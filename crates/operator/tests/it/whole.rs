@@ -94,6 +94,19 @@ pub(crate) fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
     lab.caller("admin").create(&Resource::new(group, plural), object).unwrap();
 }
 
+/// Changes the spec of the pool.
+pub(crate) fn change_pool(lab: &Lab, spec: &Value) {
+    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
+    lab.caller("user").merge(&pools, &key, None, json!({"spec": spec})).unwrap();
+}
+
+/// Has the pool make machines of these types alone.
+pub(crate) fn allow_only(lab: &Lab, types: &[&str]) {
+    let key = "node.kubernetes.io/instance-type";
+    let wanted = json!({"key": key, "operator": "In", "values": types});
+    change_pool(lab, &json!({"template": {"spec": {"requirements": [wanted]}}}));
+}
+
 pub(crate) fn deployment(name: &str, replicas: u64) -> Value {
     json!({
         "apiVersion": "apps/v1",

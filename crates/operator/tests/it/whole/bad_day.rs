@@ -1,19 +1,16 @@
 //! Days drawn from a seed on which everything goes wrong that can: when they are over, everything is
 //! as it should be, and no rule was broken at any moment.
 
-use joiner_apiserver::{Key, Resource};
 use joiner_lab::{Lab, chance::Chance, faults::Rates};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{End, assert_for_seeds, chosen, create, deployment, end, furnished, pass, scale};
+use super::{
+    End, allow_only, assert_for_seeds, change_pool, chosen, create, deployment, end, furnished,
+    pass, scale,
+};
 
 fn one_of<T: Clone>(chance: &mut Chance, choices: &[T]) -> T {
     choices[chance.below(choices.len() as u64) as usize].clone()
-}
-
-fn change_pool(lab: &Lab, spec: &Value) {
-    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
-    lab.caller("user").merge(&pools, &key, None, json!({"spec": spec})).unwrap();
 }
 
 /// Has the pool keep to budgets of some kind, and in half of all stories to small machines, so that
@@ -29,11 +26,7 @@ fn draw_pool(lab: &Lab, chance: &mut Chance) {
     ];
     change_pool(lab, &json!({"disruption": {"budgets": one_of(chance, &budgets)}}));
     if chance.below(2) == 0 {
-        let small = json!({
-            "key": "node.kubernetes.io/instance-type", "operator": "In",
-            "values": ["lab-2x", "lab-4x"],
-        });
-        change_pool(lab, &json!({"template": {"spec": {"requirements": [small]}}}));
+        allow_only(lab, &["lab-2x", "lab-4x"]);
     }
 }
 
