@@ -245,9 +245,25 @@ pub struct Command {
     pub reason: Reason,
     /// How much less an hour costs.
     pub savings: f64,
-    /// How much the savings are worth the moving, where a pool asks for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub score: Option<f64>,
+    /// How much the savings are worth the moving, for each pool that asks for that, in order of name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<Score>,
+}
+
+/// How a move was judged by a pool whose policy is Balanced.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Score {
+    /// The pool.
+    pub node_pool: String,
+    /// What the move is worth: its share of the pool's price for its share of the pool's moving.
+    pub score: f64,
+    /// What it has to be worth.
+    pub threshold: f64,
+    /// The share of the pool's price that it saves, in percent.
+    pub savings: f64,
+    /// The share of the pool's moving that it costs, in percent.
+    pub disruption: f64,
 }
 
 /// Whether machines come before machines go.
@@ -412,4 +428,6 @@ words! {
 pub struct DisruptionSettings {
     /// Whether spot machines may be replaced by cheaper spot machines.
     pub spot_to_spot: bool,
+    /// Whether a consolidation has to hold, too, where the scheduler puts the pods rather than the plan.
+    pub as_scheduled: bool,
 }

@@ -122,6 +122,8 @@ reason_ids! {
     MoveNotCheaper = "move.notCheaper",
     /// Only a machine just like it would do.
     MoveEqualShape = "move.equalShape",
+    /// The pods fit as planned, but not as the scheduler would put them.
+    MoveUnsteady = "move.unsteady",
     /// The savings are not worth the moving.
     MoveScore = "move.score",
     /// Much is happening on the pool's machines, and the savings are not worth the moving now.

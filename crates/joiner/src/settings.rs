@@ -117,6 +117,7 @@ impl Settings {
             plan: PlanSettings { reserved_fallback: raw.reserved_fallback, ..planner.plan },
             disruption: DisruptionSettings {
                 spot_to_spot: planner.gates.spot_to_spot_consolidation,
+                as_scheduled: true,
             },
             index: IndexSettings { pending, ..planner.index },
             node_overlay: planner.gates.node_overlay,

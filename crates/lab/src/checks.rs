@@ -5,6 +5,7 @@
 
 mod budgets;
 mod owners;
+mod pools;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,8 +18,9 @@ use serde_json::Value;
 
 use crate::history::History;
 
-pub use budgets::evictions_within_budgets;
+pub use budgets::{deletions_within_budgets, evictions_within_budgets};
 pub use owners::{orphans, owners_wait_for_dependents};
+pub use pools::disruptions_within_budgets;
 
 /// A rule that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +46,7 @@ pub fn all(history: &History) -> Vec<Violation> {
         node["spec"]["providerID"].as_str().filter(|id| !id.is_empty()).map(str::to_owned)
     }));
     violations.extend(bound_once(history));
+    violations.extend(disruptions_within_budgets(history));
     violations.extend(orphans(history));
     violations.extend(owners_wait_for_dependents(history));
     violations.sort_by_key(|violation| violation.at);

@@ -31,7 +31,7 @@ use self::{
     commands::Commands,
     memory::{DriftBackoff, Moves},
 };
-use crate::{index::fleet::pause, world::World};
+use crate::{index::fleet::pause, static_pools::Reservations, world::World};
 
 /// What who proposes and who carries out have in common. Clones are the same.
 #[derive(Debug, Clone)]
@@ -40,6 +40,7 @@ pub struct Disruption {
     pub commands: Commands,
     /// The namespace that the lease lives in, whose annotation pauses everything.
     namespace: Arc<str>,
+    reservations: Reservations,
     memory: Arc<Mutex<Memory>>,
 }
 
@@ -51,9 +52,15 @@ pub(crate) struct Memory {
 }
 
 impl Disruption {
-    /// Nothing is proposed, begun or remembered yet.
-    pub fn new(clock: &Clock, namespace: &str) -> Self {
-        Self { commands: Commands::new(clock), namespace: namespace.into(), memory: Arc::default() }
+    /// Nothing is proposed, begun or remembered yet. Replacements stay within limits of static pools
+    /// together with whoever else reserves room there.
+    pub fn new(clock: &Clock, namespace: &str, reservations: Reservations) -> Self {
+        Self {
+            commands: Commands::new(clock),
+            namespace: namespace.into(),
+            reservations,
+            memory: Arc::default(),
+        }
     }
 
     /// The namespace that the lease lives in.

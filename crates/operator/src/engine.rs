@@ -166,7 +166,8 @@ impl Engine {
         add.controller(ClassResolution);
         let gates = context.settings.planner.gates;
         let reservations = Reservations::default();
-        add.controller(|context| StaticProvisioning::new(context, reservations));
+        let shared = reservations.clone();
+        add.controller(|context| StaticProvisioning::new(context, shared));
         if gates.static_capacity {
             add.controller(StaticDeprovisioning);
         }
@@ -179,7 +180,7 @@ impl Engine {
         let evictions = Evictions::new(&context.clock);
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
-        let disruption = Disruption::new(&context.clock, &namespace);
+        let disruption = Disruption::new(&context.clock, &namespace, reservations);
         add.controller(|context| CommandQueue::new(context, disruption.clone()));
         add.controller(|context| DisruptionLoop::new(context, disruption));
         let provisioner = Provisioner::new(context.clone());

@@ -18,7 +18,7 @@ use joiner_cloud::class::NodeClass;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Resource;
 
-pub use self::{recorder::Recorder, said::Score, writer::Writer};
+pub use self::{recorder::Recorder, writer::Writer};
 
 /// Whether something is as it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -91,7 +91,8 @@ impl Question {
     pub fn disruptions(&self) -> Result<(Disruptions, Vec<Finding>)> {
         let Self { snapshot, settings, .. } = self;
         let fleet = index::fleet(&self.objects, snapshot, &Live::default(), now()?);
-        let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot };
+        // Upstream takes the plan's word for where pods will be, and here they are put there.
+        let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot, as_scheduled: false };
         let found = guarded("the planner", || disrupt(snapshot, &fleet, settings, &chosen))?;
         let findings = guarded("the checker", || {
             joiner_check::check_disruptions(snapshot, &fleet, settings, &found)

@@ -18,6 +18,9 @@ use joiner_core::{
 use joiner_plan::disrupt::disrupt;
 
 const MILLIS: [usize; 5] = [100, 250, 500, 750, 1000];
+/// As the controller asks: moves have to hold, too, where the scheduler puts pods.
+const AS_THE_CONTROLLER: DisruptionSettings =
+    DisruptionSettings { spot_to_spot: false, as_scheduled: true };
 const ZONES: [&str; 3] = ["test-zone-1", "test-zone-2", "test-zone-3"];
 
 /// Every tenth workload is spread over zones, every tenth must be alone on its host.
@@ -66,8 +69,7 @@ fn main() -> std::io::Result<()> {
     let cluster = cluster(machines, percent, &mut Rng::new(1));
     let fleet: Fleet = fleet(&cluster).build();
     let begin = Instant::now();
-    let decided =
-        disrupt(&cluster, &fleet, &PlanSettings::default(), &DisruptionSettings::default());
+    let decided = disrupt(&cluster, &fleet, &PlanSettings::default(), &AS_THE_CONTROLLER);
     let taken = begin.elapsed();
     let mut out = std::io::stdout().lock();
     let pods: usize = cluster.nodes.iter().map(|node| node.pods.len()).sum();

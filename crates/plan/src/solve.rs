@@ -30,6 +30,7 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
+pub use self::trial::Arrival;
 use self::{
     amounts::Columns,
     bits::{Bits, ones},
@@ -38,7 +39,7 @@ use self::{
     join::JoinRefusal,
     labels::{LabelSpace, ReqId},
     limits::Remaining,
-    nodes::Nodes,
+    nodes::{Appeal, Nodes},
     reservations::Reservations,
     template::Template,
     topology::{Machine, Topology, Way},
@@ -272,6 +273,9 @@ impl<'s> Solver<'s> {
             })
             .collect();
         keyed.sort_unstable();
+        if self.trial.scheduled() == Some(Arrival::SmallestFirst) {
+            keyed.reverse();
+        }
         keyed.into_iter().map(|(.., index)| index).collect()
     }
 
@@ -333,6 +337,7 @@ impl<'s> Solver<'s> {
         same.then_some(then.refusal)
     }
 
+    /// The first node in order that takes the pod; where the scheduler has its way, the one that appeals to it most.
     fn find_node(
         &mut self,
         pod_index: u32,
@@ -346,6 +351,7 @@ impl<'s> Solver<'s> {
         let (requests, alternatives) = (&class.requests, &class.volume_alternatives);
         let variant = &mut class.variants[variant_index];
         let mut domains_suit: Vec<Option<bool>> = Vec::new();
+        let mut best: Option<(Appeal, usize)> = None;
         for word in variant.first_node_word..nodes.len().div_ceil(64) {
             let all = Bits::word_of_all(nodes.len(), word);
             let alive = all & !variant.dead_nodes.word(word);
@@ -376,12 +382,18 @@ impl<'s> Solver<'s> {
                 let suits = *domains_suit[candidate.sort].get_or_insert_with(|| {
                     node_domains_suit(variant, candidate.requirements, topology, labels)
                 });
-                if suits {
+                if suits && trial.scheduled().is_none() {
                     return Some(position);
+                }
+                if suits {
+                    let appeal = nodes.appeal(position, requests);
+                    if best.is_none_or(|(most, _)| appeal > most) {
+                        best = Some((appeal, position));
+                    }
                 }
             }
         }
-        None
+        best.map(|(_, position)| position)
     }
 
     fn put_on_node(&mut self, pod: &'s Pod, pod_index: u32, class_index: usize, node: usize) {

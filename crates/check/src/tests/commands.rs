@@ -54,7 +54,7 @@ fn delete(name: &str, pod: &str, to: &str) -> Command {
         }],
         reason: Reason::new(ReasonId::NodeUnderutilized, "it can go"),
         savings: 2.0,
-        score: None,
+        scores: Vec::new(),
     }
 }
 

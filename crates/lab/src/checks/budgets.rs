@@ -21,26 +21,63 @@ const RULE: &str = "evictions respect budgets";
 /// How many pods there should be is taken from the budget's status, since the server decides by it;
 /// what follows from that number is worked out here.
 pub fn evictions_within_budgets(history: &History) -> Vec<Violation> {
+    removals_within_budgets(history, evicted_by, is_eviction)
+}
+
+/// The same of pods that somebody deletes without asking their budgets. A program that drains nodes
+/// has no business with that, while workloads delete their own pods as they please.
+pub fn deletions_within_budgets(history: &History, caller: &str) -> Vec<Violation> {
+    removals_within_budgets(history, deleted_by, |call| {
+        is_deletion(call) && *call.caller == *caller
+    })
+}
+
+/// Replays a history up to each change that removes a pod, and asks budgets about those of them that
+/// were caused by such a call.
+fn removals_within_budgets(
+    history: &History,
+    removed_by: impl Fn(&Change) -> Option<Key>,
+    is_meant: impl Fn(&Call) -> bool,
+) -> Vec<Violation> {
     let mut world = World::default();
     let mut violations = Vec::new();
-    // The changes that a call makes stand before it, so the state before an eviction is the one
-    // before the change that puts the eviction's mark on the pod.
-    let mut before_eviction: BTreeMap<Key, Vec<Violation>> = BTreeMap::new();
+    // The changes that a call makes stand before it, so the state before a removal is the one before
+    // the change that puts the removal's mark on the pod.
+    let mut before_removal: BTreeMap<Key, Vec<Violation>> = BTreeMap::new();
     for entry in history.entries().iter() {
         match entry {
             Entry::Change(change) => {
-                if let Some(pod) = evicted_by(change) {
-                    before_eviction.insert(pod, world.broken_by_loss_of(change));
+                if let Some(pod) = removed_by(change) {
+                    before_removal.insert(pod, world.broken_by_loss_of(change));
                 }
                 world.apply(change);
             }
-            Entry::Call(call) if is_eviction(call) => {
-                violations.extend(before_eviction.remove(&call.key).unwrap_or_default());
+            Entry::Call(call) if is_meant(call) => {
+                violations.extend(before_removal.remove(&call.key).unwrap_or_default());
             }
+            Entry::Call(call) if is_deletion(call) => drop(before_removal.remove(&call.key)),
             _ => {}
         }
     }
     violations
+}
+
+fn is_deletion(call: &Call) -> bool {
+    let is_pod = call.resource.is("", "pods") && call.subresource.is_none();
+    call.verb == "delete" && is_pod && call.code < 300
+}
+
+/// The pod that a change takes away, or marks for that.
+fn deleted_by(change: &Change) -> Option<Key> {
+    if !change.resource.is("", "pods") {
+        return None;
+    }
+    let is_marked = |change: &Change| match change.kind {
+        ChangeKind::Deleted => true,
+        _ => change.object.deleting,
+    };
+    let before = change.previous.as_deref().is_some_and(|pod| pod.deleting);
+    (!before && is_marked(change)).then(|| change.object.key.clone())
 }
 
 fn is_eviction(call: &Call) -> bool {

@@ -134,6 +134,32 @@ async fn an_eviction_before_the_budget_was_worked_out_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_deletes_pods_past_their_budgets_is_found() {
+    let status = json!({
+        "observedGeneration": 1, "expectedPods": 2, "desiredHealthy": 2, "currentHealthy": 2,
+        "disruptionsAllowed": 0,
+    });
+    let lab = bare();
+    let user = lab.caller("user");
+    for name in ["one", "two", "three"] {
+        pod(&user, name, "Running", true);
+    }
+    pod(&user, "waiting", "Pending", false);
+    budget(&user, json!({"minAvailable": 2}), status);
+    let drain = |name: &str| {
+        let key = Key::new("default", name);
+        lab.caller("drain").delete(&pods(), &key, DeleteOptions::default()).unwrap();
+    };
+    drain("waiting");
+    drain("one");
+    let found = |caller: &str| texts(checks::deletions_within_budgets(lab.history(), caller));
+    assert_eq!(found("drain"), "", "2 of 3 stay");
+    drain("two");
+    expect!["2026-01-01T00:00:00Z evictions respect budgets: pod default/two evicted although budget default/web wants 2 healthy pods and there were 2"].assert_eq(&found("drain"));
+    assert_eq!(found("user"), "", "others have done nothing");
+}
+
+#[tokio::test(start_paused = true)]
 async fn two_nodes_of_one_machine_are_found() {
     let nodes = Resource::new("", "nodes");
     let lab = bare();

@@ -256,11 +256,15 @@ impl CommandQueue {
         annotations.insert(DISRUPTION_COMMAND.to_owned(), record.text());
         match self.context.cluster.create(&object).await {
             Ok(made) => {
+                self.disruption.commands.made(&record.id);
                 telling::made(&self.context, record, &made, planned);
                 Ok(Ok(()))
             }
             Err(trouble) if trouble.is_conflict() => match self.ask_for(record, name).await? {
-                Some(_) => Ok(Ok(())),
+                Some(_) => {
+                    self.disruption.commands.made(&record.id);
+                    Ok(Ok(()))
+                }
                 None => Ok(Err(format!("the name {name} is taken"))),
             },
             Err(trouble) if trouble.may_have_worked() || trouble.retry_after().is_some() => {

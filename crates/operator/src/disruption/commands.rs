@@ -23,6 +23,7 @@ use crate::{
     provisioning::claim,
     queue::{Backoff, Queue},
     random::Random,
+    static_pools::Reserved,
 };
 
 /// How long a proposal waits until it is looked at once more.
@@ -44,6 +45,8 @@ struct All {
     begun: BTreeMap<CommandId, Begun>,
     /// The command that a claim belongs to, as a candidate or as a replacement.
     by_claim: BTreeMap<String, CommandId>,
+    /// Room within limits of static pools that is kept for replacements which were not made yet.
+    places: BTreeMap<CommandId, Vec<Reserved>>,
 }
 
 /// A command that waits to be looked at once more.
@@ -106,11 +109,13 @@ impl Commands {
     }
 
     /// Begins a command about these machines. The names of its replacements are chosen now, before
-    /// anything is written. Answers nothing if a machine is part of another command.
+    /// anything is written. Their places, where they need any, are kept until they are made or the
+    /// command is over. Answers nothing if a machine is part of another command.
     pub fn begin(
         &self,
         command: Command,
         candidates: Vec<Going>,
+        places: Vec<Reserved>,
         now: Timestamp,
         random: &Random,
     ) -> Option<Record> {
@@ -125,7 +130,7 @@ impl Commands {
             replacements: names.collect(),
             begun: Time(seconds(now)),
         };
-        self.add(Begun {
+        let begun = Begun {
             record: record.clone(),
             planned: Some(command.replacements),
             destinations: command.destinations,
@@ -133,8 +138,8 @@ impl Commands {
             leaving: false,
             deleting: false,
             taken_back: None,
-        })
-        .then_some(record)
+        };
+        self.add(begun, places).then_some(record)
     }
 
     /// Takes over commands that claims tell of and nobody here knows: another process began them.
@@ -143,7 +148,7 @@ impl Commands {
         let known: BTreeSet<CommandId> = self.lock().begun.keys().cloned().collect();
         let unknown = found.into_iter().filter(|(id, _)| !known.contains(id));
         let adopted = unknown.filter(|(_, record)| {
-            self.add(Begun {
+            let begun = Begun {
                 record: record.clone(),
                 planned: None,
                 destinations: Vec::new(),
@@ -151,12 +156,14 @@ impl Commands {
                 leaving: false,
                 deleting: false,
                 taken_back: None,
-            })
+            };
+            // What it has not made yet is not made any more, so that it needs no place.
+            self.add(begun, Vec::new())
         });
         adopted.map(|(id, _)| id).collect()
     }
 
-    fn add(&self, begun: Begun) -> bool {
+    fn add(&self, begun: Begun, places: Vec<Reserved>) -> bool {
         let mut all = self.lock();
         let claims: Vec<String> = claims_of(&begun.record).cloned().collect();
         if claims.iter().any(|claim| all.by_claim.contains_key(claim)) {
@@ -165,6 +172,7 @@ impl Commands {
         let id = begun.record.id.clone();
         all.by_claim.extend(claims.into_iter().map(|claim| (claim, id.clone())));
         all.begun.insert(id.clone(), begun);
+        all.places.insert(id.clone(), places);
         drop(all);
         self.queue.add(id);
         true
@@ -187,10 +195,18 @@ impl Commands {
         }
     }
 
+    /// A replacement is there, and counts by itself: its place is given back.
+    pub(super) fn made(&self, id: &CommandId) {
+        if let Some(places) = self.lock().places.get_mut(id) {
+            places.pop();
+        }
+    }
+
     /// A command is over.
     pub(super) fn end(&self, id: &CommandId) {
         let mut all = self.lock();
         all.begun.remove(id);
+        all.places.remove(id);
         all.by_claim.retain(|_, other| other != id);
     }
 

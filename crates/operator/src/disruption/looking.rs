@@ -16,6 +16,7 @@ use joiner_clock::Clock;
 use joiner_core::{
     disruption::{Command, Method, Rejected},
     label::{INSTANCE_TYPE, NODE_POOL},
+    plan::PlannedClaim,
 };
 use k8s_openapi::api::{
     core::v1::{Node, Pod},
@@ -38,6 +39,7 @@ use crate::{
     offload::offload,
     provisioning::pass::Input,
     queue::{Backoff, Queue},
+    static_pools::{Reserved, Standings, nodes_max},
     trouble::Trouble,
     world::{Change, World},
 };
@@ -256,21 +258,48 @@ impl DisruptionLoop {
 
     fn begin(&self, command: &Command) {
         let machines = self.context.cache.read(|world| going(world, &command.candidates));
-        let commands = &self.disruption.commands;
-        match machines {
-            Ok(machines) => {
+        let ready = machines
+            .map_err(|gone| format!("NodeClaim {gone} is gone"))
+            .and_then(|machines| Ok((machines, self.places(command)?)));
+        match ready {
+            Ok((machines, places)) => {
                 let (now, random) = (self.context.now(), &self.context.random);
-                let record = commands.begin(command.clone(), machines, now, random);
+                let commands = &self.disruption.commands;
+                let record = commands.begin(command.clone(), machines, places, now, random);
                 if let Some(record) = record {
                     telling::begun(&self.context, command, &record);
                 }
             }
-            Err(gone) => tracing::info!(
+            Err(why) => tracing::info!(
                 controller = Self::NAME,
                 command = telling::short(command),
-                "command is not carried out: NodeClaim {gone} is gone"
+                "command is not carried out: {why}"
             ),
         }
+    }
+
+    /// Room within the limits of static pools for the replacements of a command. The pool itself may
+    /// make machines in the same moment, and both stay within the limit together.
+    fn places(&self, command: &Command) -> Result<Vec<Reserved>, String> {
+        if command.method != Method::StaticDrift {
+            return Ok(Vec::new());
+        }
+        let mut places = Vec::new();
+        for PlannedClaim { node_pool, .. } in &command.replacements {
+            let cache = &self.context.cache;
+            let limit =
+                cache.read(|world| world.node_pools.named(node_pool).map(|it| nodes_max(it)));
+            let known = || cache.read(|world| Standings::of(world, node_pool).all());
+            let place = self.disruption.reservations.reserve(node_pool, 1, limit.flatten(), known);
+            if place.is_empty() {
+                return Err(format!(
+                    "limits.nodes of NodePool {node_pool:?} leaves no room for a replacement: \
+                     others are being made"
+                ));
+            }
+            places.extend(place);
+        }
+        Ok(places)
     }
 
     fn reject(&self, command: &Command, rejected: &Rejected) {

@@ -57,8 +57,10 @@ impl Look {
     /// Looks. A command that holds is part of what everything else is judged by: its machines leave,
     /// and where their pods go, others do not leave.
     pub fn look(mut self, settings: &PlannerSettings) -> Found {
-        let disruption =
-            DisruptionSettings { spot_to_spot: settings.gates.spot_to_spot_consolidation };
+        let disruption = DisruptionSettings {
+            spot_to_spot: settings.gates.spot_to_spot_consolidation,
+            as_scheduled: true,
+        };
         self.live.nominated.extend(self.nominated.keys().cloned());
         for command in std::mem::take(&mut self.waiting) {
             self.take(&command);

@@ -9,11 +9,12 @@ use joiner_api::node_claim::NodeClaim;
 use joiner_core::{
     disruption::{
         Allowance, Command, ConsolidationPolicy, Decision, DisruptionReason, Disruptions, Fleet,
-        Method, Rejected, Staying,
+        Method, Rejected, Score, Staying,
     },
     plan::PlannedClaim,
     reason::{Reason, ReasonId},
 };
+use joiner_plan::explain::remedy;
 
 use super::{marking::Marked, record::Record};
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
     disrupted,
     events::{Event, Subject},
     metrics::gauge_set::Series,
-    provisioning::telling::tell_made,
+    provisioning::telling::{pod_subject, tell_made},
 };
 
 /// The name by which the log calls it.
@@ -107,6 +108,10 @@ fn subjects(context: &Context, node: &str, claim: &str) -> Vec<Subject> {
     })
 }
 
+fn pool_subject(context: &Context, pool: &str) -> Option<Subject> {
+    context.cache.read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)))
+}
+
 /// Tells what a look has come to: how many machines could go, what budgets allow, and why machines
 /// stay.
 pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet) {
@@ -144,10 +149,7 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
         if let Some(error) = &allowance.error {
             tracing::error!(controller = CONTROLLER, NodePool.name = pool, "{error}");
         } else if allowance.machines > 0 && allowance.allowed == 0 {
-            let subject = context
-                .cache
-                .read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)));
-            if let Some(subject) = subject {
+            if let Some(subject) = pool_subject(context, pool) {
                 context.events.tell(Event::pool_disruption_blocked(&subject, reason.as_str()));
             }
         }
@@ -178,7 +180,9 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::BudgetInvalid
         | ReasonId::DriftBackoff
         | ReasonId::MoveUnsettled
-        | ReasonId::StaticReplicas => None,
+        | ReasonId::StaticReplicas
+        // It keeps nothing, and is told of the pod.
+        | ReasonId::PodBare => None,
         ReasonId::NodeTypeUnknown
         | ReasonId::NodeLabelMissing
         | ReasonId::PoolConsolidationOff
@@ -187,6 +191,7 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::MoveReplacementsMoreThanOne
         | ReasonId::MoveNotCheaper
         | ReasonId::MoveEqualShape
+        | ReasonId::MoveUnsteady
         | ReasonId::MoveScore
         | ReasonId::MoveSpotToSpot
         | ReasonId::MoveSpotOptions
@@ -196,8 +201,16 @@ fn told(reason: &Reason) -> Option<Told> {
     }
 }
 
-/// Tells the first reason of each kind for which a machine stays.
+/// Tells the first reason of each kind for which a machine stays, and of pods that would be lost if it
+/// went.
 fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
+    for reason in staying.reasons.iter().filter(|reason| reason.id == ReasonId::PodBare) {
+        let pod = reason.params.get("pod").and_then(|pod| pod_subject(context, pod));
+        if let Some(pod) = pod {
+            let event = Event::pod_without_owner(&pod, &reason.message, &remedy(reason));
+            context.events.tell(event);
+        }
+    }
     let first = |wanted: Told| staying.reasons.iter().find(|it| told(it) == Some(wanted));
     let blocked = first(Told::Blocked);
     // Whether a move would pay does not matter where none can be made.
@@ -207,11 +220,12 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
     }
     for subject in subjects(context, &staying.node, &staying.claim) {
         if let Some(reason) = blocked {
-            let why = with_kind(&reason.message, &staying.node);
+            let why = with_remedy(&with_kind(&reason.message, &staying.node), reason);
             context.events.tell(Event::disruption_blocked(&subject, &why));
         }
         if let Some(reason) = unconsolidatable {
-            context.events.tell(Event::unconsolidatable(&subject, &reason.message));
+            let why = with_remedy(&reason.message, reason);
+            context.events.tell(Event::unconsolidatable(&subject, &why));
         }
     }
     let scored = staying.reasons.iter().filter(|reason| reason.id == ReasonId::MoveScore);
@@ -227,6 +241,17 @@ fn stays(context: &Context, staying: &Staying, fleet: &Fleet) {
 fn with_kind<'m>(message: &'m str, node: &str) -> Cow<'m, str> {
     let begins = message.strip_prefix(node).is_some_and(|rest| rest.starts_with(' '));
     if begins { Cow::Owned(format!("node {message}")) } else { Cow::Borrowed(message) }
+}
+
+/// Why a machine stays, and what would change that.
+fn with_remedy(message: &str, reason: &Reason) -> String {
+    // Whoever has paused everything is told how to resume by the reason itself.
+    let remedy =
+        Some(remedy(reason)).filter(|it| !it.is_empty() && reason.id != ReasonId::DisruptionPaused);
+    match remedy {
+        Some(remedy) => format!("{message}. What helps: {remedy}"),
+        None => message.to_owned(),
+    }
 }
 
 fn policy_of(fleet: &Fleet, pool: &str) -> ConsolidationPolicy {
@@ -258,9 +283,10 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
     if matches!(command.method, Method::MultiNode | Method::SingleNode) {
         let pools: BTreeSet<&str> = pools_of(command).collect();
         for pool in pools {
-            let policy = policy_of(fleet, pool);
-            let score = command.score.filter(|_| policy == ConsolidationPolicy::Balanced);
-            judged(context, "approved", pool, policy, score);
+            let score = command.scores.iter().find(|score| score.node_pool == pool);
+            let worth = score.map(|score| score.score);
+            judged(context, "approved", pool, policy_of(fleet, pool), worth);
+            score.into_iter().for_each(|score| approved(context, command, score));
         }
     }
     tracing::debug!(
@@ -269,6 +295,18 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
         "{}",
         command.reason.message
     );
+}
+
+/// A Balanced pool finds a command worth it. Where it is about several nodes, that is told of the
+/// pool.
+fn approved(context: &Context, command: &Command, score: &Score) {
+    let told = match command.candidates.as_slice() {
+        [only] => subjects(context, &only.node, &only.node_claim),
+        _ => pool_subject(context, &score.node_pool).into_iter().collect(),
+    };
+    for subject in told {
+        context.events.tell(Event::consolidation_approved(&subject, score));
+    }
 }
 
 /// A command did not stand its second look.
@@ -413,7 +451,7 @@ mod tests {
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "for a test"),
             savings: 0.123,
-            score: None,
+            scores: Vec::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use jiff::Timestamp;
+use joiner_core::disruption::Score;
 
 use super::{Event, EventType, Subject};
 
@@ -13,21 +14,6 @@ const QUIET: Duration = Duration::from_mins(2);
 const REMIND_AFTER: Duration = Duration::from_hours(24);
 /// How much of an error is told: enough to act on, and what etcd is spared.
 const ERROR_MAX: usize = 300;
-
-/// How a move was judged by a Balanced pool.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
-    /// What it is worth.
-    pub score: f64,
-    /// What it has to be worth.
-    pub threshold: f64,
-    /// The pool's k.
-    pub k: i32,
-    /// Share of the pool's price that it saves, in percent.
-    pub savings: f64,
-    /// Share of the pool's disruption that it costs, in percent.
-    pub disruption: f64,
-}
 
 impl Event {
     fn new(about: &Subject, kind: EventType, reason: &'static str, key: &[&str]) -> Self {
@@ -96,7 +82,9 @@ impl Event {
 
     /// A move is worth it for a Balanced pool. Told about node and claim, or about the pool.
     pub fn consolidation_approved(object: &Subject, score: &Score) -> Self {
-        let Score { score, threshold, k, savings, disruption } = score;
+        let Score { score, threshold, savings, disruption, .. } = score;
+        // Upstream's name for how many times the share of its savings a move may move.
+        let k = threshold.recip();
         Self::normal(object, "ConsolidationApproved", &[&object.uid]).saying(format!(
             "score {score:.2} >= threshold {threshold:.2} (k: {k}, savings {savings:.1}%, \
              disruption {disruption:.1}%)"
@@ -227,6 +215,13 @@ impl Event {
     pub fn questionable(pool: &Subject, generation: i64, problem: &str) -> Self {
         Self::warning(pool, "QuestionableNodePool", &[&pool.uid, &generation.to_string(), problem])
             .saying(problem)
+            .quiet_for(REMIND_AFTER)
+    }
+
+    /// A pod that nobody starts again is on a node that may be disrupted.
+    pub fn pod_without_owner(pod: &Subject, why: &str, remedy: &str) -> Self {
+        Self::warning(pod, "PodWithoutOwner", &[&pod.uid])
+            .saying(format!("{}. What helps: {remedy}", first_upper(why)))
             .quiet_for(REMIND_AFTER)
     }
 

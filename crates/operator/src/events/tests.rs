@@ -1,5 +1,6 @@
 use expect_test::expect;
 use joiner_clock::Clock;
+use joiner_core::disruption::Score;
 use joiner_lab::{
     Lab, Setup,
     faults::{Aim, Fault, Rule},
@@ -40,7 +41,13 @@ fn reasons_types_and_texts_are_karpenters() {
     let (claim, pool) = (subject("NodeClaim", "claim-1"), subject("NodePool", "general"));
     let moment: jiff::Timestamp = "2026-01-01T12:00:00.5Z".parse().unwrap();
     let command = "delete: [node-1]";
-    let score = Score { score: 2.8125, threshold: 0.5, k: 2, savings: 12.5, disruption: 4.44 };
+    let score = Score {
+        node_pool: "general".to_owned(),
+        score: 2.8125,
+        threshold: 0.5,
+        savings: 12.5,
+        disruption: 4.44,
+    };
     let attachments = ["csi-1", "csi-2", "csi-3", "csi-4", "csi-5", "csi-6", "csi-7"];
     let events = [
         Event::nominated(&pod, Some("claim-1"), Some("node-1")),
@@ -70,6 +77,7 @@ fn reasons_types_and_texts_are_karpenters() {
         Event::insufficient_capacity(&claim, "no host has 64 GiB free"),
         Event::node_class_not_ready(&claim, "class \"default\" is not ready"),
         Event::unregistered_taint_missing(&claim),
+        Event::pod_without_owner(&pod, "pod shop/web-0 has no owner", "let something own it"),
         Event::invalid_do_not_disrupt(&pod, "\"soon\" is no duration"),
         Event::do_not_disrupt_until(&pod, moment),
         Event::do_not_disrupt_elapsed(&pod),
@@ -107,6 +115,7 @@ fn reasons_types_and_texts_are_karpenters() {
         Warning InsufficientCapacityError NodeClaim [uid-of-claim-1, 120s] NodeClaim claim-1 event: no host has 64 GiB free
         Warning NodeClassNotReady NodeClaim [uid-of-claim-1, 120s] NodeClaim claim-1 event: class "default" is not ready
         Warning UnregisteredTaintMissing NodeClaim [uid-of-claim-1, 120s] Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes
+        Warning PodWithoutOwner Pod [uid-of-web-0, 86400s] Pod shop/web-0 has no owner. What helps: let something own it
         Warning InvalidDoNotDisruptAnnotation Pod [uid-of-web-0-"soon" is no duration, 120s] Invalid karpenter.sh/do-not-disrupt annotation: "soon" is no duration, ignoring annotation
         Normal DoNotDisruptUntil Pod [uid-of-web-0-2026-01-01T12:00:00Z, 120s] The karpenter.sh/do-not-disrupt grace period will elapse at 2026-01-01T12:00:00Z
         Normal DoNotDisruptGracePeriodElapsed Pod [uid-of-web-0, 120s] The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable

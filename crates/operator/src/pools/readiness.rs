@@ -79,7 +79,13 @@ impl Verdict {
             return Self::not_ready("NodeClassNotFound", "NodeClass not found on cluster");
         };
         if class.deleting.is_some() {
-            return Self::not_ready("NodeClassTerminating", "NodeClass is Terminating");
+            // COMPAT: upstream says the first sentence alone.
+            let message = format!(
+                "NodeClass is Terminating: {} {:?} is being deleted. Name another one in \
+                 spec.template.spec.nodeClassRef, or create it again once it is gone",
+                class.kind, class.name
+            );
+            return Self::not_ready("NodeClassTerminating", &message);
         }
         match class.ready() {
             None => Self::not_ready("NodeClassReadinessUnknown", "Node Class Readiness Unknown"),

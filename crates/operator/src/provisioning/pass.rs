@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use joiner_api::{
     condition, node_claim::NodeClaim, node_class_reference::NodeClassReference, node_pool::NodePool,
 };
@@ -17,6 +17,7 @@ use joiner_plan::{
     overlay::{self, Evaluated, Verdict},
     provision,
 };
+use k8s_openapi::api::core::v1::Pod;
 
 use crate::{
     index::{self, Indexed},
@@ -24,6 +25,12 @@ use crate::{
     settings::PlannerSettings,
     world::World,
 };
+
+/// A pod that ends within this time leaves its room sooner than a machine comes.
+const ENDS_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+/// How long a pod may be there after its containers must have ended. One that stays for longer hangs,
+/// and nobody counts on its room any more.
+const GONE_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
 /// A plan and what it was made from.
 #[derive(Debug)]
@@ -113,12 +120,34 @@ impl Input {
         indexed
     }
 
-    /// Plans.
+    /// Plans. Pods that are about to be gone have left already: whoever waits is in their place sooner
+    /// than any machine could come.
+    ///
+    /// COMPAT: upstream makes a machine for each pod that is restarted in a full cluster, and removes
+    /// it when it is there and empty.
     pub fn plan(self, settings: &PlannerSettings, now: Timestamp) -> Pass {
-        let Indexed { snapshot, notes } = self.index(settings, now);
+        let Indexed { mut snapshot, notes } = self.index(settings, now);
+        let ending = ending(&self.objects.pods, now);
+        for node in snapshot.nodes.iter_mut().filter(|_| !ending.is_empty()) {
+            node.pods.retain(|pod| !ending.contains(&(&*pod.namespace, &*pod.name)));
+        }
         let planned = provision(&snapshot, &settings.plan);
         Pass { snapshot, planned, notes }
     }
+}
+
+/// Namespaces and names of pods that are about to be gone.
+fn ending(pods: &[Arc<Pod>], now: Timestamp) -> BTreeSet<(&str, &str)> {
+    let is_ending = |pod: &&Arc<Pod>| {
+        // The moment by which its containers have ended, in one way or the other.
+        let ends = pod.metadata.deletion_timestamp.as_ref();
+        ends.is_some_and(|ends| (-GONE_WITHIN..=ENDS_WITHIN).contains(&ends.0.duration_since(now)))
+    };
+    let ending = pods.iter().filter(is_ending).map(|pod| {
+        let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+        (namespace, pod.metadata.name.as_deref().unwrap_or_default())
+    });
+    ending.collect()
 }
 
 /// What overlays make of the types.

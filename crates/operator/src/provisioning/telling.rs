@@ -29,7 +29,7 @@ const NOMINATED_AT_LEAST: Duration = Duration::from_secs(10);
 pub(super) fn tell_plan(context: &Context, pass: &Pass) {
     let plan = &pass.planned.plan;
     for unplaced in plan.unschedulable.iter().filter(|unplaced| !waits_for_reservation(unplaced)) {
-        if let Some(pod) = subject(context, &unplaced.pod) {
+        if let Some(pod) = pod_subject(context, &unplaced.pod) {
             context.events.tell(Event::failed_scheduling(&pod, &unplaced.message));
         }
     }
@@ -106,12 +106,12 @@ fn nomination(batch: Batch) -> SignedDuration {
 
 /// Tells pods where they go; answers how many there are.
 fn nominate(context: &Context, pods: &[String], claim: Option<&str>, node: Option<&str>) -> usize {
-    let subjects = pods.iter().filter_map(|pod| subject(context, pod));
+    let subjects = pods.iter().filter_map(|pod| pod_subject(context, pod));
     subjects.map(|pod| context.events.tell(Event::nominated(&pod, claim, node))).count()
 }
 
 /// The pod `namespace/name`; none if it is gone meanwhile, or was never more than room to keep.
-fn subject(context: &Context, pod: &str) -> Option<Subject> {
+pub(crate) fn pod_subject(context: &Context, pod: &str) -> Option<Subject> {
     let (namespace, name) = pod.split_once('/')?;
     let key = Key::new(Some(namespace), name);
     context.cache.read(|world| world.pods.get(&key).map(|pod| Subject::of(&**pod)))

@@ -5,6 +5,7 @@
 mod anywhere;
 mod bad_days;
 mod buffers;
+mod calm;
 mod consistency;
 mod disruption;
 mod disruption_conditions;

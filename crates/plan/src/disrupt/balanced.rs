@@ -9,14 +9,16 @@
 use std::collections::BTreeMap;
 
 use joiner_core::{
-    disruption::ConsolidationPolicy,
+    disruption::{ConsolidationPolicy, Score},
     reason::{Reason, ReasonId},
 };
 
 use super::candidate::{Removable, Totals};
 
-/// From this score on a move is made: it may move twice the share of what it saves.
-const SCORE_MIN: f64 = 0.5;
+/// A move may move so many times the share of what it saves.
+const K: f64 = 2.0;
+/// From this score on a move is made.
+const SCORE_MIN: f64 = 1.0 / K;
 
 /// How much of a pool's price is saved for how much of its moving.
 pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
@@ -29,42 +31,34 @@ pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
     (savings / totals.price) / (cost / totals.cost)
 }
 
-/// The lowest score of a move among the pools whose policy asks for one; none if no pool's does. If
-/// it is too low, the pool that refuses.
+/// How the pools whose policy asks for a score judge a move. If a pool refuses it, its reason.
 pub(super) fn approve(
     set: &[&Removable<'_>],
     savings: f64,
     totals: &BTreeMap<&str, Totals>,
-) -> Result<Option<f64>, Reason> {
+) -> Result<Vec<Score>, Reason> {
     let all: f64 = set.iter().map(|each| each.price).sum();
     let mut pools: BTreeMap<&str, Part<'_>> = BTreeMap::new();
     for each in set {
         let of_pool = totals.get(each.pool).copied().unwrap_or_default();
         let by_policy = each.rules.policy == ConsolidationPolicy::Balanced;
         if by_policy || of_pool.is_restless() {
-            let part = pools.entry(each.pool).or_insert(Part {
-                pool: each.pool,
-                by_policy,
-                price: 0.0,
-                cost: 0.0,
-                of_pool,
-            });
+            let new = Part { pool: each.pool, by_policy, price: 0.0, cost: 0.0, of_pool };
+            let part = pools.entry(each.pool).or_insert(new);
             part.price += each.price;
             part.cost += each.cost;
         }
     }
-    let mut lowest: Option<f64> = None;
+    let mut scores = Vec::new();
     for part in pools.values() {
         let share = if all > 0.0 { savings * part.price / all } else { 0.0 };
-        let score = score(share, part.cost, part.of_pool);
-        if score < SCORE_MIN {
-            return Err(part.refusal(score, share));
+        let judged = part.judge(share);
+        if judged.score < judged.threshold {
+            return Err(part.refusal(&judged));
         }
-        if part.by_policy {
-            lowest = Some(lowest.map_or(score, |lowest| lowest.min(score)));
-        }
+        scores.extend(part.by_policy.then_some(judged));
     }
-    Ok(lowest)
+    Ok(scores)
 }
 
 /// The machines of one pool that go in a move.
@@ -78,28 +72,37 @@ struct Part<'s> {
 }
 
 impl Part<'_> {
-    fn refusal(&self, score: f64, savings: f64) -> Reason {
-        let Self { pool, of_pool, .. } = self;
+    fn judge(&self, savings: f64) -> Score {
+        let Self { pool, cost, of_pool, .. } = self;
         let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
+        Score {
+            node_pool: (*pool).to_owned(),
+            score: score(savings, *cost, *of_pool),
+            threshold: SCORE_MIN,
+            savings: percent(savings.max(0.0), of_pool.price),
+            disruption: percent(*cost, of_pool.cost),
+        }
+    }
+
+    fn refusal(&self, judged: &Score) -> Reason {
+        let Score { node_pool, score, threshold, savings, disruption } = judged;
         let scored = format!(
-            "the best move saves {:.1}% of what NodePool {pool:?} costs and moves {:.1}% of its \
-             pods: score {score:.2}",
-            percent(savings.max(0.0), of_pool.price),
-            percent(self.cost, of_pool.cost),
+            "the best move saves {savings:.1}% of what NodePool {node_pool:?} costs and moves \
+             {disruption:.1}% of its pods: score {score:.2}"
         );
         let (id, message) = if self.by_policy {
-            let message = format!("{scored}, and its policy Balanced asks for {SCORE_MIN:.2}");
+            let message = format!("{scored}, and its policy Balanced asks for {threshold:.2}");
             (ReasonId::MoveScore, message)
         } else {
+            let Totals { busy, machines, .. } = self.of_pool;
             let message = format!(
-                "{scored}, and {SCORE_MIN:.2} is asked for while {} of its {} machines are not \
-                 quiet yet",
-                of_pool.busy, of_pool.machines
+                "{scored}, and {threshold:.2} is asked for while {busy} of its {machines} machines \
+                 are not quiet yet"
             );
             (ReasonId::MoveUnsettled, message)
         };
-        let reason = Reason::new(id, message).in_pool(pool);
-        reason.with("score", format!("{score:.4}")).with("threshold", SCORE_MIN)
+        let reason = Reason::new(id, message).in_pool(node_pool);
+        reason.with("score", format!("{score:.4}")).with("threshold", threshold)
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use joiner_core::{
     disruption::{DisruptionReason, Method},
+    plan::PlannedClaim,
     reason::{Reason, ReasonId},
 };
 use rustc_hash::FxBuildHasher;
@@ -17,7 +18,7 @@ use super::{
     candidate::Removable,
     pass::{Pass, Proposal, by_cost, by_price, by_ratio, in_turns},
     replacement,
-    simulate::{Outcome, Question},
+    simulate::{Arrival, Outcome, Question},
     tell,
 };
 
@@ -82,8 +83,8 @@ pub(super) fn judge(
             return Err(reason.with("machines", claims.len()).into());
         }
     };
-    let score = balanced::approve(set, savings, &pass.totals)?;
-    Ok(Proposal { replacements, destinations: outcome.existing, savings, score })
+    let scores = balanced::approve(set, savings, &pass.totals)?;
+    Ok(Proposal { replacements, destinations: outcome.existing, savings, scores })
 }
 
 /// What could be done about some machines, and what it comes to.
@@ -310,7 +311,50 @@ fn together<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal>
 fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refusal> {
     let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
     let outcome = pass.simulator.without(&machines, QUESTION);
-    judge(pass, set, outcome)
+    let proposal = judge(pass, set, outcome)?;
+    hold_as_scheduled(pass, set, &proposal)?;
+    Ok(proposal)
+}
+
+/// Whether a move is good, too, where the scheduler puts pods rather than the plan. It knows nothing
+/// of the plan: a pod may be left over whose place others have taken, and a machine like the one that
+/// went would be made for it.
+///
+/// COMPAT: upstream takes its own plan's word for it, and makes such moves again and again.
+pub(super) fn hold_as_scheduled(
+    pass: &mut Pass<'_>,
+    set: &[&Removable<'_>],
+    proposal: &Proposal,
+) -> Result<(), Reason> {
+    // Pods that all go to one new machine fit there, whoever of them comes.
+    if !pass.scene.settings.as_scheduled || proposal.destinations.is_empty() {
+        return Ok(());
+    }
+    let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
+    for arrival in [Arrival::LargestFirst, Arrival::SmallestFirst] {
+        let outcome = pass.simulator.scheduled(&machines, QUESTION, arrival);
+        if let Some(pod) = left_over(&outcome, proposal) {
+            let message = format!(
+                "the pods fit on other machines as planned, but the scheduler may put them \
+                 otherwise, and then pod {pod} would be left over and need a machine again"
+            );
+            return Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod));
+        }
+    }
+    Ok(())
+}
+
+/// The first pod that finds no place on the machines that there are and that a proposal makes.
+fn left_over<'o>(outcome: &'o Outcome, proposal: &Proposal) -> Option<&'o String> {
+    let is_made = |claim: &PlannedClaim| {
+        let holds = |promised: &PlannedClaim| {
+            promised.node_pool == claim.node_pool
+                && promised.instance_types.iter().all(|it| claim.instance_types.contains(it))
+        };
+        outcome.claims.len() == 1 && proposal.replacements.first().is_some_and(holds)
+    };
+    let more = outcome.claims.iter().filter(|claim| !is_made(claim));
+    outcome.homeless.iter().chain(more.flat_map(|claim| &claim.pods)).next()
 }
 
 /// Machines one by one, those that save most first; pools take turns.

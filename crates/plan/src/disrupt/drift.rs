@@ -42,7 +42,7 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
             destinations: Vec::new(),
             // Another one comes in its place.
             savings: 0.0,
-            score: None,
+            scores: Vec::new(),
         };
         let reason = tell::drifted(&each, &proposal);
         pass.decide(Method::StaticDrift, &[&each], Question::default(), proposal, reason);
@@ -109,7 +109,7 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
             replacements: outcome.claims,
             destinations: outcome.existing,
             savings: each.price - cost,
-            score: None,
+            scores: Vec::new(),
         };
         let reason = tell::drifted(&each, &proposal);
         pass.decide(Method::Drift, &[&each], question, proposal, reason);

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::BTreeMap};
 
 use joiner_core::{
     disruption::{
-        Command, Decision, DisruptionReason, DisruptionSettings, Disruptions, Fleet, Method,
+        Command, Decision, DisruptionReason, DisruptionSettings, Disruptions, Fleet, Method, Score,
         Staying,
     },
     plan::{ExistingPlacement, PlannedClaim},
@@ -58,7 +58,7 @@ pub(super) struct Proposal {
     pub(super) replacements: Vec<PlannedClaim>,
     pub(super) destinations: Vec<ExistingPlacement>,
     pub(super) savings: f64,
-    pub(super) score: Option<f64>,
+    pub(super) scores: Vec<Score>,
 }
 
 impl Proposal {
@@ -196,7 +196,7 @@ impl<'s> Pass<'s> {
             destinations: proposal.destinations,
             reason,
             savings: proposal.savings,
-            score: proposal.score,
+            scores: proposal.scores,
         });
     }
 

@@ -21,6 +21,7 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
+pub use crate::solve::Arrival;
 use crate::{
     provision::Sorted,
     solve::{Placements, Pods, Refused, Rules, Shapes, Solver, unplaced},
@@ -110,7 +111,22 @@ impl<'s> Simulator<'s> {
 
     /// What happens if these machines go. Leaves no trace.
     pub fn without(&mut self, machines: &[usize], question: Question) -> Outcome {
-        let answer = self.ask(machines, question);
+        let answer = self.ask(machines, self.rules(question));
+        self.solver.take_back();
+        answer.into_outcome()
+    }
+
+    /// The same question with the scheduler's answer: it takes pods as they come, and puts each on the machine that it
+    /// likes best, whether something has happened there or not. Leaves no trace.
+    pub fn scheduled(
+        &mut self,
+        machines: &[usize],
+        question: Question,
+        arrival: Arrival,
+    ) -> Outcome {
+        let rules =
+            Rules { respect_quiet: false, scheduled: Some(arrival), ..self.rules(question) };
+        let answer = self.ask(machines, rules);
         self.solver.take_back();
         answer.into_outcome()
     }
@@ -119,14 +135,15 @@ impl<'s> Simulator<'s> {
     /// others.
     pub fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
         // Nothing is decided about pods that were not looked at.
-        let answer = self.ask(machines, Question { claims_max: None, ..question });
+        let rules = self.rules(Question { claims_max: None, ..question });
+        let answer = self.ask(machines, rules);
         self.solver.keep();
         answer.into_outcome()
     }
 
     /// Why pods would have no place if these machines went, in the order of [`Outcome::homeless`].
     pub fn explain_homeless(&mut self, machines: &[usize], question: Question) -> Vec<Unplaced> {
-        let mut answer = self.ask(machines, question);
+        let mut answer = self.ask(machines, self.rules(question));
         for (pod, refusal) in &answer.refused {
             let reasons = self.solver.reasons(*pod, *refusal);
             answer.unplaced.push(unplaced(self.solver.pod(*pod).key(), reasons));
@@ -139,8 +156,8 @@ impl<'s> Simulator<'s> {
     }
 
     /// Tries it; what was tried has to be taken back or kept.
-    fn ask(&mut self, machines: &[usize], question: Question) -> Answer {
-        self.solver.begin(self.rules(question));
+    fn ask(&mut self, machines: &[usize], rules: Rules) -> Answer {
+        self.solver.begin(rules);
         let mut pods = Vec::new();
         let mut never_placed = Vec::new();
         for machine in machines {
@@ -173,6 +190,7 @@ impl<'s> Simulator<'s> {
             } else {
                 self.planning.min_values
             },
+            scheduled: None,
         }
     }
 }

@@ -111,6 +111,8 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
             return Err(scheduling(reason.message));
         }
     };
+    consolidation::hold_as_scheduled(pass, &set, &proposal)
+        .map_err(|reason| scheduling(reason.message))?;
     if proposal.decision() != command.decision {
         let now = match proposal.decision() {
             Decision::Delete => "no new machine is needed any more",
@@ -160,7 +162,7 @@ fn renewed(
         destinations: proposal.destinations,
         reason,
         savings: proposal.savings,
-        score: proposal.score,
+        scores: proposal.scores,
     }
 }
 

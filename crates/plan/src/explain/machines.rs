@@ -74,6 +74,9 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::MoveNotCheaper | ReasonId::MoveEqualShape => {
             "nothing, if the machine is well used; else offer a cheaper type that fits".to_owned()
         }
+        ReasonId::MoveUnsteady => {
+            "nothing: it goes once there is more room on the other machines".to_owned()
+        }
         ReasonId::MoveScore => {
             "nothing, if the moving is not worth it; else use the policy WhenEmptyOrUnderutilized"
                 .to_owned()

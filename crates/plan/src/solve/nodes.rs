@@ -4,7 +4,7 @@ use joiner_core::{
     label,
     pod::{HostPort, Pod, Role},
     requirement::{Requirement, Requirements},
-    resources::Resources,
+    resources::{CPU, MEMORY, Resources},
     snapshot::{Node, Snapshot},
     taint::Taint,
 };
@@ -24,6 +24,8 @@ pub(crate) struct Nodes<'s> {
     pub(super) candidates: Vec<Candidate<'s>>,
     /// For every node of the snapshot, in its order.
     seen: Vec<Seen>,
+    /// For each candidate, what there is of CPU and memory, in their columns.
+    weighed: Vec<[Option<(usize, i64)>; 2]>,
     /// Free amounts, candidate after candidate.
     pub(super) free: Vec<i64>,
     pub(super) width: usize,
@@ -49,6 +51,14 @@ pub(crate) struct Site<'s> {
     pub(crate) object_taints: &'s [Taint],
     /// How many of them there are.
     nodes: usize,
+}
+
+/// How much a node appeals to the scheduler: the emptier it would be, and the more alike CPU and memory are used.
+/// Nodes that are not ready get no pods from it as long as there are others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Appeal {
+    is_ready: bool,
+    score: i64,
 }
 
 /// Something that has changed about a candidate.
@@ -111,6 +121,7 @@ impl<'s> Nodes<'s> {
                 .iter()
                 .map(|node| Seen { requirements: encode_labels(node, labels), position: None })
                 .collect(),
+            weighed: Vec::with_capacity(order.len()),
             free: Vec::with_capacity(order.len() * columns.len()),
             width: columns.len(),
             sorts: Vec::new(),
@@ -162,6 +173,11 @@ impl<'s> Nodes<'s> {
                 candidate.take(pod);
             }
             all.candidates.push(candidate);
+            all.weighed.push([CPU, MEMORY].map(|name| {
+                let column = columns.column(name)?;
+                let has = columns.amount(column, node.allocatable.get(name));
+                (has > 0).then_some((column, has))
+            }));
             all.free.extend(free(snapshot, node, ignore_dra, columns));
         }
         all
@@ -223,6 +239,24 @@ impl<'s> Nodes<'s> {
     pub(crate) fn fits(&self, position: usize, requests: &[i64]) -> bool {
         let free = &self.free[position * self.width..(position + 1) * self.width];
         free.iter().zip(requests).all(|(free, amount)| amount <= free)
+    }
+
+    /// How much a node that has room for these requests appeals to the scheduler.
+    pub(crate) fn appeal(&self, position: usize, requests: &[i64]) -> Appeal {
+        let free = &self.free[position * self.width..(position + 1) * self.width];
+        let left = self.weighed[position].map(|weighed| {
+            let (column, has) = weighed?;
+            Some((free[column] - requests[column]).max(0) as f64 / has as f64)
+        });
+        let [cpu, memory] = left.map(Option::unwrap_or_default);
+        let balance = match left {
+            [Some(cpu), Some(memory)] => 1.0 - (cpu - memory).abs() / 2.0,
+            _ => 1.0,
+        };
+        // Both weigh the same by default. It counts in whole percent.
+        let percent = |share: f64| (share * 100.0) as i64;
+        let score = percent(f64::midpoint(cpu, memory)) + percent(balance);
+        Appeal { is_ready: self.candidates[position].node.initialized, score }
     }
 
     pub(crate) fn add(&mut self, position: usize, pod: &'s Pod, pod_index: u32, requests: &[i64]) {

@@ -3,6 +3,7 @@
 //! Every decision of every test is looked at by the independent checker, is the same whatever the
 //! order of things in the snapshot, and says of each machine either that it goes or why it stays.
 
+mod as_scheduled;
 mod balanced;
 mod blockers;
 mod buffers;
@@ -197,6 +198,7 @@ pub(crate) fn tell_command(command: &Command) -> String {
         line += " -> ";
         line += &places.join("; ");
     }
-    let score = command.score.map(|score| format!(" score {score:.2}")).unwrap_or_default();
+    let lowest = command.scores.iter().map(|judged| judged.score).min_by(f64::total_cmp);
+    let score = lowest.map(|score| format!(" score {score:.2}")).unwrap_or_default();
     format!("{line}; saves {:.2}{score}", command.savings)
 }

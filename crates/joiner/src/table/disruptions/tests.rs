@@ -46,7 +46,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
                 destinations: Vec::new(),
                 reason: Reason::new(ReasonId::NodeEmpty, "5 machines hold nothing"),
                 savings: 0.5,
-                score: None,
+                scores: Vec::new(),
             },
             Command {
                 method: Method::SingleNode,
@@ -64,7 +64,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
                 }],
                 reason: Reason::new(ReasonId::NodeUnderutilized, "its pods fit on less"),
                 savings: 0.25,
-                score: None,
+                scores: Vec::new(),
             },
         ],
         ..Disruptions::default()

@@ -1,5 +1,4 @@
-//! EE-09: buffers in a whole cluster, with the whole engine. What removes nodes has stories of its
-//! own.
+//! EE-09: buffers in a whole cluster, with the whole engine.
 
 use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_lab::Lab;
@@ -238,6 +237,57 @@ async fn ee09_room_on_a_node_that_goes_is_made_anew() {
     let (resource, key) = (Resource::new("karpenter.sh", "nodeclaims"), Key::new("", &first));
     lab.caller("user").delete(&resource, &key, DeleteOptions::default()).unwrap();
     pass(&mut lab, 8, 2).await;
+    assert!(free_cpu(&lab) >= 3.0, "{}", free_cpu(&lab));
+    assert!(provisioning(&lab, "spare").starts_with(FITS));
+}
+
+/// Has the pool want machines with another label, so that those there are have drifted.
+fn drift(lab: &Lab) {
+    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "default"));
+    let patch = json!({"spec": {"template": {"metadata": {"labels": {"generation": "2"}}}}});
+    lab.caller("user").merge(&pools, &key, None, patch).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn ee09_empty_nodes_that_keep_room_for_a_buffer_stay_until_it_goes() {
+    let mut lab = with_buffer(5).await;
+    let nodes_of_buffer = nodes(&lab);
+    pass(&mut lab, 60, 2).await;
+    assert_eq!(nodes(&lab), nodes_of_buffer, "nothing runs there, and it is wanted so");
+    assert!(provisioning(&lab, "spare").starts_with(FITS));
+    delete_buffer(&lab, "spare");
+    pass(&mut lab, 10, 3).await;
+    assert_eq!(nodes(&lab), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ee09_a_buffer_of_nothing_keeps_no_node() {
+    let mut lab = with_buffer(5).await;
+    merge_buffer(&lab, "spare", &json!({"replicas": 0}));
+    pass(&mut lab, 10, 2).await;
+    assert_eq!(nodes(&lab), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ee09_consolidation_leaves_the_room_of_a_buffer() {
+    let mut lab = with_buffer(3).await;
+    create(&lab, "apps", "deployments", deployment("web", 30));
+    pass(&mut lab, 8, 2).await;
+    scale(&lab, "web", 4);
+    pass(&mut lab, 20, 3).await;
+    assert_eq!(running(&lab), 4);
+    let free = free_cpu(&lab);
+    assert!((3.0..8.0).contains(&free), "{free} CPUs are free for a buffer of 3");
+    assert!(provisioning(&lab, "spare").starts_with(FITS));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ee09_drifted_nodes_that_keep_room_are_replaced() {
+    let mut lab = with_buffer(3).await;
+    drift(&lab);
+    pass(&mut lab, 15, 2).await;
+    let generation = |node: &Value| node["metadata"]["labels"]["generation"] == "2";
+    assert!(list(&lab, "", "nodes").iter().all(generation));
     assert!(free_cpu(&lab) >= 3.0, "{}", free_cpu(&lab));
     assert!(provisioning(&lab, "spare").starts_with(FITS));
 }

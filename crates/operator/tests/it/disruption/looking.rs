@@ -244,6 +244,51 @@ async fn candidates_are_told_of_what_is_proposed() {
     }
 }
 
+/// Approvals that were told of an object.
+fn approvals(scene: &Scene, kind: &str, name: &str) -> Vec<String> {
+    let told = scene.stage.events(kind, name);
+    told.into_iter().filter(|event| event.starts_with("ConsolidationApproved: ")).collect()
+}
+
+/// Has the pool ask whether a move is worth it.
+fn balance(scene: &Scene) {
+    let policy = json!({"spec": {"disruption": {"consolidationPolicy": "Balanced"}}});
+    scene.stage.merge("karpenter.sh", "nodepools", "general", None, policy);
+}
+
+/// §3.6, §9.2.
+#[tokio::test(start_paused = true)]
+async fn a_balanced_pools_approval_is_told_of_the_machine_it_is_about() {
+    let mut scene = large_machine().await;
+    balance(&scene);
+    scene.stage.pass(5).await;
+    let wanted = ["ConsolidationApproved: score 0.94 >= threshold 0.50 (k: 2, savings 93.7%, \
+                   disruption 100.0%)"];
+    assert_eq!(approvals(&scene, "Node", "a"), wanted);
+    assert_eq!(approvals(&scene, "NodeClaim", "a"), wanted);
+    assert_eq!(approvals(&scene, "NodePool", "general"), [""; 0]);
+}
+
+/// §3.6, §9.2.
+#[tokio::test(start_paused = true)]
+async fn an_approval_about_several_machines_is_told_of_the_pool() {
+    let mut scene = two_machines().await;
+    balance(&scene);
+    scene.stage.pass(5).await;
+    assert_eq!(scene.proposed().len(), 1);
+    let told = approvals(&scene, "NodePool", "general");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains(">= threshold 0.50 (k: 2, savings "), "{told:?}");
+    assert_eq!(approvals(&scene, "Node", "a"), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pools_that_ask_for_no_score_approve_of_nothing() {
+    let (scene, _) = proposed(SINGLE).await;
+    assert_eq!(approvals(&scene, "Node", "a"), [""; 0]);
+    assert_eq!(approvals(&scene, "NodePool", "general"), [""; 0]);
+}
+
 /// §9.2.
 #[tokio::test(start_paused = true)]
 async fn who_asks_why_a_machine_stays_is_told() {

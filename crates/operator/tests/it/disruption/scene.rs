@@ -23,6 +23,7 @@ use joiner_operator::{
     pools::{PoolReadiness, PoolValidation},
     provisioning::Provisioner,
     registration_health::RegistrationHealth,
+    static_pools::Reservations,
 };
 use serde_json::{Value, json};
 
@@ -59,7 +60,8 @@ impl Scene {
     }
 
     fn on(stage: Stage) -> Self {
-        let disruption = Disruption::new(&stage.context.clock, NAMESPACE);
+        let reservations = Reservations::default();
+        let disruption = Disruption::new(&stage.context.clock, NAMESPACE, reservations);
         let queue = disruption.clone();
         let stage = stage
             .with(|context| Lifecycle::new(context, RegistrationHealth::default()))
@@ -104,17 +106,29 @@ impl Scene {
 
     /// The cheapest machine there is.
     pub(super) async fn cheapest_machine(&mut self, name: &str) {
-        self.machine_like(name, "test-2x", label::CAPACITY_TYPE_SPOT).await;
+        let pool = self.general();
+        self.machine_like(&pool, name, "test-2x", label::CAPACITY_TYPE_SPOT).await;
     }
 
     /// A machine of a type, at the price of one that is always there.
     pub(super) async fn machine_of(&mut self, name: &str, kind: &str) {
-        self.machine_like(name, kind, label::CAPACITY_TYPE_ON_DEMAND).await;
+        let pool = self.general();
+        self.machine_like(&pool, name, kind, label::CAPACITY_TYPE_ON_DEMAND).await;
     }
 
-    async fn machine_like(&mut self, name: &str, kind: &str, capacity_type: &str) {
-        let pool = serde_json::to_value(self.stage.pool("general")).unwrap();
-        let mut claim = pool_claim(name, &pool);
+    fn general(&self) -> Value {
+        serde_json::to_value(self.stage.pool("general")).unwrap()
+    }
+
+    /// A machine of another pool, whether it is there or not.
+    pub(super) async fn machine_in(&mut self, pool: &str, name: &str) {
+        let found = self.stage.find::<Value>("karpenter.sh", "nodepools", pool);
+        let pool = found.unwrap_or_else(|| json!({"metadata": {"name": pool, "uid": pool}}));
+        self.machine_like(&pool, name, "test-4x", label::CAPACITY_TYPE_ON_DEMAND).await;
+    }
+
+    async fn machine_like(&mut self, pool: &Value, name: &str, kind: &str, capacity_type: &str) {
+        let mut claim = pool_claim(name, pool);
         let one_of =
             |key: &str, value: &str| json!({"key": key, "operator": "In", "values": [value]});
         claim["spec"]["requirements"] = json!([
@@ -206,7 +220,7 @@ impl Scene {
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "written by hand"),
             savings: 0.1,
-            score: None,
+            scores: Vec::new(),
         };
         let going = machines.iter().map(|name| Going {
             node_claim: (*name).to_owned(),
@@ -214,7 +228,8 @@ impl Scene {
             node: (*name).to_owned(),
         });
         let (context, commands) = (&self.stage.context, &self.disruption.commands);
-        let record = commands.begin(command, going.collect(), context.now(), &context.random);
+        let record =
+            commands.begin(command, going.collect(), Vec::new(), context.now(), &context.random);
         record.expect("no machine is part of another command")
     }
 

@@ -2,7 +2,7 @@
 
 use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_lab::{
-    Lab,
+    Lab, checks,
     cloud::LAB_NODE_CLASS,
     faults::{Rates, Rule},
     process,
@@ -44,6 +44,27 @@ fn scale_static(lab: &Lab, replicas: u64) {
     let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "batch"));
     let patch = json!({"spec": {"replicas": replicas}});
     lab.caller("user").merge(&pools, &key, Some("scale"), patch).unwrap();
+}
+
+/// Has the pool want nodes with another label, so that those there are have drifted.
+fn drift(lab: &Lab) {
+    let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "batch"));
+    let patch = json!({"spec": {"template": {"metadata": {"labels": {"team": "green"}}}}});
+    lab.caller("user").merge(&pools, &key, None, patch).unwrap();
+}
+
+/// Whether every node is of the pool's latest will.
+fn all_are_green(lab: &Lab) -> bool {
+    list(lab, "", "nodes").iter().all(|node| node["metadata"]["labels"]["team"] == "green")
+}
+
+/// Asserts that the pool never had more claims than its limit allows, whoever has made them.
+fn assert_never_more_than(lab: &Lab, limit: usize) {
+    let broken = checks::at_most(lab.history(), "karpenter.sh", "nodeclaims", "limit", |claim| {
+        let pool = claim["metadata"]["labels"]["karpenter.sh/nodepool"].as_str()?;
+        (pool == "batch").then(|| (pool.to_owned(), limit))
+    });
+    assert_eq!(broken, []);
 }
 
 fn list(lab: &Lab, group: &str, plural: &str) -> Vec<Value> {
@@ -138,6 +159,52 @@ async fn ee07_a_pool_that_is_deleted_takes_its_nodes_with_it() {
     lab.caller("user").delete(&pools, &key, DeleteOptions::default()).unwrap();
     pass(&mut lab, 10, 2).await;
     assert_eq!(End::of(&lab), end(0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn ee07_drifted_nodes_are_replaced_one_by_one_where_the_limit_has_room_for_one() {
+    let mut lab = furnished(1);
+    create_static(&lab, 3, Some(4));
+    pass(&mut lab, 5, 1).await;
+    drift(&lab);
+    pass(&mut lab, 20, 2).await;
+    assert_eq!(End::of(&lab), end(0, 3));
+    assert!(all_are_green(&lab));
+    assert_never_more_than(&lab, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ee07_drifted_nodes_stay_where_the_limit_has_no_room() {
+    let mut lab = furnished(1);
+    create_static(&lab, 2, Some(2));
+    pass(&mut lab, 5, 1).await;
+    drift(&lab);
+    pass(&mut lab, 10, 2).await;
+    assert_eq!(End::of(&lab), end(0, 2));
+    assert!(!all_are_green(&lab));
+    assert_never_more_than(&lab, 2);
+}
+
+/// Replacements of drifted nodes and nodes that are missing are decided on by different parts, which
+/// know of each other's before the API server does.
+#[tokio::test(start_paused = true)]
+async fn ee07_drift_and_growth_in_the_same_moment_stay_within_the_limit_together() {
+    for seed in 1..=6 {
+        let mut lab = furnished(seed);
+        create_static(&lab, 2, Some(4));
+        pass(&mut lab, 5, seed).await;
+        let (pools, key) = (Resource::new("karpenter.sh", "nodepools"), Key::new("", "batch"));
+        let budgets = json!({"spec": {"disruption": {"budgets": [{"nodes": "100%"}]}}});
+        lab.caller("user").merge(&pools, &key, None, budgets).unwrap();
+        drift(&lab);
+        scale_static(&lab, 4);
+        lab.faults().add_chance(lab.chance("network"), Rates::bad_day());
+        pass(&mut lab, 5, seed + 1).await;
+        lab.faults().calm();
+        pass(&mut lab, 15, seed + 2).await;
+        assert_eq!(End::of(&lab), end(0, 4), "seed {seed}");
+        assert_never_more_than(&lab, 4);
+    }
 }
 
 /// A pool that grows and is then made smaller, with one kill added when calls are to be counted.

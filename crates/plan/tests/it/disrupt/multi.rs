@@ -32,7 +32,10 @@ fn three_machines_become_one() {
         "#]],
     );
     let spot_to_spot = Settings {
-        disruption: joiner_core::disruption::DisruptionSettings { spot_to_spot: true },
+        disruption: joiner_core::disruption::DisruptionSettings {
+            spot_to_spot: true,
+            as_scheduled: false,
+        },
         ..Settings::default()
     };
     check_with(

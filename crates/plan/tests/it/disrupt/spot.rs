@@ -25,7 +25,10 @@ fn spot(pool: PoolBuilder, cheaper: usize) -> SnapshotBuilder {
 }
 
 fn allowed() -> Settings {
-    Settings { disruption: DisruptionSettings { spot_to_spot: true }, ..Settings::default() }
+    Settings {
+        disruption: DisruptionSettings { spot_to_spot: true, as_scheduled: false },
+        ..Settings::default()
+    }
 }
 
 /// O-33

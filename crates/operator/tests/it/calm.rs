@@ -1,0 +1,97 @@
+//! A packed cluster in which pods restart now and then: whoever looks at it all day finds no
+//! disruption that was not worth it.
+
+mod fleet;
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use joiner_apiserver::{Caller, DeleteOptions, Key, Resource};
+use joiner_lab::{Lab, Setup, chance::Chance, checks::Violation, history::Keep};
+use serde_json::{Value, json};
+
+use self::fleet::Fleet;
+use crate::whole::{
+    allow_only, assert_for_seeds, broken_rules, chosen, create, deployment, furnished_as,
+    work_beside,
+};
+
+/// How long the cluster has until it is packed.
+const PACKING: SignedDuration = SignedDuration::from_mins(60);
+/// How long it is between one restart and the next, on average.
+const BETWEEN_RESTARTS: Duration = Duration::from_secs(4 * 60);
+
+/// Workloads of sizes that do not divide each other, so that no machine is ever quite full.
+fn build_workloads(lab: &Lab, chance: &mut Chance) {
+    for number in 0..4 + chance.below(4) {
+        let name = format!("app-{number}");
+        let mut workload = deployment(&name, 2 + chance.below(7));
+        let (cpu, memory) = (200 + 50 * chance.below(60), 256 + 128 * chance.below(40));
+        let requests = json!({"cpu": format!("{cpu}m"), "memory": format!("{memory}Mi")});
+        workload["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = requests;
+        create(lab, "apps", "deployments", workload);
+        let budget = json!({
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": name}}},
+        });
+        create(lab, "policy", "poddisruptionbudgets", budget);
+    }
+}
+
+/// Somebody restarts a pod: it is deleted, and its workload makes another.
+fn restart(user: &Caller, chance: &mut Chance) {
+    let pods = Resource::new("", "pods");
+    let all: Vec<Value> = user.list(&pods, None).iter().map(|pod| pod.value()).collect();
+    let runs = |pod: &&Value| pod["status"]["phase"] == "Running";
+    let running: Vec<&Value> = all.iter().filter(runs).collect();
+    if running.is_empty() {
+        return;
+    }
+    let pod = running[chance.below(running.len() as u64) as usize];
+    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    // It may be gone by itself meanwhile.
+    let _ = user.delete(&pods, &Key::new("default", name), DeleteOptions::default());
+}
+
+/// So many hours of a packed cluster.
+async fn calm_hours(seed: u64, hours: i64) -> Lab {
+    let setup = Setup { keep: Keep::WithoutHeartbeats, ..Setup::new(seed) };
+    let mut lab = furnished_as(setup);
+    let mut chance = lab.chance("story");
+    // With large machines there are few of them; with small ones, many that could be packed anew.
+    if seed % 2 == 0 {
+        allow_only(&lab, &["lab-4x", "lab-8x"]);
+    }
+    build_workloads(&lab, &mut chance);
+    let (user, clock) = (lab.caller("user"), lab.server().clock().clone());
+    let end = clock.now() + PACKING + SignedDuration::from_hours(hours);
+    let story = async move {
+        clock.sleep(Duration::try_from(PACKING).unwrap()).await;
+        while clock.now() < end {
+            restart(&user, &mut chance);
+            let wait = BETWEEN_RESTARTS.mul_f64(2.0 * chance.ratio());
+            clock.sleep(wait).await;
+        }
+    };
+    work_beside(&mut lab, seed, "", story).await;
+    lab
+}
+
+/// What was done to the machines of a packed cluster that was not worth it, and what broke a rule.
+async fn objections(seed: u64, hours: i64) -> Vec<String> {
+    let lab = calm_hours(seed, hours).await;
+    let fleet = Fleet::of(lab.history());
+    let broken = broken_rules(&lab);
+    let mut objections = fleet.not_worth_it();
+    objections.extend(fleet.made_for_nothing());
+    objections.extend(broken.iter().map(Violation::to_string));
+    println!("seed {seed}: {hours} hours, {}", fleet.in_words());
+    objections
+}
+
+#[test]
+fn in_a_packed_cluster_no_disruption_fails_to_pay() {
+    let hours = chosen("JOINER_CALM_HOURS", 2) as i64;
+    let seeds = chosen("JOINER_CALM_SEEDS", 2);
+    assert_for_seeds(seeds, async |seed| objections(seed, hours).await);
+}

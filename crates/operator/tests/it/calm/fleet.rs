@@ -1,0 +1,135 @@
+//! What the machines of a history cost at each moment, and whether each disruption was worth it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use joiner_apiserver::{Change, ChangeKind};
+use joiner_lab::history::History;
+use serde_json::Value;
+
+/// How long a disruption has to pay off.
+const PAYS_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+/// What a CPU of the laboratory's machines costs per hour.
+const PRICE_PER_CPU: f64 = 0.03;
+
+/// A fleet over time.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    /// From when on all machines together cost so much per hour.
+    prices: Vec<(Timestamp, f64)>,
+    disruptions: Vec<Disruption>,
+    /// Nodes that ever had a pod.
+    used: BTreeSet<String>,
+    end: Timestamp,
+}
+
+/// A machine that was chosen to go.
+#[derive(Debug)]
+struct Disruption {
+    at: Timestamp,
+    claim: String,
+    node: String,
+    reason: String,
+    /// What all machines cost per hour before anything was done.
+    before: f64,
+}
+
+impl Fleet {
+    pub(super) fn of(history: &History) -> Self {
+        let bound = history.changes_of("", "pods");
+        let bound = bound.iter().map(|pod| pod.object.field("spec.nodeName").to_owned());
+        let mut fleet = Self {
+            prices: Vec::new(),
+            disruptions: Vec::new(),
+            used: bound.collect(),
+            end: history.latest(),
+        };
+        let mut machines: BTreeMap<String, f64> = BTreeMap::new();
+        for change in history.changes_of("karpenter.sh", "nodeclaims") {
+            let before = machines.values().sum();
+            let claim = change.object.value();
+            let name = claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            if let Some(reason) = newly_disrupted(&change) {
+                let node = claim["status"]["nodeName"].as_str().unwrap_or_default().to_owned();
+                let (at, claim) = (change.at, name.clone());
+                fleet.disruptions.push(Disruption { at, claim, node, reason, before });
+            }
+            match change.kind {
+                ChangeKind::Deleted => machines.remove(&name),
+                _ => machines.insert(name, price(&claim)),
+            };
+            let after: f64 = machines.values().sum();
+            if (after - before).abs() > f64::EPSILON {
+                fleet.prices.push((change.at, after));
+            }
+        }
+        fleet
+    }
+
+    /// Disruptions that have cost more than they saved within [`PAYS_WITHIN`]. The load is always
+    /// the same, so what the fleet cost before is what it would have cost without them.
+    pub(super) fn not_worth_it(&self) -> Vec<String> {
+        let over = |disruption: &&Disruption| disruption.at + PAYS_WITHIN <= self.end;
+        let judged = self.disruptions.iter().filter(over);
+        let lost = judged.filter_map(|disruption| {
+            let Disruption { at, claim, reason, before, .. } = disruption;
+            let spent = self.spent(*at, *at + PAYS_WITHIN);
+            let expected = before * PAYS_WITHIN.as_secs_f64() / 3600.0;
+            (spent >= expected).then(|| {
+                format!(
+                    "{at} {claim} was chosen to go ({reason}); machines cost {before:.2} per hour \
+                     before, and {spent:.4} in the hour after, not less than {expected:.4}"
+                )
+            })
+        });
+        lost.collect()
+    }
+
+    /// Machines that were made, stood empty, and were removed again.
+    pub(super) fn made_for_nothing(&self) -> Vec<String> {
+        let unused = self.disruptions.iter().filter(|it| !self.used.contains(&it.node));
+        let told = unused.map(|it| {
+            format!("{} {} goes ({}) and has never had a pod", it.at, it.claim, it.reason)
+        });
+        told.collect()
+    }
+
+    /// How many machines went for each reason, and what the fleet cost at the end.
+    pub(super) fn in_words(&self) -> String {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for disruption in &self.disruptions {
+            *counts.entry(&disruption.reason).or_default() += 1;
+        }
+        let last = self.prices.last().map_or(0.0, |(_, price)| *price);
+        format!("disruptions {counts:?}, {last:.2} per hour at the end")
+    }
+
+    fn spent(&self, from: Timestamp, to: Timestamp) -> f64 {
+        let ends = self.prices.iter().skip(1).map(|(at, _)| *at).chain([self.end]);
+        let spans = self.prices.iter().zip(ends).map(|((begins, price), ends)| {
+            let (begins, ends) = ((*begins).max(from), ends.min(to));
+            price * ends.duration_since(begins).as_secs_f64().max(0.0) / 3600.0
+        });
+        spans.sum()
+    }
+}
+
+/// What a claim's machine costs per hour; nothing before it is known which one it is.
+fn price(claim: &Value) -> f64 {
+    let kind = claim["metadata"]["labels"]["node.kubernetes.io/instance-type"].as_str();
+    let cpus = kind.and_then(|kind| kind.strip_prefix("lab-")?.strip_suffix('x')?.parse().ok());
+    cpus.unwrap_or(0.0) * PRICE_PER_CPU
+}
+
+/// The reason for which a change says that a machine goes.
+fn newly_disrupted(change: &Change) -> Option<String> {
+    let reason = |claim: &Value| {
+        let conditions = claim["status"]["conditions"].as_array();
+        let mut conditions = conditions.into_iter().flatten();
+        let found =
+            conditions.find(|it| it["type"] == "DisruptionReason" && it["status"] == "True");
+        found.and_then(|condition| Some(condition["reason"].as_str()?.to_owned()))
+    };
+    let was = change.previous.as_ref().and_then(|claim| reason(&claim.value()));
+    reason(&change.object.value()).filter(|_| was.is_none())
+}

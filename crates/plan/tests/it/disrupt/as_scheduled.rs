@@ -1,0 +1,110 @@
+//! Moves that hold only as long as the scheduler does what the plan says.
+
+use expect_test::expect;
+use joiner_core::{
+    disruption::{Change, DisruptionSettings, Rejected},
+    testing::{NodeBuilder, SnapshotBuilder, fleet, node, pod},
+};
+use joiner_plan::disrupt::validate;
+
+use super::{Settings, as_it_is, check, check_with, cluster, decide, machine};
+
+fn as_scheduled() -> Settings {
+    let disruption = DisruptionSettings { as_scheduled: true, ..DisruptionSettings::default() };
+    Settings { disruption, ..Settings::default() }
+}
+
+/// A machine of somebody else, with so many CPUs.
+fn other(name: &str, cpu: &str) -> NodeBuilder {
+    node(name).cpu(cpu).mem("32Gi")
+}
+
+/// A machine with a large and a small pod, besides others.
+fn two_pods(others: impl IntoIterator<Item = NodeBuilder>) -> SnapshotBuilder {
+    let own = machine("n", "medium").pod(pod("big").cpu("2")).pod(pod("little").cpu("1"));
+    others.into_iter().fold(cluster().node(own), SnapshotBuilder::node)
+}
+
+/// Both pods have a place, and the small one may take the large one's.
+fn tight() -> SnapshotBuilder {
+    two_pods([other("x", "2"), other("y", "2").pod(pod("there").cpu("1"))])
+}
+
+#[test]
+fn a_pod_that_may_take_anothers_place_keeps_its_machine() {
+    check(
+        tight(),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> x: big; y: little; saves 2.00
+    "#]],
+    );
+    check_with(
+        &as_scheduled(),
+        tight(),
+        as_it_is,
+        expect![[r#"
+        n stays: move.unsteady
+    "#]],
+    );
+}
+
+#[test]
+fn where_there_is_room_enough_the_machine_goes() {
+    check_with(
+        &as_scheduled(),
+        two_pods([other("x", "2"), other("y", "8")]),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> x: big; y: little; saves 2.00
+    "#]],
+    );
+}
+
+/// The new machine is made for the pods that the plan sends there, and others may be left for it.
+#[test]
+fn a_new_machine_must_hold_whoever_is_left() {
+    let own = || machine("n", "large").pod(pod("big").cpu("3")).pod(pod("little").cpu("2"));
+    let two = || cluster().node(own()).node(other("x", "3"));
+    check(
+        two(),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> x: big; new small +1: little; saves 3.00
+    "#]],
+    );
+    check_with(
+        &as_scheduled(),
+        two(),
+        as_it_is,
+        expect![[r#"
+        n stays: move.unsteady
+    "#]],
+    );
+}
+
+/// One machine for all of them is enough, in whatever order they come.
+#[test]
+fn pods_that_all_go_to_a_new_machine_are_no_doubt() {
+    check_with(
+        &as_scheduled(),
+        cluster().node(machine("n", "huge").pod(pod("big").cpu("3")).pod(pod("little").cpu("1"))),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> new medium +1: big little; saves 6.00
+    "#]],
+    );
+}
+
+#[test]
+fn a_command_is_rejected_once_it_would_not_hold() {
+    let (before, after) = (two_pods([other("x", "2"), other("y", "8")]).build(), tight().build());
+    let settings = as_scheduled();
+    let commands = decide(&settings, &before, &fleet(&before).build()).commands;
+    let looked_at = fleet(&after).build();
+    let verdict =
+        validate(&commands[0], &after, &looked_at, &settings.planning, &settings.disruption);
+    let Err(Rejected { because, message }) = verdict else { panic!("{verdict:?}") };
+    assert_eq!(because, Change::Scheduling);
+    assert!(message.contains("pod default/big would be left over"), "{message}");
+}
