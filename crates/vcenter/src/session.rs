@@ -34,6 +34,17 @@ pub(crate) struct Session {
     rest: bool,
 }
 
+impl Session {
+    /// When it is over if nothing more is heard of it.
+    fn ends(&self, behaviour: &Behaviour) -> Duration {
+        if self.rest {
+            self.began + behaviour.rest_session_life
+        } else {
+            self.last_used + behaviour.session_idle
+        }
+    }
+}
+
 /// What became of a session that somebody presents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
@@ -62,6 +73,8 @@ pub(crate) struct Sessions {
     accounts: Vec<AccountState>,
     live: BTreeMap<String, Session>,
     over: Vec<String>,
+    /// Sessions only ever end later than it was thought, so nobody need look before.
+    none_ends_before: Duration,
     /// Those that ended since somebody asked; what they made can go.
     ended: Vec<String>,
     identities: Identities,
@@ -99,6 +112,7 @@ impl Sessions {
             accounts,
             live: BTreeMap::new(),
             over: Vec::new(),
+            none_ends_before: Duration::MAX,
             ended: Vec::new(),
             identities,
         })
@@ -150,6 +164,7 @@ impl Sessions {
             calls: 0,
             rest,
         };
+        self.none_ends_before = self.none_ends_before.min(session.ends(behaviour));
         self.live.insert(session.key.clone(), session.clone());
         Ok(session)
     }
@@ -196,21 +211,21 @@ impl Sessions {
     }
 
     fn end_old(&mut self, now: Duration, behaviour: &Behaviour) {
-        let old = |session: &Session| {
-            if session.rest {
-                now >= session.began + behaviour.rest_session_life
-            } else {
-                now >= session.last_used + behaviour.session_idle
-            }
-        };
+        // Processes that die leave sessions by the hundred; they are not gone through at every call.
+        if now < self.none_ends_before {
+            return;
+        }
+        let over = |session: &Session| now >= session.ends(behaviour);
         let ended: Vec<String> =
-            self.live.values().filter(|session| old(session)).map(|s| s.key.clone()).collect();
+            self.live.values().filter(|session| over(session)).map(|s| s.key.clone()).collect();
         for key in ended {
             self.live.remove(&key);
             self.ended.push(key.clone());
             self.over.push(key);
         }
         self.forget();
+        let ends = self.live.values().map(|session| session.ends(behaviour));
+        self.none_ends_before = ends.min().unwrap_or(Duration::MAX);
     }
 
     fn forget(&mut self) {

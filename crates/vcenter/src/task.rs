@@ -115,8 +115,9 @@ impl Tasks {
     }
 }
 
-/// How many steps a client sees a task advance by.
-const STEPS: u32 = 10;
+/// How many steps a client sees a task advance by at most, and how long a step takes at least.
+const STEPS_MAX: u64 = 10;
+const STEP_MIN: Duration = Duration::from_secs(2);
 
 impl World {
     /// Begins a task for something that was asked of an object.
@@ -207,9 +208,10 @@ impl World {
             Some(TaskTrouble::Lasts(lasts) | TaskTrouble::Fails { after: lasts, .. }) => lasts,
             Some(TaskTrouble::Garbage) | None => lasts,
         };
-        for step in 1..STEPS {
-            let percent = (step * 100 / STEPS) as i32;
-            self.plan(lasts * step / STEPS, Due::TaskAdvances(reference, percent));
+        let steps = (lasts.as_secs() / STEP_MIN.as_secs()).clamp(1, STEPS_MAX) as u32;
+        for step in 1..steps {
+            let percent = (step * 100 / steps) as i32;
+            self.plan(lasts * step / steps, Due::TaskAdvances(reference, percent));
         }
         self.plan(lasts, Due::TaskEnds(reference));
     }

@@ -49,8 +49,8 @@ async fn a_task_is_followed_to_its_end() {
         assert_eq!(inside(&update, "name").as_deref(), Some("info"));
         seen.push(inside(&update, "state").unwrap());
     }
-    // The start, nine steps of progress, and the end.
-    assert_eq!((seen.len(), seen[0].as_str()), (11, "running"));
+    // The start, being half-way, and the end.
+    assert_eq!(seen, ["running", "running", "success"]);
     client.call("ModifyListView", &view, &named("remove", &task)).await.ok();
     let update = wait(&client, &own, &version, 60).await;
     assert_eq!(inside(&update, "kind").as_deref(), Some("leave"));
