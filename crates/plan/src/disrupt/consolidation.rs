@@ -36,6 +36,9 @@ const GROWTH_TRIES_MAX: usize = 16;
 /// How many machines are tried when a set is gathered.
 const GATHER_TRIES_MAX: usize = 32;
 
+/// Up to how many machines that may go at once sets are looked for in every way there is.
+const THOROUGH_MAX: usize = 64;
+
 /// In how many orders that are as good as any machines are tried, and up to how many machines.
 const SHUFFLES: usize = 8;
 const SHUFFLED_MAX: usize = 64;
@@ -105,7 +108,8 @@ impl Found<'_, '_> {
 }
 
 /// In which order machines are asked to go together: Karpenter's, then those that save most, then those whose pods are
-/// the least dear to move. Which of them leads furthest depends on the cluster.
+/// the least dear to move. Which of them leads furthest depends on the cluster; where very many may go at once, each
+/// question is dear, and there is only the first.
 const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 3] = [by_ratio, by_price, by_cost];
 
 /// Several machines together, as often as there is something to gain.
@@ -122,7 +126,10 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     loop {
         candidates.retain(|each| pass.is_free(each.at));
         let mut best: Option<Found<'_, '_>> = None;
-        for (order, by) in ORDERS.into_iter().enumerate() {
+        let may_go = pass.ledger.within(candidates.iter().map(|each| ((), each.pool)), REASON);
+        let is_thorough = may_go.len() <= THOROUGH_MAX;
+        let orders = if is_thorough { &ORDERS[..] } else { &ORDERS[..1] };
+        for (order, by) in orders.iter().enumerate() {
             for (of, mut group) in groups(&candidates) {
                 if fruitless.contains(&(order, of)) {
                     continue;
@@ -139,17 +146,39 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
                 }
             }
         }
-        for found in gathered(pass, &candidates) {
+        let gathered = if is_thorough { gathered(pass, &candidates) } else { Vec::new() };
+        for found in gathered {
             if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
                 best = Some(found);
             }
         }
         let Some(found) = best else { return };
-        let Found { mut set, proposal } = grown(pass, &candidates, found);
-        set.sort_by(|a, b| by_ratio(a, b));
-        let reason = tell::underutilized(&set, &proposal);
-        pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
+        let mut found = grown(pass, &candidates, found);
+        found.set.sort_by(|a, b| by_ratio(a, b));
+        let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
+        match steady(pass, found) {
+            Some(Found { set, proposal }) => {
+                let reason = tell::underutilized(&set, &proposal);
+                pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
+            }
+            // Each of them is looked at alone afterwards.
+            None => candidates.retain(|each| !looked_at.contains(&each.at)),
+        }
     }
+}
+
+/// The part of a set that can go, too, where the scheduler has its way: all of it, half, a quarter, and so on. Finding
+/// out is dear, so it is done for what was chosen and not for all that was tried.
+fn steady<'c, 's>(pass: &mut Pass<'s>, mut found: Found<'c, 's>) -> Option<Found<'c, 's>> {
+    while hold_as_scheduled(pass, &found.set, &found.proposal).is_err() {
+        let half = found.set.len() / 2;
+        if half < 2 {
+            return None;
+        }
+        found.set.truncate(half);
+        found.proposal = together(pass, &found.set)?;
+    }
+    Some(found)
 }
 
 /// Machines that are looked at together: those of a pool and type, or of all.
@@ -311,9 +340,7 @@ fn together<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal>
 fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refusal> {
     let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
     let outcome = pass.simulator.without(&machines, QUESTION);
-    let proposal = judge(pass, set, outcome)?;
-    hold_as_scheduled(pass, set, &proposal)?;
-    Ok(proposal)
+    judge(pass, set, outcome)
 }
 
 /// Whether a move is good, too, where the scheduler puts pods rather than the plan. It knows nothing
@@ -331,7 +358,7 @@ pub(super) fn hold_as_scheduled(
         return Ok(());
     }
     let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
-    for arrival in [Arrival::LargestFirst, Arrival::SmallestFirst] {
+    for arrival in [Arrival::SmallestFirst, Arrival::LargestFirst] {
         let outcome = pass.simulator.scheduled(&machines, QUESTION, arrival);
         if let Some(pod) = left_over(&outcome, proposal) {
             let message = format!(
@@ -378,11 +405,14 @@ pub(super) fn decide_single(pass: &mut Pass<'_>) {
             continue;
         }
         // What was decided in between may have taken its place.
-        if let Some(proposal) = alone(pass, &each) {
-            let set = [&each];
-            let reason = tell::underutilized(&set, &proposal);
-            pass.decide(Method::SingleNode, &set, QUESTION, proposal, reason);
+        let Some(proposal) = alone(pass, &each) else { continue };
+        let set = [&each];
+        if let Err(reason) = hold_as_scheduled(pass, &set, &proposal) {
+            pass.stays(each.at, [reason]);
+            continue;
         }
+        let reason = tell::underutilized(&set, &proposal);
+        pass.decide(Method::SingleNode, &set, QUESTION, proposal, reason);
     }
 }
 
