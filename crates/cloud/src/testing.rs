@@ -92,6 +92,8 @@ pub struct State {
     pub class_inputs: Option<ClassInputs>,
     /// What was given with each order.
     pub order_inputs: BTreeMap<ClaimId, OrderInputs>,
+    /// The lease that the predecessor holds.
+    pub predecessor_lease: Option<&'static str>,
     /// The finalizer of classes.
     pub class_finalizer: Option<&'static str>,
     /// What machines of every class are made from.
@@ -125,6 +127,7 @@ impl Default for State {
             judgements: 0,
             class_inputs: None,
             order_inputs: BTreeMap::new(),
+            predecessor_lease: None,
             class_finalizer: None,
             class_hash: None,
             asked_to_go: BTreeMap::new(),
@@ -313,6 +316,10 @@ impl CloudProvider for TestCloud {
 
     fn launch_timeout(&self) -> Duration {
         self.state().launch_timeout
+    }
+
+    fn predecessor_lease(&self) -> Option<&'static str> {
+        self.state().predecessor_lease
     }
 
     fn class_finalizer(&self) -> Option<&'static str> {

@@ -451,3 +451,27 @@ fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>
     let of_clouds = providers.class_kinds().map(|class| (class.kind, Vec::new()));
     own.into_iter().chain(of_clouds).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use joiner_cloud::testing::TestCloud;
+
+    use super::*;
+    use crate::settings::Values;
+
+    #[test]
+    fn the_lease_of_a_predecessor_may_be_in_another_namespace_than_ours() {
+        let cloud = TestCloud::new();
+        cloud.state().predecessor_lease = Some("karpenter-leader-election");
+        let providers = Providers::new(vec![Arc::new(cloud)], Vec::new());
+        let mut settings = Settings::read(&Values::default()).unwrap().settings;
+        let held = |settings: &Settings| {
+            let leases = leases(settings, &providers, "joiner");
+            leases.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(held(&settings), "joiner/karpenter-leader-election");
+        settings.leader_election.predecessor_namespace = Some("karpenter".to_owned());
+        let both = "joiner/karpenter-leader-election karpenter/karpenter-leader-election";
+        assert_eq!(held(&settings), both);
+    }
+}

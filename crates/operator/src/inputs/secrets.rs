@@ -89,15 +89,15 @@ mod tests {
         }
     }
 
-    fn with(key: &str) -> Read<Option<SecretData>> {
-        Ok(Some([(key.to_owned(), Secret::new(b"abc".to_vec()))].into()))
+    fn with(key: &str) -> SecretData {
+        [(key.to_owned(), Secret::new(b"abc".to_vec()))].into()
     }
 
     #[test]
     fn what_is_wrong_with_a_secret_names_class_field_secret_and_remedy() {
-        assert_eq!(said(with("token")), "token");
+        assert_eq!(said(Ok(Some(with("token")))), "token");
         let said = [
-            said(with("tokem")),
+            said(Ok(Some(with("tokem")))),
             said(Ok(None)),
             said(Err(Unread::Refused("secrets is forbidden".to_owned()))),
             said(Err(Unread::Away("timed out".to_owned()))),

@@ -44,6 +44,7 @@ fn the_defaults_are_karpenters() {
         --disable-leader-election DISABLE_LEADER_ELECTION false
         --leader-election-name LEADER_ELECTION_NAME karpenter-leader-election
         --leader-election-namespace LEADER_ELECTION_NAMESPACE 
+        --predecessor-lease-namespace PREDECESSOR_LEASE_NAMESPACE 
         --disable-controller-warmup DISABLE_CONTROLLER_WARMUP true
         --disable-cluster-state-observability DISABLE_CLUSTER_STATE_OBSERVABILITY false
         --enable-profiling ENABLE_PROFILING false
@@ -56,6 +57,13 @@ fn the_defaults_are_karpenters() {
         --launch-timeout LAUNCH_TIMEOUT 
         --registration-timeout REGISTRATION_TIMEOUT 15m
         --initialization-timeout INITIALIZATION_TIMEOUT 0s
+        --cluster-name CLUSTER_NAME 
+        --cluster-endpoint CLUSTER_ENDPOINT 
+        --join-token JOIN_TOKEN 
+        --kube-distro KUBE_DISTRO 
+        --kube-version KUBE_VERSION 
+        --mint-tokens MINT_TOKENS auto
+        --pin-ca PIN_CA false
         --karpenter-service KARPENTER_SERVICE "#]]
     .assert_eq(&lines.join("\n"));
 }
