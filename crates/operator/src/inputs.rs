@@ -10,6 +10,7 @@ mod collection;
 mod decide;
 mod joining;
 mod memory;
+mod node_passwords;
 mod reading;
 mod secrets;
 mod tokens;
@@ -115,11 +116,14 @@ impl Context {
             return Ok(OrderInputs::default());
         }
         let class = self.class_inputs(&order.class, &needs).await?.inputs;
+        let machine = provider.machine_name(&order.claim);
         let token = match &class.joining {
-            Some(facts) => tokens::token(self, &order.claim, facts, lifetime).await?,
+            Some(facts) => {
+                node_passwords::forget(self, facts.distro, &machine).await?;
+                tokens::token(self, &order.claim, facts, lifetime).await?
+            }
             None => None,
         };
-        let machine = provider.machine_name(&order.claim);
         let addresses = addresses::fetch(self, order, &machine, &needs.addresses).await?;
         Ok(OrderInputs { class: Arc::new(class), token, addresses })
     }

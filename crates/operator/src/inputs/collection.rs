@@ -72,13 +72,15 @@ impl Rounds for TokenSweep {
             }
             Err(trouble) => return Err(trouble),
         };
-        for secret in &listed.items {
-            if let Some((identity, token)) = made_by_us(secret) {
-                self.0.inputs.0.issued.remember(&identity, token.clone());
-                settle(&self.0, &identity, &token).await?;
+        // One that cannot be settled is in nobody's way.
+        let mut trouble = None;
+        for (identity, token) in listed.items.iter().filter_map(made_by_us) {
+            self.0.inputs.0.issued.remember(&identity, token.clone());
+            if let Err(other) = settle(&self.0, &identity, &token).await {
+                trouble.get_or_insert(other);
             }
         }
-        Ok(SWEEP_EVERY)
+        trouble.map_or(Ok(SWEEP_EVERY), Err)
     }
 }
 

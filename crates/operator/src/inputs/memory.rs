@@ -11,6 +11,9 @@ use crate::trouble::Trouble;
 /// short enough for whoever mends something.
 const FRESH: Duration = Duration::from_mins(1);
 
+/// For how long something is kept that nobody asks for any more.
+const KEPT: Duration = Duration::from_hours(1);
+
 /// Why something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unread {
@@ -70,7 +73,9 @@ impl<K: Ord + Clone, V: Clone> Memory<K, V> {
             (Err(Unread::Away(_)), Some((_, Ok(before)))) => Ok(before.clone()),
             (now, _) => now,
         };
-        known.insert(key, (clock.running(), value.clone()));
+        let now = clock.running();
+        known.insert(key, (now, value.clone()));
+        known.retain(|_, (at, _)| now.saturating_sub(*at) < KEPT);
         value
     }
 }

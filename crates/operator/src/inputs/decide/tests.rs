@@ -4,18 +4,7 @@ use joiner_cloud::bootstrap::provider_id::IdCloud;
 use super::*;
 
 const CLASS: &str = "TestNodeClass \"general\"";
-const PEM: &str = "\
------BEGIN CERTIFICATE-----
-MIIBbjCCARSgAwIBAgIBATAKBggqhkjOPQQDAjAVMRMwEQYDVQQDDAprdWJlcm5l
-dGVzMCAXDTI2MTExNTAyNTU1MFoYDzIxMjYxMDIyMDI1NTUwWjAVMRMwEQYDVQQD
-DAprdWJlcm5ldGVzMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE+EQXAhMfZT48
-taU6ihmYU9ueEiaVT5kXjFu2NJedFkRLvU1TCBOB7lMWMUnc5S36whkrIxyUVil2
-JYlLic7J86NTMFEwHQYDVR0OBBYEFJah9Qd7ZiBilqtLJ1szg4ovkW7KMB8GA1Ud
-IwQYMBaAFJah9Qd7ZiBilqtLJ1szg4ovkW7KMA8GA1UdEwEB/wQFMAMBAf8wCgYI
-KoZIzj0EAwIDSAAwRQIhAPkFu2DtwBcZb9CqthEJ5t0Qm1n5fwKsZ60xRT8FTVR9
-AiBIB3VeYkSw5i/6rt4FHvudCB0dnSwlPBraVBa7EhKGyg==
------END CERTIFICATE-----
-";
+const PEM: &str = include_str!("../../../../cloud/tests/it/ca.pem");
 
 fn away<T>() -> Read<T> {
     Err(Unread::Away("timed out".to_owned()))

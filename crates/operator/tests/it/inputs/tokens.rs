@@ -1,6 +1,6 @@
 //! A token for each claim, from its making to its end.
 
-use joiner_cloud::bootstrap::token::Token;
+use joiner_cloud::bootstrap::{Distro, token::Token};
 use joiner_operator::inputs::{TokenCollection, TokenSweep};
 use serde_json::{Value, json};
 
@@ -140,4 +140,28 @@ async fn a_configured_token_makes_no_secret() {
     assert_eq!(token_of(&stage, "web-1"), token);
     assert_eq!(secrets(&stage), [""; 0]);
     assert_eq!(calls(&stage, "selfsubjectaccessreviews"), 0, "nobody asks for nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_supervisor_forgets_a_machine_that_never_became_a_node() {
+    let mut stage = stage_with(|settings| {
+        settings.joining.distro = Some(Distro::K3s);
+        settings.joining.endpoint = Some("https://10.0.0.10:6443".to_owned());
+        settings.joining.version = Some("v1.33.4+k3s1".to_owned());
+    });
+    stage = stage.made_by_kubeadm();
+    for name in ["web-1", "web-2"] {
+        let name = format!("{name}.node-password.k3s");
+        let object = json!({"metadata": {"namespace": "kube-system", "name": name}});
+        stage.create("", "secrets", object);
+    }
+    stage.join(node("web-2", "somebody-elses"));
+    stage.create_claim("web-1");
+    stage.create_claim("web-2");
+    stage.pass(1).await;
+    assert_eq!(stage.cloud.calls("create"), 2);
+    let left: Vec<String> =
+        secrets(&stage).into_iter().filter(|name| name.contains("password")).collect();
+    assert_eq!(left, ["web-2.node-password.k3s"], "that one is a node");
+    assert!(token_of(&stage, "web-1").contains('.'));
 }
