@@ -176,5 +176,5 @@ fn read(nic: usize, address: &Value, named: &str) -> Result<Address, CloudError>
 }
 
 fn failed(trouble: &Trouble) -> CloudError {
-    CloudError::Create { reason: "AddressPending", message: trouble.to_string() }
+    CloudError::Create { reason: "AddressPending", message: trouble.told() }
 }

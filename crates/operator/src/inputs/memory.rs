@@ -33,7 +33,7 @@ impl From<Trouble> for Unread {
     fn from(trouble: Trouble) -> Self {
         match trouble.status() {
             Some(status) if status.code == 403 => Self::Refused(status.message.clone()),
-            _ => Self::Away(trouble.to_string()),
+            _ => Self::Away(trouble.told()),
         }
     }
 }

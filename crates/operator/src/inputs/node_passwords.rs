@@ -41,7 +41,7 @@ pub(super) async fn forget(
         // Hardly ever is there one; and who may not delete Secrets has to look after it themselves.
         Err(trouble) if matches!(trouble.code(), Some(403 | 404)) => Ok(()),
         Err(trouble) => {
-            Err(CloudError::Create { reason: "NodePasswordLeft", message: trouble.to_string() })
+            Err(CloudError::Create { reason: "NodePasswordLeft", message: trouble.told() })
         }
     }
 }

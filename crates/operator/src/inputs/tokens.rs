@@ -154,7 +154,7 @@ async fn minted(
 }
 
 fn failed(trouble: &Trouble) -> CloudError {
-    CloudError::Create { reason: "JoinTokenFailed", message: trouble.to_string() }
+    CloudError::Create { reason: "JoinTokenFailed", message: trouble.told() }
 }
 
 fn remember(context: &Context, claim: &ClaimId, secret: &v1::Secret) {
