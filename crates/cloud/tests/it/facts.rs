@@ -17,8 +17,8 @@ fn facts(distro: Distro, version: &str) -> Facts {
     }
 }
 
-fn given(text: &str) -> Option<TokenSource> {
-    Some(TokenSource::Given(Secret::from(text)))
+fn given(text: &str) -> TokenSource {
+    TokenSource::Given(Secret::from(text))
 }
 
 fn refused(facts: &Facts) -> ErrorKind {
@@ -32,7 +32,7 @@ fn facts_that_lack_nothing_are_good() {
         facts(Distro::Rke2, "v1.33.4+rke2r1"),
         facts(Distro::K3s, "v1.33.4+k3s1"),
         facts(Distro::Talos, "v1.33.4"),
-        Facts { token: given(TOKEN), ..facts(Distro::Kubeadm, "v1.33.4") },
+        Facts { token: Some(given(TOKEN)), ..facts(Distro::Kubeadm, "v1.33.4") },
         Facts { ca: None, token: None, ..facts(Distro::Rke2, "v1.33.4+rke2r1") },
         Facts { endpoint: None, version: None, ca: None, ..facts(Distro::None, "") },
     ] {
@@ -50,10 +50,10 @@ fn each_fact_that_is_wrong_has_its_reason() {
         (Facts { endpoint: supervisor(), ..rke2() }, ErrorKind::EndpointInvalid),
         (Facts { version: Some("v1.33.4".to_owned()), ..rke2() }, ErrorKind::VersionUnknown),
         (Facts { ca: None, ..kubeadm() }, ErrorKind::CaUnknown),
-        (Facts { ca: None, token: given(TOKEN), ..kubeadm() }, ErrorKind::CaUnknown),
+        (Facts { ca: None, token: Some(given(TOKEN)), ..kubeadm() }, ErrorKind::CaUnknown),
         (Facts { ca: None, ..rke2() }, ErrorKind::CaUnknown),
-        (Facts { token: given("K10abc"), ..kubeadm() }, ErrorKind::JoinTokenInvalid),
-        (Facts { token: given("K10abc"), ..rke2() }, ErrorKind::JoinTokenInvalid),
+        (Facts { token: Some(given("K10abc")), ..kubeadm() }, ErrorKind::JoinTokenInvalid),
+        (Facts { token: Some(given("K10abc")), ..rke2() }, ErrorKind::JoinTokenInvalid),
     ] {
         assert_eq!(refused(&facts), reason, "{facts:?}");
     }
@@ -61,7 +61,7 @@ fn each_fact_that_is_wrong_has_its_reason() {
 
 #[test]
 fn a_token_that_gives_away_the_cluster_is_told_and_not_shown() {
-    let facts = Facts { token: given("hunter2"), ..facts(Distro::Rke2, "v1.33.4+rke2r1") };
+    let facts = Facts { token: Some(given("hunter2")), ..facts(Distro::Rke2, "v1.33.4+rke2r1") };
     let warnings = facts.check().unwrap();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("may be the server token"), "{warnings:?}");
