@@ -40,6 +40,15 @@ impl Trouble {
         }
     }
 
+    /// The same for people: what was tried, and what the API server said, without the rest of its
+    /// answer.
+    pub fn told(&self) -> String {
+        match (self, self.status()) {
+            (Self::Api { what, .. }, Some(status)) => format!("{what}: {}", status.message),
+            _ => self.to_string(),
+        }
+    }
+
     /// The HTTP code that the API server answered with.
     pub fn code(&self) -> Option<u16> {
         self.status().map(|status| status.code)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use joiner_cloud::{
     class::NodeClass,
+    inputs::OrderInputs,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -43,5 +44,6 @@ fn order(name: &str, cpus: i64) -> Order {
         taints: Vec::new(),
         startup_taints: Vec::new(),
         class: class(json!({})),
+        inputs: OrderInputs::default(),
     }
 }

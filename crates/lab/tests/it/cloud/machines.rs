@@ -128,7 +128,7 @@ async fn a_class_that_makes_no_sense_is_told_and_used_by_nobody() {
     let refused = lab.caller("test").create(&classes, object).unwrap_err();
     assert!(refused.to_string().contains("spec.joinDelay"), "{refused}");
 
-    let status = cloud.resolve_class(&wrong).await.unwrap();
+    let status = cloud.resolve_class(&wrong, None).await.unwrap();
     assert_eq!(status.conditions[0].holds, Some(false));
     let refused = cloud.create(&Order { class: wrong, ..order("web-1", 1) }).await;
     assert_eq!(refused, Err(CloudError::NodeClassNotReady(status.conditions[0].message.clone())));
