@@ -8,9 +8,14 @@
 
 mod kubelet;
 mod machines;
+mod marks;
+mod names;
 mod node_class;
 mod size;
+mod tags;
 mod text;
+mod user_data;
+mod vm_settings;
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -23,12 +28,27 @@ use joiner_core::{
     price::UnitPrices,
 };
 
-pub use crate::{machines::Machines, node_class::NodeClass};
+use joiner_cloud::class::ClassKind;
+
+pub use crate::{
+    machines::Machines,
+    node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
+    tags::TopologyCategories,
+    user_data::Bootstrap,
+};
 
 /// API group of vSphere's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.vsphere.com";
 /// Kind of vSphere's `NodeClass`.
 pub const NODE_CLASS_KIND: &str = "VsphereNodeClass";
+
+/// vSphere's `NodeClass`.
+pub const NODE_CLASS: ClassKind = ClassKind {
+    group: NODE_CLASS_GROUP,
+    version: "v1alpha1",
+    kind: NODE_CLASS_KIND,
+    plural: "vspherenodeclasses",
+};
 
 /// Label: the name of the machine's type.
 pub const INSTANCE_SIZE: &str = "karpenter.vsphere.com/instance-size";
@@ -81,6 +101,18 @@ pub enum Reason {
     InvalidKubelet,
     /// An entry of `spec.zones` cannot be meant.
     InvalidZone,
+    /// A selector that has to say something says nothing.
+    SelectorMissing,
+    /// A selector is not written as one.
+    InvalidSelector,
+    /// Two spellings of one field say different things.
+    AmbiguousSpelling,
+    /// `spec.userData` cannot be meant.
+    InvalidUserData,
+    /// Two tags for the one zone of a machine.
+    ConflictingZoneTags,
+    /// A field about the virtual machine cannot be meant.
+    InvalidMachine,
 }
 
 impl Display for Reason {
