@@ -1,0 +1,39 @@
+//! A vCenter's interfaces: vim25 over SOAP (`/sdk`), and tags over REST (`/rest`).
+//!
+//! [`Vim`] asks, starts tasks and waits for them; [`Tags`] is about tags. Both log in when they
+//! have to, again when a session has ended, and never with a password that was just refused.
+//! Nothing here knows what the machines are for: no Kubernetes, no classes, no providers.
+//!
+//! Requests go through a [`Transport`], time through a [`joiner_clock::Clock`], so that the same
+//! client talks to a vCenter over HTTPS and to one inside a test, in virtual time.
+
+mod client;
+mod error;
+mod fault;
+pub mod inventory_name;
+mod method;
+mod object;
+mod observer;
+mod reference;
+mod service;
+pub mod settings;
+pub mod spec;
+pub mod tags;
+mod task;
+pub mod transport;
+pub mod watch;
+mod xml;
+
+pub use client::{Uuid, Vim};
+pub use error::VimError;
+pub use fault::Fault;
+pub use method::Method;
+pub use object::Object;
+pub use observer::{Observer, Unobserved};
+pub use reference::MoRef;
+pub use service::{About, ServiceContent};
+pub use settings::{Credentials, Endpoint, VimSettings};
+pub use tags::Tags;
+pub use task::{Task, TaskFailed, TaskResult, TaskState};
+pub use transport::{Https, TlsSettings, Transport};
+pub use xml::Element;

@@ -1,0 +1,80 @@
+//! What a client has to know: where the vCenter is, who asks, and how patient to be.
+
+mod endpoint;
+
+use std::{
+    fmt::{self, Debug, Formatter},
+    sync::Arc,
+    time::Duration,
+};
+
+pub use endpoint::{Endpoint, InvalidEndpoint};
+use zeroize::Zeroizing;
+
+/// Who asks.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user name.
+    pub user: String,
+    /// The password; wiped when it is dropped.
+    pub password: Zeroizing<String>,
+}
+
+impl Credentials {
+    /// A user name and a password.
+    pub fn new(user: impl Into<String>, password: impl Into<String>) -> Self {
+        Self { user: user.into(), password: Zeroizing::new(password.into()) }
+    }
+}
+
+impl Debug for Credentials {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// Where credentials come from. Asked at every login, so that a password that was changed is used
+/// at the next one.
+pub type CredentialsSource = Arc<dyn Fn() -> Credentials + Send + Sync>;
+
+/// What a client has to know.
+#[derive(Clone)]
+pub struct VimSettings {
+    /// Where credentials come from.
+    pub credentials: CredentialsSource,
+    /// How we introduce ourselves, `joiner/1.0 (cluster)`; administrators see it among sessions.
+    pub user_agent: String,
+    /// How many requests may be under way at once. vCenters have some hundreds for everybody.
+    pub requests_in_flight: usize,
+    /// How long an answer may take.
+    pub request_timeout: Duration,
+    /// How long the server may hold a request back until there is something to tell.
+    pub long_poll: Duration,
+}
+
+impl VimSettings {
+    /// The usual patience, with credentials that never change.
+    pub fn new(credentials: Credentials) -> Self {
+        Self::with_source(Arc::new(move || credentials.clone()))
+    }
+
+    /// The usual patience, with credentials from a source.
+    pub fn with_source(credentials: CredentialsSource) -> Self {
+        Self {
+            credentials,
+            user_agent: concat!("joiner/", env!("CARGO_PKG_VERSION")).to_owned(),
+            requests_in_flight: 20,
+            request_timeout: Duration::from_mins(2),
+            long_poll: Duration::from_mins(1),
+        }
+    }
+}
+
+impl Debug for VimSettings {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VimSettings")
+            .field("user_agent", &self.user_agent)
+            .field("requests_in_flight", &self.requests_in_flight)
+            .finish_non_exhaustive()
+    }
+}

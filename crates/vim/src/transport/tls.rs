@@ -1,0 +1,272 @@
+//! Whom we trust.
+
+use std::{
+    fmt::{self, Debug, Display, Formatter, Write as _},
+    path::PathBuf,
+    str::FromStr,
+    sync::Arc,
+};
+
+use ring::digest;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    client::{
+        WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+    crypto::{CryptoProvider, ring as ring_provider},
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+};
+
+/// How a server shows that it is the one that was meant. Nothing given is the usual: a certificate
+/// of an authority that this computer trusts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// Files with certificates of authorities, in place of those that this computer trusts.
+    pub ca_files: Vec<PathBuf>,
+    /// The one certificate that is accepted, whoever signed it.
+    pub thumbprint: Option<Thumbprint>,
+    /// Accept any certificate. Whoever is between us and the vCenter reads the password.
+    pub insecure: bool,
+}
+
+/// A digest of a certificate.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Thumbprint(Vec<u8>);
+
+const SHA1_BYTES: usize = 20;
+const SHA256_BYTES: usize = 32;
+
+/// A text that is no digest of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no thumbprint of a certificate: write its SHA-256 (32 bytes) or SHA-1 (20 bytes) as \
+     hexadecimal pairs, AB:CD:…"
+)]
+pub struct InvalidThumbprint(String);
+
+impl FromStr for Thumbprint {
+    type Err = InvalidThumbprint;
+
+    /// Reads hexadecimal pairs, with colons between them or without.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let invalid = || InvalidThumbprint(text.to_owned());
+        let digits: Vec<char> = text.trim().chars().filter(|c| *c != ':').collect();
+        let pair = |pair: &[char]| {
+            let [high, low] = pair else { return None };
+            u8::try_from(high.to_digit(16)? * 16 + low.to_digit(16)?).ok()
+        };
+        let bytes: Option<Vec<u8>> = digits.chunks(2).map(pair).collect();
+        let known = |bytes: &Vec<u8>| matches!(bytes.len(), SHA1_BYTES | SHA256_BYTES);
+        bytes.filter(known).map(Self).ok_or_else(invalid)
+    }
+}
+
+impl Thumbprint {
+    /// The SHA-256 of a certificate.
+    fn of(certificate: &CertificateDer<'_>) -> Self {
+        Self(digest::digest(&digest::SHA256, certificate).as_ref().to_vec())
+    }
+
+    fn is_of(&self, certificate: &CertificateDer<'_>) -> bool {
+        let algorithm = if self.0.len() == SHA1_BYTES {
+            &digest::SHA1_FOR_LEGACY_USE_ONLY
+        } else {
+            &digest::SHA256
+        };
+        digest::digest(algorithm, certificate).as_ref() == self.0
+    }
+}
+
+impl Display for Thumbprint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, byte) in self.0.iter().enumerate() {
+            if index > 0 {
+                f.write_char(':')?;
+            }
+            write!(f, "{byte:02X}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Debug for Thumbprint {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
+/// Why no server can be trusted with these settings.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct TlsProblem(pub(super) String);
+
+impl TlsSettings {
+    /// The settings as the TLS library wants them.
+    pub(super) fn client_config(&self) -> Result<ClientConfig, TlsProblem> {
+        let provider = Arc::new(ring_provider::default_provider());
+        let trusted: Trusted = match (&self.thumbprint, self.insecure) {
+            (Some(thumbprint), _) => Trusted::Pinned(thumbprint.clone()),
+            (None, true) => Trusted::Anybody,
+            (None, false) => {
+                let roots = Arc::new(self.roots()?);
+                let verifier =
+                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
+                let problem = |error| TlsProblem(format!("authorities cannot be used: {error}"));
+                Trusted::Signed(verifier.build().map_err(problem)?)
+            }
+        };
+        let verifier = Verifier { trusted, provider: Arc::clone(&provider) };
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsProblem(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        Ok(config)
+    }
+
+    fn roots(&self) -> Result<RootCertStore, TlsProblem> {
+        let mut roots = RootCertStore::empty();
+        if self.ca_files.is_empty() {
+            // Some of what a computer trusts is always unreadable to somebody; what is left counts.
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            return Ok(roots);
+        }
+        for file in &self.ca_files {
+            let problem = |error: &dyn Display| TlsProblem(format!("{}: {error}", file.display()));
+            let certificates = CertificateDer::pem_file_iter(file).map_err(|e| problem(&e))?;
+            let before = roots.len();
+            for certificate in certificates {
+                let certificate = certificate.map_err(|error| problem(&error))?;
+                roots.add(certificate).map_err(|error| problem(&error))?;
+            }
+            if roots.len() == before {
+                return Err(problem(&"no certificate in it; it has to be PEM"));
+            }
+        }
+        Ok(roots)
+    }
+}
+
+/// Whose certificates are accepted.
+#[derive(Debug)]
+enum Trusted {
+    Anybody,
+    Pinned(Thumbprint),
+    Signed(Arc<WebPkiServerVerifier>),
+}
+
+/// Accepts servers, and says of those it does not what would help.
+#[derive(Debug)]
+struct Verifier {
+    trusted: Trusted,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match &self.trusted {
+            Trusted::Anybody => Ok(ServerCertVerified::assertion()),
+            Trusted::Pinned(thumbprint) if thumbprint.is_of(certificate) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            Trusted::Pinned(thumbprint) => Err(Error::General(format!(
+                "the server's certificate has thumbprint {}, and {thumbprint} is the one to accept; \
+                 if the certificate was renewed, change the thumbprint",
+                Thumbprint::of(certificate)
+            ))),
+            Trusted::Signed(verifier) => verifier
+                .verify_server_cert(certificate, intermediates, name, ocsp_response, now)
+                .map_err(|error| Error::General(remedy(&error, certificate, name))),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What is wrong with a certificate, and what helps.
+fn remedy(error: &Error, certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> String {
+    let thumbprint = Thumbprint::of(certificate);
+    let name = name.to_str();
+    match error {
+        Error::InvalidCertificate(CertificateError::UnknownIssuer) => format!(
+            "no trusted authority signed the certificate of {name}; name its authority's \
+             certificate (GOVC_TLS_CA_CERTS), or accept this one certificate by its thumbprint \
+             {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
+        ),
+        Error::InvalidCertificate(
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+        ) => format!(
+            "the certificate is not for {name}; use the name that it is for, or accept this one \
+             certificate by its thumbprint {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
+        ),
+        error => format!("the certificate of {name} is refused: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thumbprints_are_read_with_colons_and_without() {
+        let sha256 = "AB:".repeat(31) + "ab";
+        assert_eq!(sha256.parse::<Thumbprint>().unwrap().to_string(), sha256.to_uppercase());
+        let sha1 = "0f".repeat(20);
+        assert_eq!(sha1.parse::<Thumbprint>().unwrap().0, [0x0f; 20]);
+        for wrong in ["", "AB:CD", &"AB:".repeat(33), &"zz".repeat(20), &"a".repeat(41)] {
+            assert!(wrong.parse::<Thumbprint>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_thumbprint_is_of_one_certificate_by_either_digest() {
+        let certificate = CertificateDer::from(b"not looked into".to_vec());
+        let other = CertificateDer::from(b"another".to_vec());
+        let sha256 = Thumbprint::of(&certificate);
+        let sha1 = digest::digest(&digest::SHA1_FOR_LEGACY_USE_ONLY, &certificate);
+        let sha1 = Thumbprint(sha1.as_ref().to_vec());
+        for thumbprint in [sha256, sha1] {
+            assert!(thumbprint.is_of(&certificate));
+            assert!(!thumbprint.is_of(&other));
+        }
+    }
+
+    #[test]
+    fn a_file_of_authorities_that_is_of_no_use_is_named() {
+        let settings =
+            TlsSettings { ca_files: vec!["/nowhere/ca.pem".into()], ..TlsSettings::default() };
+        let told = settings.client_config().unwrap_err().to_string();
+        assert!(told.starts_with("/nowhere/ca.pem: "), "{told}");
+    }
+}

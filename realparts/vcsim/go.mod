@@ -1,0 +1,6 @@
+// A vCenter's simulator as a program. scripts/install-real-parts builds it.
+module joiner.dev/realparts/vcsim
+
+go 1.26.0
+
+require github.com/vmware/govmomi v0.55.0
