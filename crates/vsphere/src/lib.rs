@@ -6,15 +6,25 @@
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 
+mod choose;
+mod clone_spec;
+mod drift;
+mod faults;
+mod glob;
+mod inventory;
 mod kubelet;
+mod limiter;
 mod machines;
 mod marks;
 mod names;
 mod node_class;
+mod privileges;
 mod size;
 mod tags;
 mod text;
+mod unavailable;
 mod user_data;
+mod vm;
 mod vm_settings;
 
 use std::{
@@ -31,7 +41,7 @@ use joiner_core::{
 use joiner_cloud::class::ClassKind;
 
 pub use crate::{
-    machines::Machines,
+    machines::{Hardware, Machines},
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
     tags::TopologyCategories,
     user_data::Bootstrap,
@@ -56,6 +66,11 @@ pub const INSTANCE_SIZE: &str = "karpenter.vsphere.com/instance-size";
 pub const INSTANCE_CPU: &str = "karpenter.vsphere.com/instance-cpu";
 /// Label: memory of the virtual machine in MiB.
 pub const INSTANCE_MEMORY: &str = "karpenter.vsphere.com/instance-memory";
+
+/// Annotation of classes and claims: the class's fingerprint.
+pub const HASH: &str = "karpenter.vsphere.com/vspherenodeclass-hash";
+/// Annotation of classes and claims: the way in which the fingerprint was made.
+pub const HASH_VERSION_KEY: &str = "karpenter.vsphere.com/vspherenodeclass-hash-version";
 
 /// The labels that this provider fills in besides Karpenter's own.
 pub const WELL_KNOWN_LABELS: [&str; 3] = [INSTANCE_SIZE, INSTANCE_CPU, INSTANCE_MEMORY];
