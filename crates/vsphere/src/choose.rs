@@ -103,13 +103,33 @@ pub(crate) fn compute(
             let at_path = pools(&|named| is_at(named, name));
             let of_cluster = || clusters(&|named| named.name == name || is_at(named, name));
             let of_pool = || pools(&|named| named.name == name);
-            [at_path].into_iter().chain([of_cluster()]).chain([of_pool()])
+            [at_path]
+                .into_iter()
+                .chain([of_cluster()])
+                .chain([of_pool()])
                 .find(|found| !found.is_empty())
                 .unwrap_or_default()
         }
     };
     let named = |compute: &Compute| compute.named.path.clone();
-    one(field, wanted, "cluster or resource pool", "ComputeNotFound", "ComputeAmbiguous", found, named)
+    one(
+        field,
+        wanted,
+        "cluster or resource pool",
+        "ComputeNotFound",
+        "ComputeAmbiguous",
+        found,
+        named,
+    )
+}
+
+/// Datastores that a selector leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Datastores {
+    /// Those that a machine can be put into now, the one with most room first. At least one.
+    pub(crate) usable: Vec<Datastore>,
+    /// All that a machine may be in.
+    pub(crate) meant: Vec<MoRef>,
 }
 
 /// Datastores that disks may be in: those that the target's hosts mount and that are fit for use.
@@ -120,7 +140,7 @@ pub(crate) fn datastores(
     tagged: &Tagged,
     inventory: &Inventory,
     compute: &Compute,
-) -> Result<Vec<Datastore>, Unresolved> {
+) -> Result<Datastores, Unresolved> {
     let is_meant = |datastore: &&Datastore| match wanted {
         Wanted::Tags(tags) => {
             tagged.has(tags, &datastore.named.reference)
@@ -156,14 +176,14 @@ pub(crate) fn datastores(
         });
     }
     by_room(&mut usable);
-    Ok(usable)
+    let meant = meant.iter().map(|own| own.named.reference.clone()).collect();
+    Ok(Datastores { usable, meant })
 }
 
 /// Puts the datastore with most room first.
 pub(crate) fn by_room(datastores: &mut [Datastore]) {
-    datastores.sort_by(|a, b| {
-        (Reverse(a.free), &a.named.name).cmp(&(Reverse(b.free), &b.named.name))
-    });
+    datastores
+        .sort_by(|a, b| (Reverse(a.free), &a.named.name).cmp(&(Reverse(b.free), &b.named.name)));
 }
 
 /// The network of machines' first adapter.
@@ -308,7 +328,9 @@ fn is_at(named: &Named, path: &str) -> bool {
 /// Whether a datastore is in a datastore cluster of this name.
 fn is_in_pod(named: &Named, in_pod: bool, name: &str) -> bool {
     let parent = named.path.rsplit('/').nth(1);
-    in_pod && (parent == Some(name) || named.path.rsplit_once('/').is_some_and(|(parent, _)| parent == name))
+    in_pod
+        && (parent == Some(name)
+            || named.path.rsplit_once('/').is_some_and(|(parent, _)| parent == name))
 }
 
 /// The one thing that was found, or why there is none.

@@ -181,9 +181,10 @@ fn extra_config(making: &Making<'_>) -> Vec<ExtraConfig> {
 
 fn device_changes(making: &Making<'_>) -> Vec<DeviceChange> {
     let template = &making.template.details;
-    let removed = template.nics.iter().map(|nic| {
-        DeviceChange::remove(Device::new(nic.key, DeviceKind::Other(nic.kind.clone())))
-    });
+    let removed = template
+        .nics
+        .iter()
+        .map(|nic| DeviceChange::remove(Device::new(nic.key, DeviceKind::Other(nic.kind.clone()))));
     let nic = DeviceKind::Vmxnet3 { address: AddressType::Generated };
     let added = DeviceChange::add(Device {
         backing: making.network.backing.clone(),

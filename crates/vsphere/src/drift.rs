@@ -20,6 +20,8 @@ pub(crate) struct Actual<'m> {
     pub(crate) made_here: bool,
     pub(crate) cpus: Option<u32>,
     pub(crate) memory_mib: Option<u64>,
+    /// Whether its mark names a zone.
+    pub(crate) has_zone: bool,
     /// The cluster that it runs in; none where nobody can say.
     pub(crate) cluster: Option<MoRef>,
     /// The datastores that it has files in.
@@ -73,7 +75,7 @@ pub(crate) fn drift(actual: &Actual<'_>, desired: &Desired<'_>) -> Option<&'stat
         if !actual.networks.is_empty() && !actual.networks.contains(&place.network) {
             return Some("NetworkDrift");
         }
-    } else {
+    } else if actual.has_zone {
         return Some("ComputeDrift");
     }
     let hardware = desired.hardware?;
@@ -107,6 +109,7 @@ mod tests {
             made_here: true,
             cpus: Some(4),
             memory_mib: Some(16384),
+            has_zone: true,
             cluster: Some(reference("c1")),
             datastores: vec![reference("ds1")],
             networks: vec![reference("net1")],
@@ -120,8 +123,7 @@ mod tests {
     }
 
     fn desired() -> Desired<'static> {
-        let hardware =
-            Hardware { cpus: 4, memory_mib: 16384, disk_gib: 0, cores_per_socket: None };
+        let hardware = Hardware { cpus: 4, memory_mib: 16384, disk_gib: 0, cores_per_socket: None };
         let place = DesiredPlace {
             cluster: reference("c1"),
             datastores: vec![reference("ds1"), reference("ds2")],
@@ -169,6 +171,8 @@ mod tests {
     fn a_zone_that_the_class_has_no_more_is_drift() {
         let desired = Desired { place: None, ..desired() };
         assert_eq!(drift(&as_wanted(), &desired), Some("ComputeDrift"));
+        let of_predecessor = Actual { has_zone: false, ..as_wanted() };
+        assert_eq!(drift(&of_predecessor, &desired), None);
     }
 
     #[test]

@@ -60,7 +60,12 @@ const TABLE: &[(&[&str], Outcome)] = &[
     (&["DuplicateName"], Outcome::NameTaken),
     (&["RequestCanceled"], Outcome::Canceled),
     (
-        &["InsufficientStorageSpace", "NoDiskSpace", "InaccessibleDatastore", "DatastoreNotWritableOnHost"],
+        &[
+            "InsufficientStorageSpace",
+            "NoDiskSpace",
+            "InaccessibleDatastore",
+            "DatastoreNotWritableOnHost",
+        ],
         Outcome::NoSpace,
     ),
     (
@@ -78,7 +83,13 @@ const TABLE: &[(&[&str], Outcome)] = &[
     ),
     (&["TooManyConcurrentNativeClones", "Timedout"], Outcome::Throttled),
     (
-        &["TooManyNativeClonesOnFile", "TaskInProgress", "ConcurrentAccess", "ResourceInUse", "FileLocked"],
+        &[
+            "TooManyNativeClonesOnFile",
+            "TaskInProgress",
+            "ConcurrentAccess",
+            "ResourceInUse",
+            "FileLocked",
+        ],
         Outcome::Busy,
     ),
     (
@@ -187,7 +198,12 @@ mod tests {
     #[test]
     fn full_datastores_are_a_want_of_space() {
         check(
-            &["InsufficientStorageSpace", "NoDiskSpace", "InaccessibleDatastore", "DatastoreNotWritableOnHost"],
+            &[
+                "InsufficientStorageSpace",
+                "NoDiskSpace",
+                "InaccessibleDatastore",
+                "DatastoreNotWritableOnHost",
+            ],
             Phase::Clone,
             Outcome::NoSpace,
         );
@@ -217,7 +233,13 @@ mod tests {
     #[test]
     fn what_somebody_else_works_on_is_tried_later() {
         check(
-            &["TooManyNativeClonesOnFile", "TaskInProgress", "ConcurrentAccess", "ResourceInUse", "FileLocked"],
+            &[
+                "TooManyNativeClonesOnFile",
+                "TaskInProgress",
+                "ConcurrentAccess",
+                "ResourceInUse",
+                "FileLocked",
+            ],
             Phase::Machine,
             Outcome::Busy,
         );
@@ -271,7 +293,11 @@ mod tests {
 
     #[test]
     fn an_account_that_may_not_makes_the_class_unready() {
-        check(&["NoPermission", "InvalidLogin", "RestrictedVersion"], Phase::Clone, Outcome::NotReady);
+        check(
+            &["NoPermission", "InvalidLogin", "RestrictedVersion"],
+            Phase::Clone,
+            Outcome::NotReady,
+        );
     }
 
     #[test]
@@ -303,7 +329,11 @@ mod tests {
 
     #[test]
     fn a_machine_in_an_odd_state_is_stuck_and_a_host_in_one_has_no_room() {
-        check(&["InvalidState", "QuestionPending", "VmPowerOnDisabled"], Phase::Machine, Outcome::Stuck);
+        check(
+            &["InvalidState", "QuestionPending", "VmPowerOnDisabled"],
+            Phase::Machine,
+            Outcome::Stuck,
+        );
         check(&["InvalidState"], Phase::Clone, Outcome::NoRoom);
     }
 

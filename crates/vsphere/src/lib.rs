@@ -18,7 +18,9 @@ mod machines;
 mod marks;
 mod names;
 mod node_class;
+mod places;
 mod privileges;
+mod provider;
 mod size;
 mod tags;
 mod text;
@@ -43,6 +45,7 @@ use joiner_cloud::class::ClassKind;
 pub use crate::{
     machines::{Hardware, Machines},
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
+    provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,
     user_data::Bootstrap,
 };

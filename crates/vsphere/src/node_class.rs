@@ -338,6 +338,25 @@ impl NodeClass {
         &self.hash
     }
 
+    /// Every set of tags that its selectors ask for, but that of the datacenter.
+    pub(crate) fn tags_asked_for(&self) -> Vec<&BTreeMap<String, String>> {
+        let spec = &self.spec;
+        let of_class = [&spec.compute_selector, &spec.datastore_selector, &spec.network_selector];
+        let of_zones = spec.zones.iter().flatten().flat_map(|zone| {
+            [&zone.compute_selector, &zone.datastore_selector, &zone.network_selector]
+        });
+        let of_image = spec.image_selector.as_ref().and_then(ImageSelector::wanted);
+        let wanted = of_class.into_iter().chain(of_zones);
+        wanted
+            .filter_map(|selector| selector.as_ref()?.wanted())
+            .chain(of_image)
+            .filter_map(|wanted| match wanted {
+                Wanted::Tags(tags) => Some(tags),
+                Wanted::Name(_) | Wanted::Pattern(_) => None,
+            })
+            .collect()
+    }
+
     /// The size of a disk that a machine starts with is the template's unless somebody says.
     pub(crate) fn with_template_disk(mut self, gib: Option<i64>) -> Self {
         self.template_disk_gib = gib.or(self.template_disk_gib);

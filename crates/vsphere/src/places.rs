@@ -4,9 +4,9 @@ use joiner_vim::MoRef;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    choose::{self, Compute, Tagged, Unresolved},
+    choose::{self, Compute, Datastores, Tagged, Unresolved},
     clone_spec::Copying,
-    inventory::{Datastore, Inventory, Named, Network, Template},
+    inventory::{Inventory, Named, Network, Template},
     machines::Machines,
     node_class::{NodeClass, Selector, Zone},
 };
@@ -37,8 +37,7 @@ pub(crate) struct Place {
     pub(crate) zone: Option<String>,
     pub(crate) region: Option<String>,
     pub(crate) compute: Compute,
-    /// The one with most room first.
-    pub(crate) datastores: Vec<Datastore>,
+    pub(crate) datastores: Datastores,
     pub(crate) network: Network,
     pub(crate) folder: Folder,
 }
@@ -131,8 +130,8 @@ pub(crate) fn check_image(
     }
     let least = image.disk_gib().unwrap_or_default();
     let entries = class.spec.instance_types.iter().flatten().enumerate();
-    let of_entries = entries
-        .map(|(i, entry)| (format!("spec.instanceTypes[{i}].diskSize"), entry.disk_size));
+    let of_entries =
+        entries.map(|(i, entry)| (format!("spec.instanceTypes[{i}].diskSize"), entry.disk_size));
     let asked = of_entries.chain([("spec.diskSize".to_owned(), class.spec.disk_size)]);
     for (field, asked) in asked {
         if let Some(gib) = asked.filter(|gib| *gib > 0 && *gib < least) {
@@ -194,9 +193,8 @@ fn place(
                 of_zone.and_then(|zone| zone.datastore_selector.as_ref()),
                 spec.datastore_selector.as_ref(),
             );
-            let datastores = wanted_of(&field, selector.as_ref()).and_then(|wanted| {
-                choose::datastores(&field, wanted, tagged, inventory, compute)
-            });
+            let datastores = wanted_of(&field, selector.as_ref())
+                .and_then(|wanted| choose::datastores(&field, wanted, tagged, inventory, compute));
             let (field, selector) = asked(
                 "networkSelector",
                 of_zone.and_then(|zone| zone.network_selector.as_ref()),
@@ -252,13 +250,15 @@ fn says_nothing(field: &str) -> Unresolved {
 impl Resolution {
     /// Where machines of a zone go.
     pub(crate) fn place(&self, zone: Option<&str>) -> Option<&Place> {
-        let own = self.places.iter().find(|place| place.zone.is_some() && place.zone.as_deref() == zone);
+        let own =
+            self.places.iter().find(|place| place.zone.is_some() && place.zone.as_deref() == zone);
         own.or_else(|| self.places.iter().find(|place| place.zone.is_none()))
     }
 
     /// What the class's status says of it.
     pub(crate) fn status(&self) -> Map<String, Value> {
-        let named = |named: &Named| json!({"name": named.name, "moref": named.reference.to_string()});
+        let named =
+            |named: &Named| json!({"name": named.name, "moref": named.reference.to_string()});
         let image = &self.image;
         let details = &image.details;
         let mut of_image = json!({
@@ -282,7 +282,7 @@ impl Resolution {
                     "zone": place.zone,
                     "region": place.region,
                     "compute": named(&place.compute.named),
-                    "datastore": place.datastores.first().map(|own| named(&own.named)),
+                    "datastore": place.datastores.usable.first().map(|own| named(&own.named)),
                     "network": named(&place.network.named),
                     "folder": place.folder.path,
                 });
@@ -292,9 +292,6 @@ impl Resolution {
                 zone
             })
             .collect();
-        Map::from_iter([
-            ("image".to_owned(), of_image),
-            ("zones".to_owned(), Value::Array(zones)),
-        ])
+        Map::from_iter([("image".to_owned(), of_image), ("zones".to_owned(), Value::Array(zones))])
     }
 }

@@ -75,8 +75,7 @@ mod tests {
     fn what_is_missing_is_named_with_its_object() {
         let had: BTreeSet<String> = [].into();
         let network = Role::Network.missing(&had);
-        let all: BTreeSet<String> =
-            Role::Pool.needed().iter().map(|id| (*id).to_owned()).collect();
+        let all: BTreeSet<String> = Role::Pool.needed().iter().map(|id| (*id).to_owned()).collect();
         let pool = Role::Pool.missing(&all);
         assert_eq!(
             message(&[("workers", network), ("Cluster01", pool.clone())]).as_deref(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use joiner_core::label;
 
-use crate::{INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND, Problem, Reason, marks::Mark};
+use crate::{
+    INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, NODE_CLASS_KIND, Problem, Reason, marks::Mark,
+};
 
 /// The category whose tag names the cluster; machines of the provider that this one replaces are
 /// known by it.

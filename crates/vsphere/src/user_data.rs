@@ -132,8 +132,8 @@ fn inputs(
         problem,
         remedy: "see the class's condition ValidationSucceeded".to_owned(),
     };
-    let format = format(user_data.type_.as_deref())
-        .map_err(|text| refuse("spec.userData.type", text))?;
+    let format =
+        format(user_data.type_.as_deref()).map_err(|text| refuse("spec.userData.type", text))?;
     let mode =
         mode(user_data.mode.as_deref()).map_err(|text| refuse("spec.userData.mode", text))?;
     let order = recipient.order;
@@ -186,9 +186,9 @@ fn distro(class: &NodeClass, cluster: &Bootstrap, object: &str) -> Result<Distro
                 "write it here, or set KUBE_DISTRO (--kube-distro)".to_owned(),
             )
         }),
-        word => word.parse().map_err(|error: Error| {
-            unknown("spec.k8SDistro", error.problem, error.remedy)
-        }),
+        word => word
+            .parse()
+            .map_err(|error: Error| unknown("spec.k8SDistro", error.problem, error.remedy)),
     }
 }
 
@@ -206,7 +206,8 @@ fn kubelet_settings(class: &NodeClass, of: &InstanceType) -> Kubelet {
         let join = |form: &dyn Fn(&(&str, &str)) -> String| {
             soft.iter().map(form).collect::<Vec<_>>().join(",")
         };
-        extra_args.insert("eviction-soft".to_owned(), join(&|(signal, at)| format!("{signal}<{at}")));
+        extra_args
+            .insert("eviction-soft".to_owned(), join(&|(signal, at)| format!("{signal}<{at}")));
         extra_args.insert(
             "eviction-soft-grace-period".to_owned(),
             join(&|(signal, _)| format!("{signal}={SOFT_EVICTION_GRACE}")),
@@ -245,8 +246,7 @@ pub(crate) fn guestinfo(
             "guestinfo.metadata".to_owned(),
             Secret::new(STANDARD.encode(metadata.to_string())),
         ));
-        settings
-            .push(("guestinfo.metadata.encoding".to_owned(), Secret::new("base64".to_owned())));
+        settings.push(("guestinfo.metadata.encoding".to_owned(), Secret::new("base64".to_owned())));
     }
     settings
 }

@@ -96,7 +96,9 @@ impl Vm {
                 Some("suspended") => Power::Suspended,
                 _ => Power::Unknown,
             },
-            connected: object.text("runtime.connectionState").is_none_or(|state| state == "connected"),
+            connected: object
+                .text("runtime.connectionState")
+                .is_none_or(|state| state == "connected"),
             cloned_from: first_line
                 .and_then(|line| line.strip_prefix(CLONED_FROM))
                 .filter(|path| !path.is_empty())

@@ -37,10 +37,23 @@ pub(crate) const OPAQUE_NETWORKS: &[&str] =
 pub(crate) struct Paths(BTreeMap<MoRef, (String, Option<MoRef>)>);
 
 impl Paths {
+    /// Paths that begin below the root of everything, whose name no path mentions.
+    pub(crate) fn with_root(root: &MoRef) -> Self {
+        Self([(root.clone(), (String::new(), None))].into())
+    }
+
+    /// Paths that begin at something whose own path is known.
+    pub(crate) fn below(named: &Named) -> Self {
+        let path = named.path.trim_start_matches('/').to_owned();
+        Self([(named.reference.clone(), (path, None))].into())
+    }
+
     /// Learns of more.
     pub(crate) fn learn(&mut self, objects: &[Object]) {
         for object in objects {
-            self.0.insert(object.reference.clone(), (name(object), object.reference("parent")));
+            // Where paths begin was said before.
+            let known = self.0.entry(object.reference.clone());
+            known.or_insert_with(|| (name(object), object.reference("parent")));
         }
     }
 
@@ -53,8 +66,7 @@ impl Paths {
             let Some((name, next)) = parent.as_ref().and_then(|parent| self.0.get(parent)) else {
                 break;
             };
-            // The root of everything has a name that no path mentions.
-            if next.is_some() {
+            if !name.is_empty() {
                 parts.push(name.clone());
             }
             parent.clone_from(next);

@@ -118,7 +118,8 @@ impl Details {
 
 fn collect_snapshots(trees: &[Element], found: &mut Vec<(String, MoRef)>) {
     for tree in trees {
-        if let (Some(name), Some(snapshot)) = (tree.text_at("name"), tree.reference_at("snapshot")) {
+        if let (Some(name), Some(snapshot)) = (tree.text_at("name"), tree.reference_at("snapshot"))
+        {
             found.push((name.to_owned(), snapshot));
         }
         let below: Vec<Element> = tree.children_named("childSnapshotList").cloned().collect();
@@ -170,7 +171,9 @@ fn nics(devices: &Element) -> Vec<Nic> {
         .children
         .iter()
         // Adapters, and nothing else, have an address.
-        .filter(|device| device.child("macAddress").is_some() || device.child("addressType").is_some())
+        .filter(|device| {
+            device.child("macAddress").is_some() || device.child("addressType").is_some()
+        })
         .filter_map(|device| {
             Some(Nic { key: device.parse_at("key")?, kind: device.xsi_type.as_deref()?.to_owned() })
         })

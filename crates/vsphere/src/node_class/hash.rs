@@ -40,7 +40,10 @@ fn without_empty(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields.into_iter().map(|(key, value)| (key, without_empty(value)));
-            fields.filter(|(_, value)| is_written(value) && *value != 0).collect::<Map<_, _>>().into()
+            fields
+                .filter(|(_, value)| is_written(value) && *value != 0)
+                .collect::<Map<_, _>>()
+                .into()
         }
         Value::Array(items) => items.into_iter().map(without_empty).collect(),
         other => other,

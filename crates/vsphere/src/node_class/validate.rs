@@ -3,7 +3,8 @@
 use super::{NodeClass, Selector, Wanted, Zone};
 use crate::{
     NODE_CLASS_KIND, Problem, Reason, Settings, marks,
-    size::is_disk, tags, user_data,
+    size::is_disk,
+    tags, user_data,
     vm_settings::{CloneMode, PowerOff, Provisioning},
 };
 
@@ -98,7 +99,10 @@ impl NodeClass {
             }
         }
         if spec.image_selector.as_ref().and_then(|own| own.wanted()).is_none() {
-            problems.push(missing("imageSelector", "{name: …}, {pattern: …} or {tags: {category: tag}}"));
+            problems.push(missing(
+                "imageSelector",
+                "{name: …}, {pattern: …} or {tags: {category: tag}}",
+            ));
         }
     }
 
@@ -121,7 +125,10 @@ impl NodeClass {
         for (field, folder) in of_zones.chain([("spec.folder".to_owned(), &spec.folder)]) {
             let folder = folder.as_deref().unwrap_or_default();
             if folder.split('/').any(|part| part == "..") {
-                refuse(field, format!("{folder:?} leads upwards; write a path below the controller's folder"));
+                refuse(
+                    field,
+                    format!("{folder:?} leads upwards; write a path below the controller's folder"),
+                );
             }
         }
         let disks = spec.data_disks.as_deref().unwrap_or_default();

@@ -86,7 +86,7 @@ impl State {
         let place = kept.and_then(|kept| kept.resolution.place(zone));
         self.unavailable.is(&room, now)
             || place.is_some_and(|place| {
-                place.datastores.iter().all(|datastore| {
+                place.datastores.usable.iter().all(|datastore| {
                     let space = Wanting::Space(datastore.named.reference.clone());
                     self.unavailable.is(&space, now)
                 })
