@@ -1,142 +1,229 @@
-//! The client.
+//! The client: questions, calls, and the session they are made in.
 
-use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
+mod keep;
+mod login;
+mod questions;
 
-use jiff::Timestamp;
+use std::{
+    fmt::{self, Debug, Formatter},
+    sync::Arc,
+    time::Duration,
+};
+
+use http::HeaderValue;
 use joiner_clock::Clock;
+pub(crate) use keep::forgotten;
+pub use questions::Uuid;
+pub(crate) use questions::shared;
+use tokio::sync::OnceCell;
 
 use crate::{
-    About, Method, MoRef, Object, Observer, ServiceContent, Tags, Task, TaskFailed, TaskResult,
-    Transport, VimError, VimSettings, watch::Inventory,
+    Method, MoRef, ServiceContent, Tags, Task, TaskFailed, TaskResult, Transport, VimError,
+    VimSettings,
+    retry::asked,
+    session::{Refusals, Shared},
+    soap::{Answer, Call},
+    tags::RestSession,
+    task::Waiter,
+    watch::Inventory,
+    wire::Wire,
 };
 
 /// A vCenter to ask. Cheap to clone; all clones share one session.
 #[derive(Clone)]
-pub struct Vim {}
+pub struct Vim(Arc<Inner>);
 
-/// Which of a virtual machine's two identifiers is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Uuid {
-    /// The BIOS's, `config.uuid`: what the guest sees. Copies may share it.
-    Bios,
-    /// The vCenter's, `config.instanceUuid`.
-    Instance,
+struct Inner {
+    wire: Wire,
+    /// Where everything is found; asked once.
+    content: OnceCell<Arc<ServiceContent>>,
+    session: Shared<SoapSession>,
+    rest: Shared<RestSession>,
+    refusals: Refusals,
+    waiter: Waiter,
+}
+
+/// A session of SOAP calls.
+pub(crate) struct SoapSession {
+    cookie: HeaderValue,
+    /// The account's name as the server knows it.
+    user: String,
+}
+
+/// A session to make calls in. What was made in one session, such as views, is of no use in
+/// another.
+#[derive(Clone)]
+pub(crate) struct Seat {
+    vim: Vim,
+    session: Arc<SoapSession>,
+    content: Arc<ServiceContent>,
 }
 
 impl Vim {
     /// A client that has not asked anything yet.
-    pub fn new(_settings: VimSettings, _transport: Arc<dyn Transport>, _clock: Clock) -> Self {
-        todo!()
+    pub fn new(settings: VimSettings, transport: Arc<dyn Transport>, clock: Clock) -> Self {
+        Self(Arc::new(Inner {
+            wire: Wire::new(settings, transport, clock),
+            content: OnceCell::new(),
+            session: Shared::new(),
+            rest: Shared::new(),
+            refusals: Refusals::default(),
+            waiter: Waiter::default(),
+        }))
     }
 
-    /// The same, with somebody who counts.
-    pub fn observed(self, _observer: Arc<dyn Observer>) -> Self {
-        todo!()
-    }
-
-    /// Tags, on the same credentials.
+    /// Tags, on the same credentials and limits.
     pub fn tags(&self) -> Tags {
-        todo!()
-    }
-
-    /// Which server this is.
-    pub async fn about(&self) -> Result<About, VimError> {
-        todo!()
-    }
-
-    /// Where everything is found; asked once.
-    pub async fn service_content(&self) -> Result<Arc<ServiceContent>, VimError> {
-        todo!()
-    }
-
-    /// The server's time.
-    pub async fn current_time(&self) -> Result<Timestamp, VimError> {
-        todo!()
-    }
-
-    /// Keeps the sessions alive; never ends. Whoever owns the client runs this beside its work.
-    pub async fn keep_alive(&self) {
-        todo!()
-    }
-
-    /// Ends the sessions. Best effort: a session that is not ended ends by itself later.
-    pub async fn logout(&self) {
-        todo!()
-    }
-
-    /// Reads properties of objects. All or an error: an object that is gone is a
-    /// `ManagedObjectNotFound` for the whole question.
-    pub async fn read(&self, _objects: &[MoRef], _paths: &[&str]) -> Result<Vec<Object>, VimError> {
-        todo!()
-    }
-
-    /// Reads properties of all objects of a kind in a container and everything below it. The
-    /// whole list or an error, never a part.
-    pub async fn list(
-        &self,
-        _container: &MoRef,
-        _kind: &str,
-        _paths: &[&str],
-    ) -> Result<Vec<Object>, VimError> {
-        todo!()
+        Tags::new(self.clone())
     }
 
     /// Follows properties of all objects of a kind in a container and everything below it.
-    pub fn watch(&self, _container: &MoRef, _kind: &str, _paths: &[&str]) -> Inventory {
-        todo!()
-    }
-
-    /// The virtual machine with an identifier; the first the server finds, in a datacenter or
-    /// anywhere.
-    pub async fn find_by_uuid(
-        &self,
-        _datacenter: Option<&MoRef>,
-        _uuid: &str,
-        _which: Uuid,
-    ) -> Result<Option<MoRef>, VimError> {
-        todo!()
-    }
-
-    /// All virtual machines with an identifier.
-    pub async fn find_all_by_uuid(
-        &self,
-        _datacenter: Option<&MoRef>,
-        _uuid: &str,
-        _which: Uuid,
-    ) -> Result<Vec<MoRef>, VimError> {
-        todo!()
-    }
-
-    /// What is at an inventory path, `DC0/vm/folder/name`; names in it are escaped already.
-    pub async fn find_by_path(&self, _path: &str) -> Result<Option<MoRef>, VimError> {
-        todo!()
+    /// Nothing is asked before the first [`Inventory::next`].
+    pub fn watch(&self, container: &MoRef, kind: &str, paths: &[&str]) -> Inventory {
+        Inventory::new(self.clone(), container.clone(), kind, paths)
     }
 
     /// Starts a task. Never repeated after an answer was lost: whether it runs is then unknown.
-    pub async fn start(&self, _object: &MoRef, _method: Method) -> Result<Task, VimError> {
-        todo!()
+    pub async fn start(&self, object: &MoRef, method: Method) -> Result<Task, VimError> {
+        let call = Call::new(object, method.name(), |xml| method.write(xml));
+        let call = &call;
+        let started = self.in_session(async |seat| seat.call(call).await?.reference()).await?;
+        Ok(Task::new(started, method.name()))
     }
 
-    /// Waits for a task. The time counts from when the task leaves the server's queue.
-    pub async fn wait(&self, _task: &Task, _limit: Duration) -> Result<TaskResult, TaskFailed> {
-        todo!()
+    /// Waits for a task. The time counts from when the task leaves the server's queue. Whoever
+    /// stops waiting, by dropping this, does not stop the task.
+    pub async fn wait(&self, task: &Task, limit: Duration) -> Result<TaskResult, TaskFailed> {
+        self.0.waiter.wait(self, task, limit).await
     }
 
     /// Asks the server to give a task up. A task that cannot be, or is over, is a fault.
-    pub async fn cancel(&self, _task: &Task) -> Result<(), VimError> {
-        todo!()
+    pub async fn cancel(&self, task: &Task) -> Result<(), VimError> {
+        let call = Call::new(&task.reference, "CancelTask", |_| {});
+        let call = &call;
+        self.in_session(async |seat| seat.call(call).await).await.map(drop)
     }
 
     /// Asks a guest operating system to shut down; returns before it does.
-    pub async fn shutdown_guest(&self, _machine: &MoRef) -> Result<(), VimError> {
-        todo!()
+    pub async fn shutdown_guest(&self, machine: &MoRef) -> Result<(), VimError> {
+        let call = Call::new(machine, "ShutdownGuest", |_| {});
+        let call = &call;
+        self.in_session(async |seat| seat.call(call).await).await.map(drop)
     }
 
-    /// What we may do with objects: the ids of the privileges that the account has.
-    pub async fn privileges(
+    /// A session to make calls in, new where there is none.
+    pub(crate) async fn seat(&self) -> Result<Seat, VimError> {
+        let content = self.service_content().await?;
+        let session = self.0.session.get(self.login(&content)).await?;
+        Ok(Seat { vim: self.clone(), session, content })
+    }
+
+    /// Does something in a session; if the session turns out to be over, once more in a new one.
+    /// What a server refuses for want of a session it has not done.
+    pub(crate) async fn in_session<T, F>(&self, work: impl Fn(Seat) -> F) -> Result<T, VimError>
+    where
+        F: Future<Output = Result<T, VimError>>,
+    {
+        let seat = self.seat().await?;
+        match work(seat.clone()).await {
+            Err(error) if error.session_ended() => {
+                tracing::info!("the session in vCenter is over; a new one is begun");
+                seat.ended();
+                let seat = self.seat().await?;
+                let result = work(seat.clone()).await;
+                if result.as_ref().is_err_and(VimError::session_ended) {
+                    seat.ended();
+                }
+                result
+            }
+            result => result,
+        }
+    }
+
+    /// Asks something that changes nothing in a session, and again while what is in the way may
+    /// pass.
+    pub(crate) async fn asked_in_session<T, F>(
         &self,
-        _objects: &[MoRef],
-    ) -> Result<BTreeMap<MoRef, BTreeSet<String>>, VimError> {
-        todo!()
+        question: impl Fn(Seat) -> F,
+    ) -> Result<T, VimError>
+    where
+        F: Future<Output = Result<T, VimError>>,
+    {
+        asked(self.clock(), || self.in_session(&question)).await
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.0.wire.clock
+    }
+
+    pub(crate) fn settings(&self) -> &VimSettings {
+        &self.0.wire.settings
+    }
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.0.wire
+    }
+
+    pub(crate) fn rest(&self) -> &Shared<RestSession> {
+        &self.0.rest
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.0.refusals
+    }
+}
+
+impl Seat {
+    /// Makes a call.
+    pub(crate) async fn call(&self, call: &Call) -> Result<Answer, VimError> {
+        self.vim.wire().call(Some(&self.session.cookie), call).await
+    }
+
+    /// Makes a call that is answered when there is something to tell, at the latest after the
+    /// time that settings say.
+    pub(crate) async fn long_call(&self, call: &Call) -> Result<Answer, VimError> {
+        /// How long an answer may take after the server has stopped waiting.
+        const AFTERWARDS: Duration = Duration::from_secs(30);
+        let patience = self.vim.settings().long_poll + AFTERWARDS;
+        self.vim.wire().call_within(Some(&self.session.cookie), call, patience).await
+    }
+
+    /// Where everything is found.
+    pub(crate) fn content(&self) -> &ServiceContent {
+        &self.content
+    }
+
+    /// How long the server may wait for something to tell.
+    pub(crate) fn long_poll(&self) -> Duration {
+        self.vim.settings().long_poll
+    }
+
+    /// The account's name as the server knows it.
+    pub(crate) fn user(&self) -> &str {
+        &self.session.user
+    }
+
+    /// Takes note that the session is over.
+    pub(crate) fn ended(&self) {
+        self.vim.0.session.ended(&self.session);
+    }
+}
+
+impl Debug for Vim {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vim").field("settings", self.settings()).finish_non_exhaustive()
+    }
+}
+
+impl Debug for Seat {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").field("user", &self.session.user).finish_non_exhaustive()
+    }
+}
+
+impl Debug for SoapSession {
+    /// Without the cookie, which is as good as a password.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SoapSession").field("user", &self.user).finish_non_exhaustive()
     }
 }

@@ -139,14 +139,14 @@ const FAMILIES: &[(&str, &[&str])] = &[
     ("HostCommunication", &["HostNotConnected", "HostNotReachable"]),
     ("SecurityError", &["NoPermission", "RestrictedVersion"]),
     ("NoPermission", &["NotAuthenticated"]),
-    ("InvalidLogin", &["PasswordExpired"]),
+    ("InvalidLogin", &["InvalidClientCertificate", "PasswordExpired"]),
     (
         "InvalidState",
         &[
             "InvalidPowerState",
             "InvalidDatastoreState",
             "InvalidHostState",
-            "InMaintenanceMode",
+            "InvalidVmState",
             "NoActiveHostInCluster",
             "QuestionPending",
             "VmPowerOnDisabled",
@@ -195,9 +195,26 @@ const FAMILIES: &[(&str, &[&str])] = &[
         "InvalidDatastore",
         &["DatastoreNotWritableOnHost", "InaccessibleDatastore", "InvalidDatastorePath"],
     ),
-    ("MigrationFault", &["DiskMoveTypeNotSupported", "SnapshotCopyNotSupported"]),
+    (
+        "MigrationFault",
+        &["CloneFromSnapshotNotSupported", "DiskMoveTypeNotSupported", "SnapshotCopyNotSupported"],
+    ),
     ("SnapshotCopyNotSupported", &["SnapshotCloneNotSupported"]),
-    ("NotEnoughLicenses", &["LicenseExpired", "VmLimitLicense"]),
+    (
+        "NotEnoughLicenses",
+        &[
+            "ExpiredFeatureLicense",
+            "HostInventoryFull",
+            "InvalidEditionLicense",
+            "LicenseExpired",
+            "LicenseKeyEntityMismatch",
+            "LicenseRestricted",
+            "LicenseSourceUnavailable",
+            "NoLicenseServerConfigured",
+            "VmLimitLicense",
+            "VramLimitLicense",
+        ],
+    ),
     ("InvalidRequest", &["InvalidType", "MethodNotFound"]),
 ];
 

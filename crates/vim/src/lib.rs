@@ -8,20 +8,27 @@
 //! client talks to a vCenter over HTTPS and to one inside a test, in virtual time.
 
 mod client;
+mod collector;
 mod error;
 mod fault;
 pub mod inventory_name;
 mod method;
 mod object;
 mod observer;
+mod properties;
 mod reference;
+mod retry;
 mod service;
+mod session;
 pub mod settings;
+mod soap;
 pub mod spec;
 pub mod tags;
 mod task;
 pub mod transport;
+mod version;
 pub mod watch;
+mod wire;
 mod xml;
 
 pub use client::{Uuid, Vim};

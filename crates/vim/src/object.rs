@@ -23,6 +23,25 @@ impl Object {
         Self { reference, values: BTreeMap::new(), missing: BTreeMap::new() }
     }
 
+    /// Takes note of a [change](crate::watch::Change::Modified).
+    pub fn change(
+        &mut self,
+        values: BTreeMap<Arc<str>, Option<Element>>,
+        missing: BTreeMap<Arc<str>, Fault>,
+    ) {
+        for (path, value) in values {
+            self.missing.remove(&path);
+            match value {
+                Some(value) => drop(self.values.insert(path, value)),
+                None => drop(self.values.remove(&path)),
+            }
+        }
+        for (path, fault) in missing {
+            self.values.remove(&path);
+            self.missing.insert(path, fault);
+        }
+    }
+
     /// A property.
     pub fn value(&self, path: &str) -> Option<&Element> {
         self.values.get(path)

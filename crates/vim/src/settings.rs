@@ -11,6 +11,8 @@ use std::{
 pub use endpoint::{Endpoint, InvalidEndpoint};
 use zeroize::Zeroizing;
 
+use crate::{Observer, Unobserved};
+
 /// Who asks.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
@@ -50,6 +52,8 @@ pub struct VimSettings {
     pub request_timeout: Duration,
     /// How long the server may hold a request back until there is something to tell.
     pub long_poll: Duration,
+    /// Who counts what happens.
+    pub observer: Arc<dyn Observer>,
 }
 
 impl VimSettings {
@@ -66,6 +70,7 @@ impl VimSettings {
             requests_in_flight: 20,
             request_timeout: Duration::from_mins(2),
             long_poll: Duration::from_mins(1),
+            observer: Arc::new(Unobserved),
         }
     }
 }
@@ -76,5 +81,17 @@ impl Debug for VimSettings {
             .field("user_agent", &self.user_agent)
             .field("requests_in_flight", &self.requests_in_flight)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_not_shown() {
+        let credentials = Credentials::new("joiner", "hunter2");
+        let shown = format!("{credentials:?} {:?}", VimSettings::new(credentials.clone()));
+        assert!(shown.contains("joiner") && !shown.contains("hunter2"), "{shown}");
     }
 }

@@ -1,8 +1,13 @@
 //! Tasks: what a server does after it has said yes.
 
+mod info;
+mod waiter;
+
 use std::sync::Arc;
 
 use tokio::sync::watch;
+
+pub(crate) use waiter::Waiter;
 
 use crate::{Element, Fault, MoRef, VimError};
 

@@ -1,0 +1,106 @@
+//! Credentials that were refused, and when they may be tried again.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use crate::{Credentials, VimError};
+
+/// How long to wait after the first refusal. Accounts are locked after some failures within some
+/// minutes, usually five in three.
+const FIRST_WAIT: Duration = Duration::from_mins(1);
+
+/// How long to wait at most.
+const LONGEST_WAIT: Duration = Duration::from_mins(15);
+
+/// Remembers credentials that were refused. All sessions of a vCenter share it: they count against
+/// the same account.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(Mutex<Option<Refusal>>);
+
+#[derive(Debug)]
+struct Refusal {
+    credentials: Credentials,
+    /// On the clock's running time.
+    until: Duration,
+    wait: Duration,
+}
+
+impl Refusals {
+    /// Whether credentials may be tried now; an error that says when, if not. Others than those
+    /// that were refused may be tried at once.
+    pub(crate) fn allow(&self, credentials: &Credentials, now: Duration) -> Result<(), VimError> {
+        match &*self.last() {
+            Some(refusal) if refusal.credentials == *credentials && now < refusal.until => {
+                Err(refusal.error(now))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note that credentials were refused.
+    pub(crate) fn refused(&self, credentials: &Credentials, now: Duration) -> VimError {
+        let mut last = self.last();
+        let wait = match &*last {
+            Some(refusal) if refusal.credentials == *credentials => refusal.wait * 2,
+            _ => FIRST_WAIT,
+        };
+        let wait = wait.min(LONGEST_WAIT);
+        let refusal = Refusal { credentials: credentials.clone(), until: now + wait, wait };
+        let error = refusal.error(now);
+        *last = Some(refusal);
+        error
+    }
+
+    /// Takes note that credentials were accepted.
+    pub(crate) fn accepted(&self) {
+        *self.last() = None;
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Refusal>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Refusal {
+    fn error(&self, now: Duration) -> VimError {
+        let retry_in = self.until.saturating_sub(now);
+        VimError::InvalidLogin { user: self.credentials.user.clone(), retry_in }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_doubles_up_to_a_quarter_of_an_hour() {
+        let refusals = Refusals::default();
+        let credentials = Credentials::new("joiner", "old");
+        let mut now = Duration::from_secs(100);
+        let mut waits = Vec::new();
+        for _ in 0..6 {
+            refusals.allow(&credentials, now).unwrap();
+            let VimError::InvalidLogin { retry_in, .. } = refusals.refused(&credentials, now)
+            else {
+                panic!("a refusal is a refusal")
+            };
+            refusals.allow(&credentials, now + retry_in - Duration::from_secs(1)).unwrap_err();
+            waits.push(retry_in.as_secs() / 60);
+            now += retry_in;
+        }
+        assert_eq!(waits, [1, 2, 4, 8, 15, 15]);
+    }
+
+    #[test]
+    fn other_credentials_are_tried_at_once() {
+        let refusals = Refusals::default();
+        let now = Duration::ZERO;
+        refusals.refused(&Credentials::new("joiner", "old"), now);
+        refusals.allow(&Credentials::new("joiner", "new"), now).unwrap();
+        refusals.allow(&Credentials::new("joiner", "old"), now).unwrap_err();
+        refusals.accepted();
+        refusals.allow(&Credentials::new("joiner", "old"), now).unwrap();
+    }
+}

@@ -1,0 +1,149 @@
+//! Requests on their way: how many at once, for how long, and who counts them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{
+    Method, Request, Response, StatusCode,
+    header::{CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, USER_AGENT},
+};
+use joiner_clock::Clock;
+use tokio::sync::{OnceCell, Semaphore};
+
+use crate::{
+    Transport, VimError, VimSettings,
+    soap::{Answer, Call},
+    transport::TransportError,
+    version,
+};
+
+/// Where SOAP requests go.
+const SDK: &str = "/sdk";
+
+/// What all requests have in common.
+pub(crate) struct Wire {
+    pub(crate) settings: VimSettings,
+    pub(crate) clock: Clock,
+    transport: std::sync::Arc<dyn Transport>,
+    permits: Semaphore,
+    /// Which version of the interface is spoken; asked once.
+    version: OnceCell<String>,
+}
+
+impl Wire {
+    pub(crate) fn new(
+        settings: VimSettings,
+        transport: std::sync::Arc<dyn Transport>,
+        clock: Clock,
+    ) -> Self {
+        let permits = Semaphore::new(settings.requests_in_flight.max(1));
+        Self { settings, clock, transport, permits, version: OnceCell::new() }
+    }
+
+    /// Sends a call, with the session's cookie where there is one.
+    pub(crate) async fn call(
+        &self,
+        cookie: Option<&HeaderValue>,
+        call: &Call,
+    ) -> Result<Answer, VimError> {
+        self.call_within(cookie, call, self.settings.request_timeout).await
+    }
+
+    /// The same for a call that is answered when there is something to tell.
+    pub(crate) async fn call_within(
+        &self,
+        cookie: Option<&HeaderValue>,
+        call: &Call,
+        patience: Duration,
+    ) -> Result<Answer, VimError> {
+        let began = self.clock.running();
+        let answer = async {
+            let response = self.exchange(cookie, call, patience).await?;
+            Answer::of(response)
+        };
+        let answer = answer.await;
+        self.observe(call.method, began, answer.as_ref().err());
+        answer
+    }
+
+    /// The same, with the whole response: a login's has the cookie among its headers.
+    pub(crate) async fn exchange(
+        &self,
+        cookie: Option<&HeaderValue>,
+        call: &Call,
+        patience: Duration,
+    ) -> Result<Response<Bytes>, VimError> {
+        let version = self.version.get_or_try_init(|| self.ask_version()).await?;
+        let mut request = Request::new(Bytes::from(call.envelope.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = http::Uri::from_static(SDK);
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/xml; charset=utf-8"));
+        if let Ok(action) = HeaderValue::from_str(&format!("urn:vim25/{version}")) {
+            headers.insert(HeaderName::from_static("soapaction"), action);
+        }
+        if let Some(cookie) = cookie {
+            headers.insert(COOKIE, cookie.clone());
+        }
+        self.send(request, patience).await
+    }
+
+    /// Sends a request when its turn has come, and waits for the answer as long as patience lasts.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Bytes>,
+        patience: Duration,
+    ) -> Result<Response<Bytes>, VimError> {
+        if let Ok(agent) = HeaderValue::from_str(&self.settings.user_agent) {
+            request.headers_mut().insert(USER_AGENT, agent);
+        }
+        let closed = |_| VimError::Unreachable("the client is closing".to_owned());
+        let _turn = self.permits.acquire().await.map_err(closed)?;
+        let answer = self.transport.send(request);
+        tokio::select! {
+            biased;
+            answer = answer => answer.map_err(|error| match error {
+                TransportError::NoAnswer(why) => VimError::Unreachable(why),
+                TransportError::NotTrusted(reason) => VimError::Tls { reason },
+            }),
+            () = self.clock.sleep(patience) => Err(VimError::Unreachable(
+                format!("no answer within {} s", patience.as_secs())
+            )),
+        }
+    }
+
+    /// Tells whoever counts that a request is over.
+    pub(crate) fn observe(&self, method: &str, began: Duration, error: Option<&VimError>) {
+        let observer = &self.settings.observer;
+        let took = self.clock.running().saturating_sub(began);
+        match error {
+            None => observer.request(method, "200", took),
+            Some(VimError::Http(status)) => observer.request(method, &status.to_string(), took),
+            Some(error) => observer.request(method, error.code(), took),
+        }
+        if let Some(fault) = error.and_then(VimError::fault) {
+            observer.fault(&fault.kind, "call");
+        }
+    }
+
+    /// Which version of the interface the server and we both know. A server that does not say is
+    /// asked in the oldest version that has all we need.
+    async fn ask_version(&self) -> Result<String, VimError> {
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = http::Uri::from_static("/sdk/vimServiceVersions.xml");
+        let began = self.clock.running();
+        let response = self.send(request, self.settings.request_timeout).await;
+        let version = match response {
+            Ok(response) if response.status() == StatusCode::OK => {
+                Ok(version::best(response.body()))
+            }
+            Ok(response) if response.status() == StatusCode::NOT_FOUND => {
+                Ok(version::OLDEST.to_owned())
+            }
+            Ok(response) => Err(VimError::Http(response.status().as_u16())),
+            Err(error) => Err(error),
+        };
+        self.observe("vimServiceVersions", began, version.as_ref().err());
+        version
+    }
+}
