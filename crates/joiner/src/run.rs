@@ -161,7 +161,7 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
     }
     Ok(Providers::new(
         on,
-        vec![Off { name: "vsphere", class: catalog::VSPHERE, variable: "GOVC_URL" }],
+        vec![Off { name: "vsphere", class: joiner_vsphere::NODE_CLASS, variable: "GOVC_URL" }],
     ))
 }
 

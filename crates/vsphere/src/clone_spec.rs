@@ -104,7 +104,6 @@ pub(crate) struct Making<'m> {
     pub(crate) hardware: Hardware,
     pub(crate) mark: &'m Mark,
     pub(crate) guestinfo: &'m [(String, Secret<String>)],
-    pub(crate) name: &'m str,
 }
 
 /// What vCenter is asked for: whatever marks a machine as ours is part of it, so that no machine

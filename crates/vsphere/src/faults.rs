@@ -8,8 +8,6 @@ use joiner_vim::Fault;
 /// What was being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Looking for what the class names.
-    Resolve,
     /// The template is cloned.
     Clone,
     /// The machine is changed, switched on or off, or looked at.
@@ -132,7 +130,7 @@ pub(crate) fn outcome(fault: &Fault, phase: Phase) -> Outcome {
     if fault.is("ManagedObjectNotFound") {
         // What is referred to when cloning is what the class names; later it is our own machine.
         return match phase {
-            Phase::Resolve | Phase::Clone => Outcome::Stale,
+            Phase::Clone => Outcome::Stale,
             Phase::Machine | Phase::Destroy => Outcome::Gone,
         };
     }

@@ -7,8 +7,11 @@ mod template;
 
 pub(crate) use self::{
     read::{CLUSTERS, DATASTORES, FOLDERS, NETWORKS, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths},
-    template::{DETAILS, Details, Disk, Nic, TEMPLATES, Template, disks},
+    template::{DETAILS, Details, Disk, TEMPLATES, Template, disks},
 };
+
+#[cfg(test)]
+pub(crate) use self::template::Nic;
 
 use joiner_vim::{MoRef, spec::Backing};
 

@@ -230,6 +230,7 @@ const ENTRY_FIELDS: [&str; 13] = [
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Zone {
     /// The value of the zone label.
+    #[serde(default)]
     pub(crate) name: String,
     /// The value of the region label.
     pub(crate) region: Option<String>,
@@ -275,10 +276,10 @@ pub(crate) struct DataDisk {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Kubelet {
     /// Pods that a node takes where its size says nothing.
-    #[schemars(extend("format" = "int32"))]
+    #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) max_pods: Option<u32>,
     /// Pods for each core at most.
-    #[schemars(extend("format" = "int32"))]
+    #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) pods_per_core: Option<u32>,
     /// Kept for the kubelet and the container runtime.
     #[schemars(schema_with = "schema::quantities")]

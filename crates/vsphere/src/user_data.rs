@@ -250,3 +250,6 @@ pub(crate) fn guestinfo(
     }
     settings
 }
+
+#[cfg(test)]
+mod tests;

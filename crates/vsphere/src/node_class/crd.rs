@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use joiner_api::schema;
 use joiner_cloud::class::ClassKind;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Spec,
@@ -18,6 +18,7 @@ use crate::NODE_CLASS;
 pub fn crd() -> Value {
     let mut spec = schema::of::<Spec>();
     add_spellings(&mut spec);
+    without_required(&mut spec);
     let ClassKind { version, .. } = NODE_CLASS;
     let mut crd = NODE_CLASS.definition(&spec);
     let names = &mut crd["spec"]["names"];
@@ -45,9 +46,17 @@ fn add_spellings(spec: &mut Value) {
     fields[USER_DATA.0] = fields[USER_DATA.1].clone();
     add_selector_spellings(fields);
     add_selector_spellings(&mut fields["zones"]["items"]["properties"]);
-    // A size that has nothing but a name is one whose author is told the rest.
-    let zone = fields["zones"]["items"].as_object_mut();
-    zone.map(|zone| zone.remove("required"));
+}
+
+/// Upstream has no field that must be there, at any depth.
+fn without_required(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
+    keywords.remove("required");
+    for keyword in ["items", "additionalProperties"] {
+        keywords.get_mut(keyword).into_iter().for_each(without_required);
+    }
+    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flat_map(Map::values_mut).for_each(without_required);
 }
 
 fn add_selector_spellings(fields: &mut Value) {

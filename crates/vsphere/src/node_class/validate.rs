@@ -137,13 +137,14 @@ impl NodeClass {
             refuse("spec.dataDisks".to_owned(), text);
         }
         for (i, disk) in disks.iter().enumerate() {
+            let of = disk.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
             let gib = disk.size_gib.unwrap_or_default();
             if gib == 0 || !is_disk(gib) {
                 let text = format!("{gib} is no disk's size; write GiB, 1 or more");
-                refuse(format!("spec.dataDisks[{i}].sizeGiB"), text);
+                refuse(format!("spec.dataDisks[{i}].sizeGiB{of}"), text);
             }
             if let Err(text) = Provisioning::read(disk.provisioning_mode.as_deref()) {
-                refuse(format!("spec.dataDisks[{i}].provisioningMode"), text);
+                refuse(format!("spec.dataDisks[{i}].provisioningMode{of}"), text);
             }
         }
         for key in spec.custom_vmx_keys.iter().flat_map(|keys| keys.keys()) {

@@ -235,7 +235,6 @@ impl Inner {
             hardware,
             mark: &mark,
             guestinfo: &guestinfo,
-            name: &work.name,
         });
         let clone = Method::Clone {
             folder: place.folder.reference.clone(),

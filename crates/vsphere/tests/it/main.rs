@@ -2,9 +2,15 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 
+mod bars;
+mod bench;
+mod class;
+mod conformance;
+mod crashes;
 mod damaged;
 mod machines;
 mod refused;
+mod seeds;
 
 use joiner_core::{instance_type::InstanceType, label};
 use joiner_vsphere::{Machines, NodeClass, NotReady, Settings};

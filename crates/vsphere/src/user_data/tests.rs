@@ -1,0 +1,150 @@
+use joiner_cloud::order::ClaimId;
+use joiner_core::taint::Taint;
+use serde_json::Value;
+
+use super::*;
+use crate::Settings;
+
+const SPEC: &str = r#"{"instanceTypes": [{"os": "linux", "cpu": 4, "memory": 16, "zone": "az1"}], "diskSize": 40}"#;
+
+fn class(more: Value) -> NodeClass {
+    let mut spec: Value = serde_json::from_str(SPEC).unwrap();
+    spec.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+    NodeClass::read(&json!({"metadata": {"name": "general"}, "spec": spec})).unwrap()
+}
+
+fn rke2() -> Bootstrap {
+    Bootstrap {
+        distro: Some(Distro::Rke2),
+        endpoint: Some("https://10.0.0.10:9345".to_owned()),
+        token: Some(Token::Given(Secret::from("s3cret"))),
+        version: Some("v1.33.4+rke2r1".to_owned()),
+        ..Bootstrap::default()
+    }
+}
+
+fn order() -> Order {
+    Order {
+        claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
+        node_pool: Some("general".to_owned()),
+        labels: [("team".to_owned(), "a".to_owned())].into(),
+        annotations: joiner_core::label::Labels::new(),
+        requirements: joiner_core::requirement::Requirements::new(),
+        requests: joiner_core::resources::Resources::new(),
+        taints: Vec::new(),
+        startup_taints: vec![Taint::unregistered()],
+        class: std::sync::Arc::default(),
+    }
+}
+
+/// What the guest reads.
+fn text_of(class: &NodeClass, cluster: &Bootstrap) -> Result<String, String> {
+    let machines = class.machines(&Settings::default()).unwrap();
+    let order = order();
+    let recipient = Recipient {
+        node_name: "prod-karp-general-1",
+        instance_type: &machines.types[0],
+        order: Some(&order),
+    };
+    let encoded = text(class, cluster, &recipient).map_err(|error| error.to_string())?;
+    let bytes = STANDARD.decode(encoded.bytes.reveal()).unwrap();
+    Ok(String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn labels_startup_taints_and_the_planners_numbers_reach_the_kubelet() {
+    let text = text_of(&class(json!({})), &rke2()).unwrap();
+    for part in [
+        "node-name: prod-karp-general-1",
+        "team=a",
+        "karpenter.sh/unregistered:NoExecute",
+        "max-pods=110",
+        "kube-reserved=cpu=80m,ephemeral-storage=1Gi,memory=1465Mi",
+        "eviction-hard=memory.available<100Mi,nodefs.available<10%",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_soft_threshold_has_a_grace_period() {
+    let kubelet = json!({"kubelet": {"evictionSoft": {"memory.available": "1Gi"}, "evictionHard": {"memory.available": "5%"}}});
+    let text = text_of(&class(kubelet), &rke2()).unwrap();
+    for part in [
+        "eviction-soft=memory.available<1Gi",
+        "eviction-soft-grace-period=memory.available=2m",
+        "memory.available<5%",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+}
+
+#[test]
+fn the_classes_distribution_wins() {
+    let airgapped = class(json!({"k8SDistro": "rke2airgapped"}));
+    assert!(text_of(&airgapped, &rke2()).unwrap().contains("/opt/rke2-artifacts"));
+    let other = text_of(&class(json!({"k8SDistro": "beos"})), &rke2()).unwrap_err();
+    assert!(other.contains("spec.k8SDistro") && other.contains("\"beos\""), "{other}");
+    let nobody = text_of(&class(json!({})), &Bootstrap::default()).unwrap_err();
+    assert!(nobody.contains("KUBE_DISTRO"), "{nobody}");
+}
+
+#[test]
+fn every_key_of_the_users_text_is_kept() {
+    let user = json!({"userdata": {"type": "cloud-config", "additionalUserdata": "packages: [jq]\nruncmd: [echo joined]\n"}});
+    let text = text_of(&class(user), &rke2()).unwrap();
+    assert!(text.contains("jq") && text.contains("echo joined"), "{text}");
+}
+
+#[test]
+fn a_text_that_looks_like_base64_is_not_decoded() {
+    let replace = json!({"userData": {"mode": "replace", "additionalUserdata": "YWJjZA=="}});
+    assert_eq!(text_of(&class(replace), &rke2()).unwrap(), "YWJjZA==");
+}
+
+#[test]
+fn an_ignition_guest_joins_once() {
+    let ignition = json!({"userData": {"type": "ignition"}});
+    let text = text_of(&class(ignition), &rke2()).unwrap();
+    assert!(text.contains("ConditionPathExists=!/var/lib/joiner/joined"), "{text}");
+}
+
+#[test]
+fn words_that_nobody_knows_are_told() {
+    let spec = |user: Value| class(json!({"userData": user})).spec;
+    let told = |user: Value| -> Vec<String> {
+        problems(&spec(user)).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(told(json!({"type": ""})), Vec::<String>::new());
+    assert_eq!(
+        told(json!({"type": "bash", "mode": "append"})),
+        [
+            "InvalidUserData: spec.userData.type: \"bash\" is not known; write cloud-config, \
+             ignition or talos",
+            "InvalidUserData: spec.userData.mode: \"append\" is not known; write merge or replace",
+        ]
+    );
+}
+
+#[test]
+fn a_guest_gets_its_text_and_its_name_and_forgets_the_token() {
+    let class = class(json!({}));
+    let machines = class.machines(&Settings::default()).unwrap();
+    let recipient =
+        Recipient { node_name: "node-1", instance_type: &machines.types[0], order: None };
+    let text = text(&class, &rke2(), &recipient).unwrap();
+    let settings: BTreeMap<String, Secret<String>> =
+        guestinfo(&text, "node-1", "uid-1").into_iter().collect();
+    assert_eq!(settings["guestinfo.userdata.encoding"].reveal(), "base64");
+    let metadata = STANDARD.decode(settings["guestinfo.metadata"].reveal()).unwrap();
+    let metadata: Value = serde_json::from_slice(&metadata).unwrap();
+    assert_eq!(
+        metadata,
+        json!({
+            "instance-id": "uid-1",
+            "local-hostname": "node-1",
+            "cleanup-guestinfo": ["userdata"],
+        })
+    );
+    assert!(!format!("{settings:?}").contains("s3cret"));
+}
