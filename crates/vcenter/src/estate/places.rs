@@ -1,0 +1,71 @@
+//! Where VMs run, are stored, and are connected.
+
+use std::collections::BTreeSet;
+
+use crate::reference::Ref;
+
+/// A cluster of hosts.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) drs: bool,
+    pub(crate) failover_hosts: usize,
+}
+
+/// A host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) cores: u32,
+    pub(crate) mhz: u32,
+    pub(crate) memory_mib: u64,
+    pub(crate) connected: bool,
+    pub(crate) maintenance: bool,
+    pub(crate) uuid: String,
+}
+
+impl Host {
+    /// Whether VMs can be started here.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.connected && !self.maintenance
+    }
+}
+
+/// A datastore.
+#[derive(Debug)]
+pub(crate) struct Datastore {
+    pub(crate) capacity_bytes: u64,
+    pub(crate) used_bytes: u64,
+    pub(crate) hosts: BTreeSet<Ref>,
+    pub(crate) accessible: bool,
+    pub(crate) maintenance: bool,
+    pub(crate) uuid: String,
+}
+
+impl Datastore {
+    pub(crate) fn free_bytes(&self) -> u64 {
+        self.capacity_bytes.saturating_sub(self.used_bytes)
+    }
+
+    pub(crate) fn is_usable(&self) -> bool {
+        self.accessible && !self.maintenance
+    }
+}
+
+/// A network.
+#[derive(Debug)]
+pub(crate) struct Network {
+    pub(crate) hosts: BTreeSet<Ref>,
+    pub(crate) kind: NetworkKind,
+}
+
+#[derive(Debug)]
+pub(crate) enum NetworkKind {
+    Standard,
+    Portgroup { key: String, switch: Ref, uplinks: bool },
+    Opaque { id: String },
+}
+
+/// A distributed switch.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    pub(crate) uuid: String,
+}

@@ -1,0 +1,43 @@
+//! A vCenter that lives in the process.
+//!
+//! It looks after an [`Inventory`], answers the SOAP calls and the REST calls that a provider of
+//! machines makes, and does what was asked in its clock's time: tasks wait, run and end, guests
+//! boot, sessions expire, hosts and datastores fill up. What goes wrong is a script
+//! ([`VCenter::trouble`]). Equal calls at equal times get equal answers.
+//!
+//! It knows nothing of any client: what it reads and writes follows the interface's own schema, so
+//! that a mistake of a client is not made here a second time.
+
+mod change;
+mod collect;
+mod estate;
+mod fault;
+mod guest;
+mod hands;
+mod identity;
+pub mod inventory;
+mod log;
+mod methods;
+mod picture;
+mod properties;
+mod reference;
+mod rest;
+mod serve;
+mod session;
+mod soap;
+mod task;
+mod trouble;
+mod vcenter;
+mod views;
+mod wire;
+mod world;
+
+pub use guest::{GuestEvent, GuestMachine};
+pub use hands::NoSuchObject;
+pub use identity::serial_number;
+pub use inventory::{Inventory, InventoryError};
+pub use log::Call;
+pub use picture::{DatastorePicture, HostPicture, Picture, TaskPicture, VmPicture};
+pub use serve::{ServeError, Serving};
+pub use trouble::TroubleError;
+pub use vcenter::{GuestHook, NoAnswer, VCenter};

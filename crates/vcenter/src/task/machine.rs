@@ -1,0 +1,150 @@
+//! What tasks do to VMs.
+
+use crate::{
+    change,
+    estate::{
+        device::{Device, What},
+        vm::{Power, Vm},
+    },
+    fault::Fault,
+    guest::{GuestEvent, GuestMachine},
+    reference::Ref,
+    wire::element::Element,
+    world::{Due, World},
+};
+
+impl World {
+    /// Whether the host of a VM can be spoken to.
+    pub(super) fn reachable(&self, vm: Ref) -> Result<(), Fault> {
+        let Some(own) = self.estate.vms.get(&vm) else { return Err(Fault::gone(vm)) };
+        let host = self.estate.hosts.get(&own.host);
+        if host.is_some_and(|host| host.connected) {
+            return Ok(());
+        }
+        Err(Fault::host_not_connected(self.estate.name(own.host)))
+    }
+
+    /// What a VM would be after a change, and the name it would have.
+    pub(super) fn changed_vm(&mut self, vm: Ref, spec: &Element) -> Result<Vm, Fault> {
+        self.reachable(vm)?;
+        let Some(own) = self.estate.vms.get(&vm) else { return Err(Fault::gone(vm)) };
+        let mut changed = own.clone();
+        if let Some(name) = spec.text_of("name")
+            && let Some(parent) = self.estate.tree.parent(vm)
+            && let Some(other) = self.estate.tree.child(parent, name)
+            && other != vm
+        {
+            return Err(Fault::duplicate_name(name, other));
+        }
+        let about = change::About { vm: Some(vm), linked: false };
+        change::apply(&mut self.estate, &mut changed, spec, about)?;
+        Ok(changed)
+    }
+
+    pub(super) fn reconfigure(&mut self, vm: Ref, spec: &Element) -> Result<(), Fault> {
+        let changed = self.changed_vm(vm, spec)?;
+        let Some(own) = self.estate.vms.get(&vm) else { return Err(Fault::gone(vm)) };
+        let removed: Vec<String> = change::destroyed_files(&own.devices, spec);
+        let before = takes(&own.devices);
+        for (datastore, bytes) in before {
+            self.estate.give_space(datastore, bytes);
+        }
+        for (datastore, bytes) in takes(&changed.devices) {
+            self.estate.take_space(datastore, bytes);
+        }
+        self.estate.deleted_files.extend(removed);
+        if let Some(name) = spec.text_of("name") {
+            self.estate.tree.rename(vm, name);
+        }
+        self.estate.vms.insert(vm, changed);
+        self.touch(vm);
+        Ok(())
+    }
+
+    pub(super) fn find_host(&self, vm: Ref, asked: Option<Ref>) -> Result<Ref, Fault> {
+        self.estate.host_to_start(vm, asked, &self.behaviour)
+    }
+
+    pub(super) fn power_on(&mut self, vm: Ref, asked: Option<Ref>) -> Result<(), Fault> {
+        let host = self.find_host(vm, asked)?;
+        let (now, boot) = (self.now, self.behaviour.durations.boot);
+        let name = self.estate.name(vm).to_owned();
+        let Some(own) = self.estate.vms.get_mut(&vm) else { return Err(Fault::gone(vm)) };
+        own.host = host;
+        own.power = Power::On;
+        own.started = Some(now);
+        own.runs += 1;
+        let run = own.runs;
+        let event = GuestEvent::PoweredOn(GuestMachine {
+            name,
+            uuid: own.uuid.clone(),
+            instance_uuid: own.instance_uuid.clone(),
+            extra_config: own.extra.clone(),
+            cpus: own.cpus,
+            memory_mib: own.memory_mib,
+            disk_gib: own.disks().next().map_or(0, |disk| disk.bytes >> 30),
+        });
+        self.guest_events.push_back(event);
+        self.touch(vm);
+        self.plan(boot, Due::GuestUp(vm, run));
+        Ok(())
+    }
+
+    pub(crate) fn power_off(&mut self, vm: Ref) {
+        let name = self.estate.name(vm).to_owned();
+        let Some(own) = self.estate.vms.get_mut(&vm) else { return };
+        if own.power == Power::Off {
+            return;
+        }
+        own.power = Power::Off;
+        own.guest = None;
+        let event = GuestEvent::PoweredOff { name, uuid: own.uuid.clone() };
+        self.guest_events.push_back(event);
+        self.touch(vm);
+    }
+
+    /// A guest has come up: VMware Tools speak.
+    pub(crate) fn guest_up(&mut self, vm: Ref, run: u32) {
+        let guest = self.estate.guest_of(vm);
+        let name = self.estate.name(vm).to_owned();
+        let Some(own) = self.estate.vms.get_mut(&vm) else { return };
+        if own.power == Power::Off || own.runs != run {
+            return;
+        }
+        own.guest = guest;
+        let event = GuestEvent::Booted { name, uuid: own.uuid.clone() };
+        self.guest_events.push_back(event);
+        self.touch(vm);
+    }
+
+    pub(crate) fn guest_down(&mut self, vm: Ref, run: u32) {
+        if self.estate.vms.get(&vm).is_some_and(|own| own.runs == run) {
+            self.power_off(vm);
+        }
+    }
+
+    /// Removes a VM with its files. Disks with a life of their own stay where they are.
+    pub(crate) fn destroy(&mut self, vm: Ref) {
+        self.power_off(vm);
+        let Some(own) = self.estate.vms.remove(&vm) else { return };
+        for disk in own.disks().filter(|disk| disk.first_class.is_none()) {
+            self.estate.give_space(disk.datastore, disk.takes());
+            self.estate.deleted_files.push(disk.file.clone());
+        }
+        for snapshot in &own.snapshots {
+            self.estate.snapshots.remove(&snapshot.reference);
+        }
+        self.estate.tree.remove(vm);
+        self.tagging.forget(vm);
+        self.touch_gone(vm);
+    }
+}
+
+/// What devices take of datastores.
+pub(super) fn takes(devices: &[Device]) -> Vec<(Ref, u64)> {
+    let disks = devices.iter().filter_map(|device| match &device.what {
+        What::Disk(disk) => Some((disk.datastore, disk.takes())),
+        _ => None,
+    });
+    disks.collect()
+}
