@@ -396,25 +396,35 @@ impl Inner {
         Ok(())
     }
 
+    /// Switches a machine on. Somebody may be doing the same: then it is enough that it runs.
     async fn switch_on(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let pass = self.gates.pass("power on", self.settings.limits.power_ons).await;
-        let ended = match self.vim.start(&vm.reference, Method::PowerOn { host: None }).await {
-            Ok(task) => self.vim.wait(&task, POWER_ON_WITHIN).await.map(|_| ()),
-            Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
-            Err(error) => return Err(unanswered("switching a machine on")(error).into()),
-        };
-        pass.end(Ending::Fine);
-        let fault = match ended {
-            Ok(()) => return Ok(()),
-            Err(TaskFailed::Fault(fault)) => fault,
-            Err(other) => {
-                return Err(CloudError::Unknown(format!("switching a machine on: {other}")).into());
+        let since = self.clock.running();
+        let (fault, judged) = loop {
+            let ended = match self.vim.start(&vm.reference, Method::PowerOn { host: None }).await {
+                Ok(task) => self.vim.wait(&task, POWER_ON_WITHIN).await.map(|_| ()),
+                Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
+                Err(error) => return Err(unanswered("switching a machine on")(error).into()),
+            };
+            let fault = match ended {
+                Ok(()) => return Ok(()),
+                Err(TaskFailed::Fault(fault)) => fault,
+                Err(other) => {
+                    let what = format!("switching a machine on: {other}");
+                    return Err(CloudError::Unknown(what).into());
+                }
+            };
+            let judged = outcome(&fault, Phase::Machine);
+            let passed = self.clock.running().saturating_sub(since);
+            match judged {
+                Outcome::Done => return Ok(()),
+                Outcome::Busy if passed < POWER_ON_WITHIN => {
+                    self.clock.sleep(LOOK_AGAIN_AFTER).await;
+                }
+                _ => break (fault, judged),
             }
         };
-        let judged = outcome(&fault, Phase::Machine);
-        if judged == Outcome::Done {
-            return Ok(());
-        }
+        drop(pass);
         let refused = self.refused(work, &fault, judged, "switching on");
         let gives_up = matches!(
             refused,

@@ -238,7 +238,15 @@ impl Inner {
                     }
                 }
             }
-            Err(error) if is_gone(&error) => Going::Gone,
+            Err(VimError::Fault(fault)) => match outcome(&fault, Phase::Destroy) {
+                Outcome::Gone => Going::Gone,
+                // Somebody is at work on it; perhaps an earlier attempt to destroy it.
+                Outcome::Busy | Outcome::Throttled => Going::UnderWay,
+                _ => {
+                    let what = format!("destroying virtual machine {:?}: {fault}", vm.name);
+                    return Err(CloudError::Unknown(what));
+                }
+            },
             Err(error) => return Err(unanswered("destroying a machine")(error)),
         };
         pass.end(Ending::Fine);

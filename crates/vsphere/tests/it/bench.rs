@@ -96,7 +96,8 @@ impl Faults {
 #[async_trait]
 impl Transport for Line {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
-        let mishap = self.faults.as_ref().and_then(|faults| Some((faults, faults.strike(&request)?)));
+        let mishap =
+            self.faults.as_ref().and_then(|faults| Some((faults, faults.strike(&request)?)));
         let lost = || TransportError::NoAnswer("the connection broke".to_owned());
         match mishap {
             None => self.server.answer(request).await.map_err(|_| lost()),
@@ -132,9 +133,13 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A small vCenter where nothing takes long.
+    /// A small vCenter with room for some hundred machines.
     pub(crate) fn new() -> Self {
-        Self::of(joiner_vcenter::Inventory::small())
+        let mut inventory = joiner_vcenter::Inventory::small();
+        let hosts =
+            (1..=8).map(|n| joiner_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
+        inventory.datacenters[0].clusters[0].hosts = hosts.collect();
+        Self::of(inventory)
     }
 
     pub(crate) fn of(inventory: joiner_vcenter::Inventory) -> Self {
@@ -166,10 +171,7 @@ impl World {
     }
 
     /// Has a new process do something until it is done or killed.
-    pub(crate) async fn until_killed<T>(
-        &self,
-        work: impl AsyncFnOnce(Vsphere) -> T,
-    ) -> Option<T> {
+    pub(crate) async fn until_killed<T>(&self, work: impl AsyncFnOnce(Vsphere) -> T) -> Option<T> {
         let provider = self.provider();
         tokio::select! {
             biased;

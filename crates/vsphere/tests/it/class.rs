@@ -51,12 +51,15 @@ fn both_documented_spellings_are_one_class() {
 
 #[test]
 fn a_class_that_says_nothing_is_told_what_it_needs() {
-    problems("spec: {}\n", &expect![[r#"
+    problems(
+        "spec: {}\n",
+        &expect![[r#"
         SelectorMissing: spec.computeSelector: says nothing; write {name: …} or {tags: {category: tag}}
         SelectorMissing: spec.datastoreSelector: says nothing; write {name: …} or {tags: {category: tag}}
         SelectorMissing: spec.networkSelector: says nothing; write {name: …} or {tags: {category: tag}}
         SelectorMissing: spec.imageSelector: says nothing; write {name: …}, {pattern: …} or {tags: {category: tag}}
-        InvalidInstanceType: spec.instanceTypes: lists no size; add one such as {os: linux, cpu: 4, memory: 16Gi}"#]]);
+        InvalidInstanceType: spec.instanceTypes: lists no size; add one such as {os: linux, cpu: 4, memory: 16Gi}"#]],
+    );
 }
 
 #[test]
@@ -152,7 +155,8 @@ fn the_definition_refuses_only_what_upstreams_refuses() {
     expect![[r#"
         v1alpha1 .spec.instanceTypes[].cpu type: only upstream's is "string"
         v1alpha1 .spec.instanceTypes[].maxPods type: only upstream's is "string"
-        v1alpha1 .spec.instanceTypes[].memory type: only upstream's is "string""#]].assert_eq(&lines.join("\n"));
+        v1alpha1 .spec.instanceTypes[].memory type: only upstream's is "string""#]]
+    .assert_eq(&lines.join("\n"));
 }
 
 /// Rules, not types, among what is only ours would refuse what was accepted.

@@ -75,8 +75,11 @@ async fn d04_a_cluster_is_found_by_its_name() {
 #[tokio::test(start_paused = true)]
 async fn d05_sizes_that_make_no_sense_are_told() {
     let world = World::new();
-    let class = class(json!({"instanceTypes": [{"os": "linux", "cpu": "", "memory": "much", "maxPods": "x"}]}));
-    let (holds, reason, message) = condition(&world.provider(), &class, "ValidationSucceeded").await;
+    let class = class(
+        json!({"instanceTypes": [{"os": "linux", "cpu": "", "memory": "much", "maxPods": "x"}]}),
+    );
+    let (holds, reason, message) =
+        condition(&world.provider(), &class, "ValidationSucceeded").await;
     assert_eq!((holds, reason.as_str()), (Some(false), "InvalidInstanceType"));
     for field in ["cpu", "memory", "maxPods"] {
         assert!(message.contains(&format!("spec.instanceTypes[0].{field}")), "{message}");
@@ -144,7 +147,10 @@ async fn d11_a_machine_that_cannot_be_switched_on_is_tried_again() {
     world.server.trouble("fault HostNotConnected on PowerOnVM_Task once").unwrap();
     let order = order(&class(json!({})), 1);
     let answer = world.provider().create(&order).await;
-    assert!(matches!(answer, Err(CloudError::Create { reason: "CreateInstanceFailed", .. })), "{answer:?}");
+    assert!(
+        matches!(answer, Err(CloudError::Create { reason: "CreateInstanceFailed", .. })),
+        "{answer:?}"
+    );
     made(&world, &order).await;
     assert_eq!(world.server.count("CloneVM_Task"), 1);
 }
@@ -240,7 +246,10 @@ fn d19_the_definition_has_every_field() {
     let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
     assert_ne!(spec["properties"]["k8SDistro"], Value::Null);
     assert_ne!(spec["properties"]["userData"]["properties"]["additionalUserdata"], Value::Null);
-    assert_eq!(spec["properties"]["computeSelector"]["properties"]["tags"]["maxProperties"], Value::Null);
+    assert_eq!(
+        spec["properties"]["computeSelector"]["properties"]["tags"]["maxProperties"],
+        Value::Null
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,7 +289,9 @@ async fn d22_every_key_of_the_users_text_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn d23_tags_are_looked_up_once_and_put_on_at_once() {
     let world = World::new();
-    let class = class(json!({"tags": {"topology.kubernetes.io/zone": "az1", "k8s-zone": "az1", "owner": "me"}}));
+    let class = class(
+        json!({"tags": {"topology.kubernetes.io/zone": "az1", "k8s-zone": "az1", "owner": "me"}}),
+    );
     let (one, other) = (world.provider(), world.provider());
     let (first, second) = (order(&class, 1), order(&class, 2));
     let (a, b) = tokio::join!(one.create(&first), other.create(&second));
@@ -288,7 +299,11 @@ async fn d23_tags_are_looked_up_once_and_put_on_at_once() {
     b.unwrap();
     let tags = world.server.vm(NAME).expect("it is there").tags;
     let of = |category: &str| tags.iter().filter(|(own, _)| own == category).count();
-    assert_eq!((of("k8s-zone"), of("owner"), of("karpenter.sh/clustername")), (1, 1, 1), "{tags:?}");
+    assert_eq!(
+        (of("k8s-zone"), of("owner"), of("karpenter.sh/clustername")),
+        (1, 1, 1),
+        "{tags:?}"
+    );
     let before = world.server.calls().len();
     one.create(&order(&class, 3)).await.unwrap();
     let calls = world.server.calls().split_off(before);
@@ -298,7 +313,8 @@ async fn d23_tags_are_looked_up_once_and_put_on_at_once() {
 
 #[test]
 fn d24_an_endpoint_may_be_a_whole_url() {
-    let texts = ["vcenter.example.com", "vcenter.example.com:443", "https://vcenter.example.com/sdk"];
+    let texts =
+        ["vcenter.example.com", "vcenter.example.com:443", "https://vcenter.example.com/sdk"];
     let read: Vec<Endpoint> = texts.iter().map(|text| text.parse().expect("it is one")).collect();
     assert!(read.windows(2).all(|pair| pair[0] == pair[1]), "{read:?}");
 }
@@ -313,7 +329,10 @@ async fn d25_a_selector_that_leads_to_several_things_is_told() {
     let (holds, reason, message) =
         condition(&world.provider(), &class(json!({})), "ImageReady").await;
     assert_eq!((holds, reason.as_str()), (Some(false), "ImageAmbiguous"));
-    assert!(message.contains("/dc1/vm/k8s/ubuntu-2404, /dc1/vm/templates/ubuntu-2404"), "{message}");
+    assert!(
+        message.contains("/dc1/vm/k8s/ubuntu-2404, /dc1/vm/templates/ubuntu-2404"),
+        "{message}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -322,7 +341,8 @@ async fn d26_a_size_that_is_no_more_breaks_nothing() {
     let before = class(json!({}));
     let machine = made(&world, &order(&before, 1)).await;
     let after = later(&before, |class| {
-        class.spec["instanceTypes"] = json!([{"os": "linux", "cpu": 8, "memory": 32, "zone": "az1"}]);
+        class.spec["instanceTypes"] =
+            json!([{"os": "linux", "cpu": 8, "memory": 32, "zone": "az1"}]);
     });
     let provider = world.provider();
     provider.instance_types("general", &after).unwrap();
