@@ -35,8 +35,9 @@ use crate::{
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 /// How long switching a machine on may take.
 const POWER_ON_WITHIN: Duration = Duration::from_mins(5);
-/// How often trouble in one zone is taken for trouble and not for a want of room.
-const TROUBLE_MAX: u32 = 3;
+/// How often trouble in one zone is taken for trouble and not for a want of room, and how often a
+/// machine that is stuck is tried before it is made anew.
+const TRIES_MAX: u32 = 3;
 
 /// What is made for an order, and of what.
 struct Work<'o> {
@@ -280,9 +281,12 @@ impl Inner {
             Copying::Full => ("full clones", limits.full_clones),
             Copying::Linked(_) => ("linked clones", limits.linked_clones),
         };
+        let since = self.clock.running();
         let pass = self.gates.pass(&format!("{kind} of {host}"), limit).await;
         // Somebody may have been quicker while this one waited.
-        if let Found::Own(vm) = self.find_own(work).await? {
+        if self.clock.running() > since
+            && let Found::Own(vm) = self.find_own(work).await?
+        {
             return Ok(*vm);
         }
         let uid = work.order.claim.uid.clone();
@@ -426,14 +430,14 @@ impl Inner {
         };
         drop(pass);
         let refused = self.refused(work, &fault, judged, "switching on");
-        let gives_up = matches!(
-            refused,
-            Refused::NoRoom(_)
-                | Refused::NoSpace(_)
-                | Refused::Final(CloudError::NodeClassNotReady(_) | CloudError::Invalid(_))
-        );
-        if gives_up {
-            // Nothing half made may be left for a claim that is given up.
+        let tries = self.state().tries.get(&work.order.claim.uid).copied().unwrap_or_default();
+        let is_given_up = match judged {
+            Outcome::NotReady | Outcome::Invalid | Outcome::Unlicensed => true,
+            Outcome::Stuck => tries >= TRIES_MAX,
+            _ => matches!(refused, Refused::NoRoom(_) | Refused::NoSpace(_)),
+        };
+        if is_given_up {
+            // Nothing half made may be left for a claim that may be given up.
             self.destroy(vm).await?;
         }
         Err(refused)
@@ -456,7 +460,7 @@ impl Inner {
             Outcome::Stale => Refused::Stale(what),
             Outcome::Trouble => {
                 let tries = self.state().count(&claim.uid);
-                if tries >= TROUBLE_MAX {
+                if tries >= TRIES_MAX {
                     Refused::NoRoom(what)
                 } else {
                     later("CreateInstanceFailed")

@@ -51,7 +51,8 @@ async fn two_hundred_claims_at_once_never_exceed_the_limit() {
     assert_eq!(world.all_machines().await.len(), 200);
 }
 
-/// How many calls it takes to make one more machine where there are so many.
+/// The calls that it takes to make one more machine where there are so many. One question for news
+/// serves everybody who waits for a task, so those are no machine's own.
 async fn calls_for_one_more(machines: u32) -> Vec<String> {
     let mut inventory = large();
     for number in 0..machines {
@@ -67,12 +68,13 @@ async fn calls_for_one_more(machines: u32) -> Vec<String> {
     provider.create(&order(&class, 1)).await.expect("there is room");
     let before = world.server.calls().len();
     provider.create(&order(&class, 2)).await.expect("there is room");
-    world.server.calls().split_off(before).into_iter().map(|call| call.method).collect()
+    let calls = world.server.calls().split_off(before).into_iter().map(|call| call.method);
+    calls.filter(|method| method != "WaitForUpdatesEx").collect()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_machine_takes_as_many_calls_among_five_thousand_as_among_a_hundred() {
     let (few, many) = (calls_for_one_more(100).await, calls_for_one_more(5_000).await);
     assert_eq!(few.len(), many.len());
-    assert!(few.len() <= 20, "{} calls for one machine: {few:#?}", few.len());
+    assert!(few.len() <= 10, "{} calls for one machine: {few:#?}", few.len());
 }

@@ -35,6 +35,8 @@ use tokio::sync::Notify;
 
 /// The cluster that machines are made for.
 pub(crate) const CLUSTER: &str = "prod";
+/// How many objects the vCenter answers at once.
+const PAGE: usize = 20;
 const USER: &str = "administrator@vsphere.local";
 const PASSWORD: &str = "secret";
 
@@ -139,6 +141,7 @@ impl World {
         let hosts =
             (1..=8).map(|n| joiner_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
         inventory.datacenters[0].clusters[0].hosts = hosts.collect();
+        inventory.behaviour.page_max = PAGE;
         Self::of(inventory)
     }
 
@@ -342,7 +345,7 @@ impl Bench for World {
     }
 
     fn more_than_a_page(&self) -> u32 {
-        201
+        PAGE as u32 + 1
     }
 }
 
