@@ -15,6 +15,7 @@ mod distro;
 mod encode;
 mod endpoint;
 mod error;
+mod facts;
 mod format;
 mod inputs;
 mod join;
@@ -52,6 +53,7 @@ pub use self::{
     distro::node_password_secret,
     encode::{Carrier, Encoded, Encoding, UserDataFormat, encode, guestinfo_keys},
     error::{Error, ErrorKind},
+    facts::Facts,
     inputs::{
         Distro, Format, GuestLookup, Inputs, Install, Kubelet, Login, Mode, ProviderId, Proxy,
         Registry, UserText,
@@ -154,12 +156,7 @@ fn merged(inputs: &Inputs) -> Result<Rendered, Error> {
 
 fn ready<'i>(inputs: &'i Inputs, report: &mut Report) -> Result<Ready<'i>, Error> {
     let distro = inputs.distro;
-    // The image decides there; what is said must make sense all the same.
-    let may_be_silent = matches!(distro, Distro::Rke2Airgapped | Distro::Talos);
-    let version = match inputs.version.as_deref() {
-        None if may_be_silent => None,
-        version => Some(KubeVersion::read(version, distro)?),
-    };
+    let version = KubeVersion::of_cluster(inputs.version.as_deref(), distro)?;
     let token = token::ready(inputs.token.as_ref(), distro, inputs.ca.as_ref(), inputs.pin_ca)?;
     for warning in token.warnings {
         report.warn("token", warning);

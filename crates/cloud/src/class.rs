@@ -4,6 +4,9 @@ use jiff::Timestamp;
 use joiner_core::label::Labels;
 use serde_json::{Map, Value, json};
 
+/// The condition that everything is there with which machines of a class join.
+pub const BOOTSTRAP_READY: &str = "BootstrapReady";
+
 /// A kind of `NodeClass` that a provider serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClassKind {
@@ -132,8 +135,41 @@ pub struct ClassStatus {
     pub fields: Map<String, Value>,
     /// Aspects of the class's health. `Ready` follows from them: it is true when all of them are.
     pub conditions: Vec<ClassCondition>,
-    /// Annotations that the provider keeps on the class, such as its hash.
-    pub annotations: Labels,
+}
+
+/// What machines were made from, in a number: where a class's differs from the one that a machine
+/// was made with, the machine has drifted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassHash {
+    /// The annotation that it is kept in, on the class and on claims.
+    pub key: &'static str,
+    /// The annotation that says how it was worked out.
+    pub version_key: &'static str,
+    /// How it is worked out now. Numbers that were worked out in different ways say nothing.
+    pub version: &'static str,
+    /// The number.
+    pub hash: String,
+}
+
+impl ClassHash {
+    /// The annotations of whoever has this hash.
+    pub fn annotations(&self) -> Labels {
+        let pairs = [(self.key, self.hash.as_str()), (self.version_key, self.version)];
+        pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    /// Whether the annotations were made in the way of now.
+    pub fn is_current(&self, annotations: &Labels) -> bool {
+        annotations.get(self.version_key).is_some_and(|version| version == self.version)
+    }
+
+    /// Whether whoever has these annotations was made from something else than what the class's say.
+    /// Hashes that were made in different ways, or that are missing, say nothing.
+    pub fn differs(&self, annotations: &Labels, of_class: &Labels) -> bool {
+        let both = |key: &str| annotations.get(key).zip(of_class.get(key));
+        both(self.version_key).is_some_and(|(own, now)| own == now)
+            && both(self.key).is_some_and(|(own, now)| own != now)
+    }
 }
 
 /// One aspect of a class's health.

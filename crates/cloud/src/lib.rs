@@ -2,7 +2,7 @@
 //!
 //! A [`CloudProvider`] makes machines, finds them again and removes them. It never talks to
 //! Kubernetes: the operator reads claims, classes, secrets and join tokens and hands over what a
-//! provider needs as plain data ([`order::Order`], [`class::NodeClass`]). KWOK, whose cloud is the
+//! provider [needs] as plain data ([`order::Order`], [`class::NodeClass`], [`inputs`]). KWOK, whose cloud is the
 //! API server itself, is the one exception. Several providers serve one process; [`Providers`]
 //! finds the one that a `NodeClass` belongs to.
 //!
@@ -15,7 +15,9 @@ pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod error;
+pub mod inputs;
 pub mod machine;
+pub mod needs;
 pub mod order;
 mod provider;
 mod providers;

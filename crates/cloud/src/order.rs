@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use joiner_core::{label::Labels, requirement::Requirements, resources::Resources, taint::Taint};
 
-use crate::class::NodeClass;
+use crate::{class::NodeClass, inputs::OrderInputs};
 
 /// Whom a machine is made for. Machines carry this as a mark, so that each can be found again from
 /// its claim whatever happened in between.
@@ -37,6 +37,8 @@ pub struct Order {
     pub startup_taints: Vec<Taint>,
     /// How machines of this class are made.
     pub class: Arc<NodeClass>,
+    /// What its provider needs of the cluster.
+    pub inputs: OrderInputs,
 }
 
 impl Order {

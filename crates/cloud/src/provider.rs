@@ -10,8 +10,10 @@ use joiner_core::{
 
 use crate::{
     CloudError,
-    class::{ClassKind, ClassStatus, NodeClass},
+    class::{ClassHash, ClassKind, ClassStatus, NodeClass},
+    inputs::ClassInputs,
     machine::Machine,
+    needs::Needs,
     order::{ClaimId, Order},
 };
 
@@ -47,9 +49,36 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// How long a launch may take where nobody says otherwise.
     fn launch_timeout(&self) -> Duration;
 
+    /// The finalizer that keeps a class until no claim refers to it any more.
+    fn class_finalizer(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What machines of a class are made from, in a number.
+    fn class_hash(&self, _class: &NodeClass) -> Option<ClassHash> {
+        None
+    }
+
+    /// What it needs of the cluster for a class. Asked before each judgement of the class and each
+    /// order, so it has to be cheap.
+    fn needs(&self, _class: &NodeClass) -> Needs {
+        Needs::default()
+    }
+
+    /// What a claim's machine, its guest and its node are called.
+    fn machine_name(&self, claim: &ClaimId) -> String {
+        claim.name.clone()
+    }
+
     /// What is wrong with a class, and what its status should say. The spec goes in, conditions
-    /// come out.
-    async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError>;
+    /// come out. There are no inputs while something that it [needs](Self::needs) is missing; the
+    /// operator says what, in the condition
+    /// [`BootstrapReady`](crate::class::BOOTSTRAP_READY).
+    async fn resolve_class(
+        &self,
+        class: &NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError>;
 
     /// Every type that machines of a pool and its class can have, also those that cannot be had now.
     /// Cheap: it is asked several times for each plan.

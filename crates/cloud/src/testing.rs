@@ -16,9 +16,11 @@ use tokio::sync::Notify;
 
 use crate::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy, choice,
-    class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
+    class::{ClassCondition, ClassHash, ClassKind, ClassStatus, NodeClass},
     conformance::Mishap,
+    inputs::{ClassInputs, OrderInputs},
     machine::Machine,
+    needs::Needs,
     order::{ClaimId, Order},
     shape::{Shape, Terms},
 };
@@ -82,6 +84,20 @@ pub struct State {
     pub class: ClassCondition,
     /// How long a launch may take.
     pub launch_timeout: Duration,
+    /// What is needed of the cluster for every class.
+    pub needs: Needs,
+    /// How often a class was judged.
+    pub judgements: u32,
+    /// What was given for a class when it was last judged.
+    pub class_inputs: Option<ClassInputs>,
+    /// What was given with each order.
+    pub order_inputs: BTreeMap<ClaimId, OrderInputs>,
+    /// The lease that the predecessor holds.
+    pub predecessor_lease: Option<&'static str>,
+    /// The finalizer of classes.
+    pub class_finalizer: Option<&'static str>,
+    /// What machines of every class are made from.
+    pub class_hash: Option<ClassHash>,
     asked_to_go: BTreeMap<String, u32>,
 }
 
@@ -107,6 +123,13 @@ impl Default for State {
                 message: String::new(),
             },
             launch_timeout: Duration::from_mins(5),
+            needs: Needs::default(),
+            judgements: 0,
+            class_inputs: None,
+            order_inputs: BTreeMap::new(),
+            predecessor_lease: None,
+            class_finalizer: None,
+            class_hash: None,
             asked_to_go: BTreeMap::new(),
         }
     }
@@ -295,8 +318,31 @@ impl CloudProvider for TestCloud {
         self.state().launch_timeout
     }
 
-    async fn resolve_class(&self, _class: &NodeClass) -> Result<ClassStatus, CloudError> {
-        let conditions = vec![self.state().class.clone()];
+    fn predecessor_lease(&self) -> Option<&'static str> {
+        self.state().predecessor_lease
+    }
+
+    fn class_finalizer(&self) -> Option<&'static str> {
+        self.state().class_finalizer
+    }
+
+    fn class_hash(&self, _class: &NodeClass) -> Option<ClassHash> {
+        self.state().class_hash.clone()
+    }
+
+    fn needs(&self, _class: &NodeClass) -> Needs {
+        self.state().needs.clone()
+    }
+
+    async fn resolve_class(
+        &self,
+        _class: &NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError> {
+        let mut state = self.state();
+        state.judgements += 1;
+        state.class_inputs = inputs.cloned();
+        let conditions = vec![state.class.clone()];
         Ok(ClassStatus { conditions, ..ClassStatus::default() })
     }
 
@@ -305,7 +351,11 @@ impl CloudProvider for TestCloud {
     }
 
     async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
-        self.call(format!("create {}", order.claim.name), |state| state.create(order)).await
+        self.call(format!("create {}", order.claim.name), |state| {
+            state.order_inputs.insert(order.claim.clone(), order.inputs.clone());
+            state.create(order)
+        })
+        .await
     }
 
     async fn delete(

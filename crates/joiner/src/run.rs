@@ -26,7 +26,7 @@ use crate::{
     connection,
     errors::{Exit, Failure, chain},
     lab,
-    settings::{self, CLOUDS, Declares, Given},
+    settings::{self, CLOUDS, Declares, Given, VsphereAccess},
 };
 
 /// What a controller goes by.
@@ -34,12 +34,18 @@ use crate::{
 pub(crate) struct Controller;
 
 impl Declares for Controller {
-    const SETTINGS: &[&[&Setting]] = &[declared::CONTROLLER, declared::PLANNER, CLOUDS];
+    const SETTINGS: &[&[&Setting]] =
+        &[declared::CONTROLLER, declared::PLANNER, declared::VSPHERE, CLOUDS];
 }
 
 /// The providers that this program has.
-const PROVIDERS: [Known; 2] =
-    [Known { name: "kwok", endpoint: None }, Known { name: "vsphere", endpoint: Some("GOVC_URL") }];
+const PROVIDERS: [Known; 2] = [
+    Known { name: "kwok", endpoint: None },
+    Known { name: VSPHERE, endpoint: Some(declared::VSPHERE_ENDPOINT.variable) },
+];
+
+/// The name of vSphere's provider.
+const VSPHERE: &str = "vsphere";
 
 /// Settings of the controller and of its clouds.
 #[derive(Debug)]
@@ -51,6 +57,8 @@ pub(crate) struct RunSettings {
     /// What vSphere's machines cost and hide.
     #[cfg_attr(not(test), expect(dead_code, reason = "checked here, for a provider yet to come"))]
     pub(crate) vsphere: joiner_vsphere::Settings,
+    /// How vSphere's provider reaches its vCenter, if it is on.
+    pub(crate) vsphere_access: Option<VsphereAccess>,
 }
 
 impl RunSettings {
@@ -61,9 +69,16 @@ impl RunSettings {
     ) -> Result<Accepted<Self>, Vec<String>> {
         let mut reader = Reader::new(given.values());
         let operator = Settings::read_from(&mut reader);
-        let providers = providers::chosen(&mut reader, &PROVIDERS, is_set);
+        let endpoint = given.values().get(&declared::VSPHERE_ENDPOINT);
+        let is_given = |variable: &str| {
+            is_set(variable)
+                || (variable == declared::VSPHERE_ENDPOINT.variable && !endpoint.is_empty())
+        };
+        let providers = providers::chosen(&mut reader, &PROVIDERS, is_given);
         let vsphere = settings::vsphere(&mut reader, &operator.planner);
-        reader.accept(Self { operator, providers, vsphere })
+        let vsphere_is_on = providers.iter().any(|provider| provider.name == VSPHERE);
+        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader));
+        reader.accept(Self { operator, providers, vsphere, vsphere_access })
     }
 }
 
@@ -150,19 +165,28 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
     for provider in &settings.providers {
         match provider.name {
             "kwok" => on.push(Arc::new(kwok(settings, client)?)),
-            name => {
-                return Err(Failure::bad_input(format!(
-                    "this version plans for {name} but cannot make its machines yet: unset {} or \
-                     give --providers=kwok",
-                    provider.endpoint.unwrap_or_default()
-                )));
-            }
+            VSPHERE => on.push(vsphere(settings)?),
+            name => unreachable!("{name} is no provider of this program"),
         }
     }
     Ok(Providers::new(
         on,
-        vec![Off { name: "vsphere", class: joiner_vsphere::NODE_CLASS, variable: "GOVC_URL" }],
+        vec![Off {
+            name: VSPHERE,
+            class: joiner_vsphere::NODE_CLASS,
+            variable: declared::VSPHERE_ENDPOINT.variable,
+        }],
     ))
+}
+
+/// vSphere's provider, made of `settings.vsphere_access` and `settings.vsphere`.
+fn vsphere(settings: &RunSettings) -> Result<Arc<dyn CloudProvider>, Failure> {
+    let vcenter = settings.vsphere_access.as_ref().map(|access| &access.authority);
+    Err(Failure::bad_input(format!(
+        "this version plans for vSphere but cannot make machines in vCenter {:?} yet: unset \
+         GOVC_URL, and give --providers=kwok if that names vsphere",
+        vcenter.map(String::as_str).unwrap_or_default()
+    )))
 }
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
@@ -207,6 +231,15 @@ mod tests {
         RunSettings::accept(&args.settings, is_set).map_err(|problems| problems.join("\n"))
     }
 
+    /// What vSphere's provider needs at least.
+    const VCENTER: [&str; 5] = [
+        "--cluster-name=prod",
+        "--vsphere-endpoint=https://vcenter.example.org/sdk",
+        "--vsphere-username=joiner",
+        "--vsphere-password=hunter2",
+        "--vsphere-path=k8s/prod",
+    ];
+
     #[test]
     fn flags_reach_the_controller_and_its_clouds() {
         let flags = [
@@ -216,7 +249,8 @@ mod tests {
             "--disable-leader-election",
             "--vm-memory-overhead-percent=0.1",
         ];
-        let Accepted { settings, warnings } = accept(&flags, &["GOVC_URL"]).unwrap();
+        let flags = [&flags[..], &VCENTER].concat();
+        let Accepted { settings, warnings } = accept(&flags, &[]).unwrap();
         assert_eq!(warnings, Vec::<String>::new());
         assert_eq!(settings.operator.batch.idle.as_secs(), 2);
         assert!(settings.operator.leader_election.disabled);
@@ -224,6 +258,34 @@ mod tests {
         assert_eq!(settings.vsphere.memory_overhead.to_string(), "0.1");
         let names: Vec<&str> = settings.providers.iter().map(|provider| provider.name).collect();
         assert_eq!(names, ["vsphere"]);
+    }
+
+    #[test]
+    fn a_vcenter_is_reached_as_its_settings_say_and_its_password_is_not_shown() {
+        let pinned = format!("--vsphere-thumbprint={}", ["ab"; 20].join(":"));
+        let more = ["--vsphere-insecure", "--vsphere-dc=dc1", &pinned];
+        let Accepted { settings, warnings } = accept(&[&VCENTER[..], &more].concat(), &[]).unwrap();
+        assert!(warnings[0].contains("GOVC_INSECURE"), "{warnings:?}");
+        let shown = format!("{settings:?}");
+        assert!(!shown.contains("hunter2"), "{shown}");
+        let access = settings.vsphere_access.unwrap();
+        assert_eq!(access.password.reveal(), "hunter2");
+        assert_eq!(access.authority, "vcenter.example.org");
+        assert_eq!((&*access.folder, access.datacenter.as_deref()), ("k8s/prod", Some("dc1")));
+        assert_eq!(access.thumbprint, Some(vec![0xab; 20]));
+    }
+
+    #[test]
+    fn what_vsphere_cannot_do_without_is_named_by_flag_and_variable() {
+        let told = accept(&["--providers=vsphere", "--vsphere-thumbprint=ab:cd"], &[]).unwrap_err();
+        expect![[r#"
+            --cluster-name (CLUSTER_NAME): it is not given: the provider vsphere is on and needs it
+            --vsphere-endpoint (GOVC_URL): it is not given: the provider vsphere is on and needs it
+            --vsphere-username (GOVC_USERNAME): it is not given: the provider vsphere is on and needs it
+            --vsphere-password (GOVC_PASSWORD): it is not given: the provider vsphere is on and needs it
+            --vsphere-path (VSPHERE_FOLDER): it is not given: the provider vsphere is on and needs it
+            --vsphere-thumbprint (VSPHERE_THUMBPRINT) cannot be "ab:cd": use 20 (SHA-1) or 32 (SHA-256) hex numbers separated by ':'"#]].assert_eq(&told);
+        assert!(accept(&["--vsphere-thumbprint=ab:cd"], &[]).is_ok(), "nobody uses it");
     }
 
     #[test]
@@ -246,7 +308,9 @@ mod tests {
         let command = Cli::command();
         let run = command.find_subcommand("run").unwrap();
         let flags = run.get_arguments().filter_map(|arg| Some((arg.get_long()?, arg.get_env()?)));
-        for (long, variable) in flags {
+        // Whoever comes from vSphere's Karpenter keeps their variables.
+        let of_vsphere = |long: &str| declared::VSPHERE.iter().any(|setting| setting.name == long);
+        for (long, variable) in flags.filter(|(long, _)| !of_vsphere(long)) {
             assert_eq!(*variable, *long.replace('-', "_").to_uppercase());
         }
     }

@@ -5,6 +5,7 @@
 //! or one cloud has.
 
 mod given;
+mod vsphere;
 
 use std::path::PathBuf;
 
@@ -18,7 +19,10 @@ use joiner_operator::{
     settings::{Accepted, PlannerSettings, Reader, Setting, declared},
 };
 
-pub(crate) use self::given::{Declares, Given};
+pub(crate) use self::{
+    given::{Declares, Given},
+    vsphere::VsphereAccess,
+};
 use crate::errors::Failure;
 
 /// The share of memory that guests of vSphere do not see.

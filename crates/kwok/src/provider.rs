@@ -13,6 +13,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     choice::{self, Choice},
     class::{ClassKind, ClassStatus, NodeClass},
+    inputs::ClassInputs,
     machine::Machine,
     order::{ClaimId, Order},
 };
@@ -164,7 +165,11 @@ impl CloudProvider for Kwok {
         Duration::from_mins(5)
     }
 
-    async fn resolve_class(&self, _class: &NodeClass) -> Result<ClassStatus, CloudError> {
+    async fn resolve_class(
+        &self,
+        _class: &NodeClass,
+        _inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError> {
         // There is nothing that could be wrong with one.
         Ok(ClassStatus::default())
     }

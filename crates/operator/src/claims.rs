@@ -35,6 +35,17 @@ pub fn owning_pool(claim: &NodeClaim) -> Option<&OwnerReference> {
     claim.metadata.owner_references.iter().flatten().find(|owner| owner.kind == "NodePool")
 }
 
+/// How an object says that it goes when a claim does.
+pub fn owner_reference(claim: &ClaimId) -> OwnerReference {
+    OwnerReference {
+        api_version: NodeClaim::api_version(&()).into_owned(),
+        kind: NodeClaim::kind(&()).into_owned(),
+        name: claim.name.clone(),
+        uid: claim.uid.clone(),
+        ..OwnerReference::default()
+    }
+}
+
 /// Whether a claim's or a pool's reference leads to this class.
 pub fn refers_to(reference: Option<&NodeClassReference>, class: &NodeClass) -> bool {
     reference.is_some_and(|reference| {

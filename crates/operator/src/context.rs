@@ -14,6 +14,7 @@ use crate::{
     claims,
     cluster::Cluster,
     events::Recorder,
+    inputs::Inputs,
     metrics::Metrics,
     random::Random,
     settings::Settings,
@@ -43,6 +44,10 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// What the user chose.
     pub settings: Arc<Settings>,
+    /// What was fetched for providers.
+    pub inputs: Inputs,
+    /// The namespace that this process is in.
+    pub namespace: String,
 }
 
 impl Context {

@@ -52,6 +52,15 @@ struct Facts {
     class: Option<Arc<NodeClass>>,
 }
 
+impl Facts {
+    /// What the claim and its class alone say.
+    fn of_class(&self) -> Option<Verdict> {
+        let own = self.claim.spec.node_class_ref.as_ref();
+        let class = self.class.as_ref().filter(|class| refers_to(own, class))?;
+        drift::of_class(&self.claim, class, &self.provider.class_hash(class)?)
+    }
+}
+
 impl Controller for DisruptionConditions {
     type Key = Key;
 
@@ -96,7 +105,8 @@ impl Controller for DisruptionConditions {
             self.context.events.tell(Event::node_pool_not_found(&about, &facts.pool_name));
             return Ok(Next::After(LOOK_EVERY));
         };
-        let verdict = match drift::of_objects(&facts.claim, pool) {
+        let of_objects = drift::of_objects(&facts.claim, pool).or_else(|| facts.of_class());
+        let verdict = match of_objects {
             Some(verdict) => Ok(verdict),
             None => self.ask(&facts, pool).await,
         };

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::{
     buffers::Buffers,
-    classes::ClassResolution,
+    classes::{ClassHashing, ClassResolution, ClassTermination},
     cluster::Cluster,
     consistency::Consistency,
     context::Context,
@@ -31,6 +31,7 @@ use crate::{
     expiration::Expiration,
     garbage::{GarbageCollection, UnconfirmedClaims},
     hydration::{ClaimHydration, NodeHydration},
+    inputs::{Inputs, TokenCollection, TokenSweep},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
     metrics::{self, Metrics, RegistrationError, Registry, gauge_set::Series},
@@ -82,7 +83,8 @@ pub struct Setup {
     pub cluster: Option<String>,
     /// What this process is called in leases.
     pub identity: String,
-    /// The namespace of leases, where the settings name none.
+    /// The namespace that this process is in: that of leases, where the settings name none, and of
+    /// what classes refer to.
     pub namespace: String,
     /// Chance.
     pub random: Random,
@@ -126,7 +128,8 @@ impl Engine {
         let cache = Cache::default();
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let shown = shown(&providers, setup.cluster);
-        let namespace = settings.leader_election.namespace.clone().unwrap_or(setup.namespace);
+        let own = setup.namespace;
+        let namespace = settings.leader_election.namespace.as_ref().unwrap_or(&own).clone();
         let candidate = (!settings.leader_election.disabled).then(|| Candidate {
             client: setup.lease_client,
             clock: clock.clone(),
@@ -141,6 +144,8 @@ impl Engine {
             settings: Arc::new(settings),
             feeds: Feeds::default(),
             random: Arc::new(setup.random),
+            inputs: Inputs::default(),
+            namespace: own,
             clock,
             cache,
             events,
@@ -164,6 +169,9 @@ impl Engine {
         add.controller(PoolValidation);
         add.controller(PoolHash);
         add.controller(ClassResolution);
+        add.controller(ClassHashing);
+        add.controller(ClassTermination);
+        add.controller(TokenCollection);
         let gates = context.settings.planner.gates;
         let reservations = Reservations::default();
         add.controller(|context| StaticProvisioning::new(context, reservations));
@@ -176,6 +184,7 @@ impl Engine {
         add.rounds(PoolCounter);
         add.rounds(GarbageCollection::new);
         add.rounds(UnconfirmedClaims::new);
+        add.rounds(TokenSweep);
         let evictions = Evictions::new(&context.clock);
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
@@ -407,12 +416,13 @@ fn unreadable(states: &BTreeMap<String, FeedState>) -> BTreeMap<String, Vec<Seri
 
 /// Every lease that must be held: our own, and those of the controllers that ours take over from.
 fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
-    let of_predecessors =
-        providers.all().iter().filter_map(|provider| provider.predecessor_lease());
-    of_predecessors
-        .chain([settings.leader_election.name.as_str()])
-        .map(|name| LeaseName { namespace: namespace.to_owned(), name: name.to_owned() })
-        .collect()
+    let election = &settings.leader_election;
+    let lease =
+        |namespace: &str, name: &str| LeaseName { namespace: namespace.into(), name: name.into() };
+    let predecessors = providers.all().iter().filter_map(|provider| provider.predecessor_lease());
+    let theirs = election.predecessor_namespace.as_deref().unwrap_or(namespace);
+    let own = lease(namespace, &election.name);
+    predecessors.map(|name| lease(theirs, name)).chain([own]).collect()
 }
 
 /// What the metrics page shows of a cluster with these clouds; its name where there are several.
@@ -440,4 +450,28 @@ fn shown_conditions(providers: &Providers) -> BTreeMap<&'static str, Vec<String>
     ];
     let of_clouds = providers.class_kinds().map(|class| (class.kind, Vec::new()));
     own.into_iter().chain(of_clouds).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_cloud::testing::TestCloud;
+
+    use super::*;
+    use crate::settings::Values;
+
+    #[test]
+    fn the_lease_of_a_predecessor_may_be_in_another_namespace_than_ours() {
+        let cloud = TestCloud::new();
+        cloud.state().predecessor_lease = Some("karpenter-leader-election");
+        let providers = Providers::new(vec![Arc::new(cloud)], Vec::new());
+        let mut settings = Settings::read(&Values::default()).unwrap().settings;
+        let held = |settings: &Settings| {
+            let leases = leases(settings, &providers, "joiner");
+            leases.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(held(&settings), "joiner/karpenter-leader-election");
+        settings.leader_election.predecessor_namespace = Some("karpenter".to_owned());
+        let both = "joiner/karpenter-leader-election karpenter/karpenter-leader-election";
+        assert_eq!(held(&settings), both);
+    }
 }

@@ -12,7 +12,7 @@ mod said;
 mod tests;
 mod writer;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use joiner_cloud::class::NodeClass;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -98,7 +98,7 @@ pub struct Event {
     /// Whether all is well.
     pub kind: EventType,
     /// Why it is told, in a word that never changes.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What is told.
     pub message: String,
     /// What makes it the same event as another one of its reason.

@@ -36,6 +36,7 @@ pub mod files;
 pub mod garbage;
 pub mod hydration;
 pub mod index;
+pub mod inputs;
 pub mod lease;
 pub mod lifecycle;
 pub mod live;

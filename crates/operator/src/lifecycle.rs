@@ -23,7 +23,9 @@ use std::{
 };
 
 use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
-use joiner_cloud::{CloudError, CloudProvider, machine::Machine};
+use joiner_cloud::{
+    CloudError, CloudProvider, bootstrap::token::Lifetime, machine::Machine, order::Order,
+};
 use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 use kube::{
@@ -242,17 +244,18 @@ impl Lifecycle {
         if let Some(machine) = self.made().get(identity) {
             return Launch::Made(Box::new(machine.clone()));
         }
-        let order = match launch::request(claim, self.context.class_of(claim).as_ref()) {
+        let mut order = match launch::request(claim, self.context.class_of(claim).as_ref()) {
             Request::Order(order) => order,
             Request::Refused(error) => return Launch::Failed(error),
         };
         if let Some(left) = self.launches.wait(identity) {
             return Launch::Waits(left);
         }
-        let create = provider.create(&order);
-        match self.context.ask(Self::NAME, "Create", provider.as_ref(), create).await {
-            Ok(machine) => {
+        match self.make(claim, &mut order, provider).await {
+            Ok(mut machine) => {
                 launch::log(claim, &machine);
+                let hash = provider.class_hash(&order.class);
+                launch::mark(&mut machine, hash.as_ref());
                 self.made().insert(identity.to_owned(), machine.clone());
                 Launch::Made(Box::new(machine))
             }
@@ -262,6 +265,24 @@ impl Lifecycle {
                 Launch::Failed(error)
             }
         }
+    }
+
+    /// Asks the cloud for a machine, with everything that it needs of the cluster.
+    async fn make(
+        &self,
+        claim: &NodeClaim,
+        order: &mut Order,
+        provider: &Arc<dyn CloudProvider>,
+    ) -> Result<Machine, CloudError> {
+        let timeouts = timeouts_of(&self.context, claim, provider);
+        let lifetime = Lifetime {
+            now: self.context.now(),
+            launch_timeout: timeouts.launch,
+            registration_timeout: timeouts.registration,
+        };
+        order.inputs = self.context.order_inputs(provider.as_ref(), order, lifetime).await?;
+        let create = provider.create(order);
+        self.context.ask(Self::NAME, "Create", provider.as_ref(), create).await
     }
 
     /// There is nothing more to remember of a claim.

@@ -2,6 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ring::{
+    error::Unspecified,
+    rand::{SecureRandom, SystemRandom},
+};
+
 /// How long the random part of a name is.
 pub const SUFFIX_LENGTH: usize = 5;
 
@@ -11,25 +16,53 @@ const LETTERS: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A source of numbers.
 #[derive(Debug)]
-pub struct Random(AtomicU64);
+pub struct Random {
+    state: AtomicU64,
+    /// Where secrets come from.
+    secrets: Secrets,
+}
+
+/// Where secrets come from.
+#[derive(Debug)]
+enum Secrets {
+    /// Nobody can know them.
+    System,
+    /// The same each time, as everything of a seed.
+    Seeded,
+}
 
 impl Random {
     /// The numbers of a seed.
     pub fn seeded(seed: u64) -> Self {
-        Self(AtomicU64::new(seed))
+        Self { state: AtomicU64::new(seed), secrets: Secrets::Seeded }
     }
 
     /// Numbers that no other process has.
     pub fn of_this_process() -> Self {
         use std::hash::{BuildHasher, RandomState};
-        Self::seeded(RandomState::new().hash_one(std::process::id()))
+        let seed = RandomState::new().hash_one(std::process::id());
+        Self { secrets: Secrets::System, ..Self::seeded(seed) }
+    }
+
+    /// Something that nobody can guess.
+    pub fn secret(&self) -> Result<[u8; 16], Unspecified> {
+        let mut secret = [0; 16];
+        match self.secrets {
+            Secrets::System => SystemRandom::new().fill(&mut secret)?,
+            Secrets::Seeded => {
+                let (first, last) = secret.split_at_mut(8);
+                first.copy_from_slice(&self.next().to_be_bytes());
+                last.copy_from_slice(&self.next().to_be_bytes());
+            }
+        }
+        Ok(secret)
     }
 
     /// The next number.
     pub fn next(&self) -> u64 {
         // SplitMix64.
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
-        let mut number = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        let mut number = self.state.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         number ^ (number >> 31)
@@ -60,5 +93,12 @@ mod tests {
         assert_eq!(names(1), names(1));
         assert_ne!(names(1), names(2));
         assert_ne!(names(1)[0], names(1)[1]);
+    }
+
+    #[test]
+    fn secrets_follow_from_a_seed_only_where_one_is_given() {
+        let secret = |random: Random| random.secret().unwrap();
+        assert_eq!(secret(Random::seeded(1)), secret(Random::seeded(1)));
+        assert_ne!(secret(Random::of_this_process()), secret(Random::of_this_process()));
     }
 }

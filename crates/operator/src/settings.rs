@@ -8,19 +8,20 @@
 
 pub mod declared;
 mod gates;
+mod joining;
 pub mod providers;
 mod read;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use joiner_core::{
     price::UnitPrices,
     settings::{MinValuesPolicy, PlanSettings, PreferencePolicy},
 };
 
-pub use self::{gates::Gates, read::Reader};
+pub use self::{gates::Gates, joining::Joining, read::Reader};
 use crate::index::{IndexSettings, Pending, spread::SchedulerConfig};
 
 /// One setting, as its users know it.
@@ -28,7 +29,8 @@ use crate::index::{IndexSettings, Pending, spread::SchedulerConfig};
 pub struct Setting {
     /// The name of the flag, without dashes in front.
     pub name: &'static str,
-    /// The variable that is read where the flag is not given: the same name in capitals.
+    /// The variable that is read where the flag is not given: the same name in capitals, except where
+    /// a cloud's users have known another one for long.
     pub variable: &'static str,
     /// What stands for the value in help texts. A `BOOL` needs no value to be on.
     pub value: &'static str,
@@ -57,8 +59,15 @@ impl Setting {
 }
 
 /// What was typed: the text of each setting that was given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Values(BTreeMap<&'static str, String>);
+
+/// Only the names: passwords and tokens are among the texts.
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
 
 impl Values {
     /// Takes note of a setting that was given.
@@ -169,6 +178,8 @@ pub struct Settings {
     pub batch: Batch,
     /// How long a machine may take.
     pub timeouts: Timeouts,
+    /// What machines join their cluster with.
+    pub joining: Joining,
 }
 
 /// Who acts where several processes run.
@@ -180,6 +191,9 @@ pub struct LeaderElection {
     pub name: String,
     /// Its namespace; the process's own where none is given.
     pub namespace: Option<String>,
+    /// The namespace of the leases that the predecessors of providers hold; that of the lease where
+    /// none is given.
+    pub predecessor_namespace: Option<String>,
 }
 
 /// What is written to the log.
@@ -255,6 +269,7 @@ impl Settings {
                 disabled: from.switch(&declared::DISABLE_LEADER_ELECTION),
                 name: from.object_name(&declared::LEADER_ELECTION_NAME).unwrap_or_default(),
                 namespace: from.object_name(&declared::LEADER_ELECTION_NAMESPACE),
+                predecessor_namespace: from.object_name(&declared::PREDECESSOR_LEASE_NAMESPACE),
             },
             disable_cluster_state_observability: from
                 .switch(&declared::DISABLE_CLUSTER_STATE_OBSERVABILITY),
@@ -284,6 +299,7 @@ impl Settings {
                     .time(&declared::INITIALIZATION_TIMEOUT)
                     .filter(|time| !time.is_zero()),
             },
+            joining: Joining::read(from),
         };
         settings.ports_differ(from);
         profiling_is_not_there(&settings, from);

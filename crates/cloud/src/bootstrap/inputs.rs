@@ -68,7 +68,10 @@ impl Distro {
             ErrorKind::DistroUnknown,
             "distro",
             format!("API server {git_version:?} is neither RKE2 nor k3s, and {problem}"),
-            format!("write the distribution down: {}", Self::words()),
+            format!(
+                "write the distribution down, in the class or as KUBE_DISTRO (--kube-distro): {}",
+                Self::words()
+            ),
         ))
     }
 

@@ -20,8 +20,8 @@ use super::{
 
 pub use self::{
     minted::{
-        Claim, ClaimState, Fate, FoundSecret, Issued, Lifetime, NAMESPACE, TokenGroup, TokenSecret,
-        TokenStep, fate, next_step, token_id,
+        CLAIM_LABEL, CLAIM_UID_LABEL, Claim, ClaimState, Fate, FoundSecret, Issued, Lifetime,
+        NAMESPACE, TokenGroup, TokenSecret, TokenStep, fate, next_step, token_id,
     },
     source::{MintTokens, TokenSource, choose_source},
 };
@@ -50,6 +50,11 @@ impl BootstrapToken {
         });
         let (_, [id, secret]) = PATTERN.captures(text)?.extract();
         Some(Self { id: id.to_owned(), secret: Secret::from(secret) })
+    }
+
+    /// One that nobody has: for looking whether a text could be made.
+    pub fn example() -> Self {
+        Self { id: "0".repeat(6), secret: Secret::new("0".repeat(16)) }
     }
 
     /// The half that is no secret.

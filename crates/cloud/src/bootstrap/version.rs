@@ -40,6 +40,16 @@ impl KubeVersion {
         Ok(Self { text: text.to_owned(), parsed })
     }
 
+    /// The version that machines join with; none where the image decides.
+    pub(crate) fn of_cluster(text: Option<&str>, distro: Distro) -> Result<Option<Self>, Error> {
+        // What is said must make sense all the same.
+        let may_be_silent = matches!(distro, Distro::Rke2Airgapped | Distro::Talos);
+        match text {
+            None if may_be_silent => Ok(None),
+            text => Self::read(text, distro).map(Some),
+        }
+    }
+
     /// As the cluster says it.
     pub(crate) fn as_str(&self) -> &str {
         &self.text

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;
 
-use crate::{CloudProvider, class::NodeClass, order::Order};
+use crate::{CloudProvider, class::NodeClass, inputs::OrderInputs, order::Order};
 
 /// Something that goes wrong with one call of a provider to its cloud.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,11 @@ pub trait Bench {
 
     /// A class that is ready.
     fn class(&self) -> Arc<NodeClass>;
+
+    /// What every order comes with.
+    fn inputs(&self) -> OrderInputs {
+        OrderInputs::default()
+    }
 
     /// Lets a call of whichever process go wrong, once so many calls have got through.
     fn arm(&self, mishap: Mishap, after: u32);

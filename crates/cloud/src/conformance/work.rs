@@ -70,6 +70,7 @@ pub(super) fn order<B: Bench>(bench: &B, number: u32) -> Order {
         taints: Vec::new(),
         startup_taints: Vec::new(),
         class,
+        inputs: bench.inputs(),
     }
 }
 

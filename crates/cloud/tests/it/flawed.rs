@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes,
     class::{ClassKind, ClassStatus, NodeClass},
+    inputs::ClassInputs,
     machine::Machine,
     order::{ClaimId, Order},
     testing::TestCloud,
@@ -101,8 +102,12 @@ impl CloudProvider for Flawed {
         self.cloud.launch_timeout()
     }
 
-    async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError> {
-        self.cloud.resolve_class(class).await
+    async fn resolve_class(
+        &self,
+        class: &NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError> {
+        self.cloud.resolve_class(class, inputs).await
     }
 
     fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError> {

@@ -7,6 +7,7 @@
 mod butane;
 mod conformance;
 mod distributions;
+mod facts;
 mod flawed;
 mod guest;
 mod meeting;

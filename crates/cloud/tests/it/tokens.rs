@@ -167,7 +167,7 @@ fn a_token_goes_when_it_is_known_that_nobody_needs_it() {
         (ClaimState::Unknown, false),
         (ClaimState::Joining, false),
         (ClaimState::Registered, true),
-        (ClaimState::Failed, true),
+        (ClaimState::Leaving, true),
         (ClaimState::Gone, true),
     ] {
         assert_eq!(matches!(fate(claim), Fate::Delete(_)), deleted, "{claim:?}");

@@ -6,6 +6,7 @@ use expect_test::expect;
 use joiner_apiserver::{Key, Resource};
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
+    inputs::OrderInputs,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -58,6 +59,7 @@ fn order(name: &str) -> Order {
         }],
         startup_taints: Vec::new(),
         class: usual_class(),
+        inputs: OrderInputs::default(),
     }
 }
 

@@ -11,6 +11,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     choice::{self, Choice},
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass},
+    inputs::ClassInputs,
     machine::Machine,
     order::{ClaimId, Order},
 };
@@ -177,7 +178,11 @@ impl CloudProvider for LabCloud {
         Duration::from_mins(5)
     }
 
-    async fn resolve_class(&self, class: &NodeClass) -> Result<ClassStatus, CloudError> {
+    async fn resolve_class(
+        &self,
+        class: &NodeClass,
+        _inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError> {
         let problem = LabClass::read(class).err();
         let condition = ClassCondition {
             type_: "Valid",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
+use joiner_cloud::class::{ClassHash, NodeClass};
 use joiner_core::{
     instance_type::InstanceType,
     label::{self, Labels, WellKnown},
@@ -26,6 +27,9 @@ pub const INSTANCE_TYPE_NOT_FOUND: &str = "InstanceTypeNotFound";
 /// How old a claim must be before the absence of its type means something.
 pub const TYPE_CHECK_AGE: SignedDuration = SignedDuration::from_hours(1);
 
+/// The class's settings have changed in a way that its machines cannot follow.
+pub const NODE_CLASS_DRIFT: &str = "NodeClassDrift";
+
 /// What is to be said of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -45,7 +49,7 @@ impl From<Option<String>> for Verdict {
 
 /// Whether a reason is one that the objects alone decide on.
 pub fn comes_from_objects(reason: &str) -> bool {
-    matches!(reason, NODE_POOL_DRIFTED | REQUIREMENTS_DRIFTED)
+    matches!(reason, NODE_POOL_DRIFTED | REQUIREMENTS_DRIFTED | NODE_CLASS_DRIFT)
 }
 
 /// What the claim and its pool alone say; nothing if it depends on the cloud.
@@ -72,6 +76,13 @@ fn template_has_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
     };
     let is_same_way = both(label::NODE_POOL_HASH_VERSION).is_some_and(|(own, now)| own == now);
     is_same_way && both(label::NODE_POOL_HASH).is_some_and(|(own, now)| own != now)
+}
+
+/// What the claim and its class alone say; nothing if it depends on the cloud.
+pub fn of_class(claim: &NodeClaim, class: &NodeClass, hash: &ClassHash) -> Option<Verdict> {
+    let annotations = claim.metadata.annotations.as_ref()?;
+    let drifted = hash.differs(annotations, &class.annotations);
+    drifted.then(|| Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))
 }
 
 /// Whether the pool's requirements do not allow the claim's labels.

@@ -1,6 +1,6 @@
 //! Which events are told: not the same twice in a short time, and not too many of some.
 
-use std::{collections::HashMap, time::Duration};
+use std::{borrow::Cow, collections::HashMap, time::Duration};
 
 use super::Event;
 
@@ -14,7 +14,7 @@ const LIMITED_BURST: f64 = 10.0;
 /// What was told lately. Time is an input: the running time of any clock.
 #[derive(Debug)]
 pub struct Dedupe {
-    quiet_until: HashMap<(&'static str, String), Duration>,
+    quiet_until: HashMap<(Cow<'static, str>, String), Duration>,
     tidied: Duration,
     limiter: Bucket,
 }
@@ -38,7 +38,7 @@ impl Dedupe {
             self.quiet_until.retain(|_, until| *until > now);
             self.tidied = now;
         }
-        let key = (event.reason, event.key.clone());
+        let key = (event.reason.clone(), event.key.clone());
         if self.quiet_until.get(&key).is_some_and(|until| *until > now) {
             return false;
         }

@@ -1,8 +1,9 @@
 //! Every event there is. Reasons, types, texts and what counts as the same are Karpenter's.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{borrow::Cow, fmt::Write as _, time::Duration};
 
 use jiff::Timestamp;
+use joiner_api::condition::Condition;
 
 use super::{Event, EventType, Subject};
 
@@ -30,11 +31,16 @@ pub struct Score {
 }
 
 impl Event {
-    fn new(about: &Subject, kind: EventType, reason: &'static str, key: &[&str]) -> Self {
+    fn new(
+        about: &Subject,
+        kind: EventType,
+        reason: impl Into<Cow<'static, str>>,
+        key: &[&str],
+    ) -> Self {
         Self {
             about: about.clone(),
             kind,
-            reason,
+            reason: reason.into(),
             message: String::new(),
             key: key.join("-"),
             quiet: QUIET,
@@ -46,7 +52,7 @@ impl Event {
         Self::new(about, EventType::Normal, reason, key)
     }
 
-    fn warning(about: &Subject, reason: &'static str, key: &[&str]) -> Self {
+    fn warning(about: &Subject, reason: impl Into<Cow<'static, str>>, key: &[&str]) -> Self {
         Self::new(about, EventType::Warning, reason, key)
     }
 
@@ -208,6 +214,20 @@ impl Event {
         Self::warning(object, "InvalidTimeout", &[&object.uid, problem])
             .saying(problem)
             .quiet_for(Duration::from_mins(15))
+    }
+
+    /// Something that a class needs is not as it should be: what its condition says.
+    pub fn class_condition(class: &Subject, condition: &Condition) -> Self {
+        let Condition { type_, reason, message, .. } = condition;
+        Self::warning(class, reason.clone(), &[&class.uid, type_, message])
+            .saying(format!("{type_}: {message}"))
+            .quiet_for(Duration::from_mins(15))
+    }
+
+    /// A class that is being deleted is still needed.
+    pub fn waiting_on_node_claim_termination(class: &Subject, claims: &[impl AsRef<str>]) -> Self {
+        Self::normal(class, "WaitingOnNodeClaimTermination", &[&class.uid])
+            .saying(format!("Waiting on NodeClaim termination for {}", some_of(claims, 5)))
     }
 
     /// The pool that a claim belongs to is gone.

@@ -1,6 +1,7 @@
 //! Writes events to the API server, as client-go's recorder does.
 
 use std::{
+    borrow::Cow,
     collections::{HashMap, VecDeque},
     time::Duration,
 };
@@ -78,7 +79,7 @@ impl Writer {
         if !std::mem::replace(&mut self.failing, true) {
             let Event { reason, about: Subject { kind, name, .. }, .. } = event;
             tracing::warn!(
-                error = %error, reason, kind, name,
+                error = %error, reason = %reason, kind, name,
                 "events cannot be written; the service account needs create and patch on events"
             );
         }
@@ -120,7 +121,7 @@ impl Writer {
             },
             involved_object: event.about.reference(),
             type_: Some(event.kind.as_str().to_owned()),
-            reason: Some(event.reason.to_owned()),
+            reason: Some(event.reason.clone().into_owned()),
             message: Some(event.message.clone()),
             source: Some(EventSource { component: Some(COMPONENT.to_owned()), host: None }),
             reporting_component: Some(COMPONENT.to_owned()),
@@ -137,14 +138,14 @@ impl Writer {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     uid: String,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
 }
 
 impl Key {
     fn of(event: &Event) -> Self {
         let Event { about, reason, message, .. } = event;
-        Self { uid: about.uid.clone(), reason, message: message.clone() }
+        Self { uid: about.uid.clone(), reason: reason.clone(), message: message.clone() }
     }
 }
 

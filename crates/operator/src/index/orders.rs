@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use joiner_api::{ResourceList, node_claim::NodeClaim};
-use joiner_cloud::{class::NodeClass, order::Order};
+use joiner_cloud::{class::NodeClass, inputs::OrderInputs, order::Order};
 use joiner_core::{label::Labels, requirement::Requirements, resources::Resources};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::convert;
 use crate::claims;
 
-/// The machine that a claim asks for.
+/// The machine that a claim asks for, before anything is fetched for it.
 pub fn order(claim: &NodeClaim, class: Arc<NodeClass>) -> Order {
     Order {
         claim: claims::id(claim),
@@ -22,6 +22,7 @@ pub fn order(claim: &NodeClaim, class: Arc<NodeClass>) -> Order {
         taints: convert::taints(&claim.spec.taints),
         startup_taints: convert::taints(&claim.spec.startup_taints),
         class,
+        inputs: OrderInputs::default(),
     }
 }
 

@@ -4,7 +4,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudError, class::NodeClass, machine::Machine, order::Order};
+use joiner_cloud::{
+    CloudError,
+    class::{ClassHash, NodeClass},
+    machine::Machine,
+    order::Order,
+};
 use joiner_core::label::{self, Labels};
 
 use crate::{
@@ -50,6 +55,14 @@ pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Requ
             let message = format!("it is not known yet whether {named} can be used");
             Request::Refused(CloudError::Create { reason: "NodeClassReadinessUnknown", message })
         }
+    }
+}
+
+/// Has a machine say what it was made from, where its cloud does not: the cloud may have found one
+/// that was made from the class as it was before.
+pub(super) fn mark(machine: &mut Machine, hash: Option<&ClassHash>) {
+    for (key, value) in hash.into_iter().flat_map(ClassHash::annotations) {
+        machine.annotations.entry(key).or_insert(value);
     }
 }
 

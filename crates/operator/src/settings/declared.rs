@@ -69,6 +69,8 @@ settings! {
         "The lease that is held by whoever acts";
     LEADER_ELECTION_NAMESPACE "leader-election-namespace" "NAMESPACE" ""
         "The namespace of the lease; the process's own if not given";
+    PREDECESSOR_LEASE_NAMESPACE "predecessor-lease-namespace" "NAMESPACE" ""
+        "The namespace of the lease that a provider's predecessor holds; that of our own if not given";
     DISABLE_CONTROLLER_WARMUP "disable-controller-warmup" "BOOL" "true"
         "Whether a process that waits for the lease leaves its caches empty";
     DISABLE_CLUSTER_STATE_OBSERVABILITY "disable-cluster-state-observability" "BOOL" "false"
@@ -93,6 +95,92 @@ settings! {
         "How long a machine may take to join as a node";
     INITIALIZATION_TIMEOUT "initialization-timeout" "DURATION" "0s"
         "How long a node may take to be ready for use; 0s for ever";
+    CLUSTER_NAME "cluster-name" "NAME" ""
+        "What the cluster is called: its machines are named and marked after it; vSphere needs it";
+    CLUSTER_ENDPOINT "cluster-endpoint" "ADDRESS" ""
+        "Where machines join the cluster, such as 10.0.0.10:6443 or, for RKE2, https://10.0.0.10:9345; found out if not given";
+    JOIN_TOKEN "join-token" "TOKEN" ""
+        "What machines join with; one is made for each if not given";
+    KUBE_DISTRO "kube-distro" "NAME" ""
+        "How machines join: kubeadm, rke2, rke2airgapped, k3s, talos or none; found out if not given";
+    KUBE_VERSION "kube-version" "VERSION" ""
+        "The version that machines join with, such as v1.33.4+rke2r1; the API server's if not given";
+    MINT_TOKENS "mint-tokens" "WHEN" "auto"
+        "Whether each machine gets a token of its own: auto (where none is given and it is allowed), always or never";
+    PIN_CA "pin-ca" "BOOL" "false"
+        "Have a short join token of RKE2 or k3s trust this cluster's certificate authority alone";
     KARPENTER_SERVICE "karpenter-service" "NAME" ""
         "Accepted for Karpenter's sake: there are no webhooks";
 }
+
+/// Of vSphere: where the vCenter is.
+pub const VSPHERE_ENDPOINT: Setting = Setting::new(
+    "vsphere-endpoint",
+    "GOVC_URL",
+    "ADDRESS",
+    "",
+    "The vCenter: a host, with a port and https:// or without; turns the provider on",
+);
+/// Of vSphere: who logs in.
+pub const VSPHERE_USERNAME: Setting =
+    Setting::new("vsphere-username", "GOVC_USERNAME", "NAME", "", "Who logs in to the vCenter");
+/// Of vSphere: with which password.
+pub const VSPHERE_PASSWORD: Setting = Setting::new(
+    "vsphere-password",
+    "GOVC_PASSWORD",
+    "PASSWORD",
+    "",
+    "The password for it; better as a variable, since flags can be seen by others",
+);
+/// Of vSphere: where machines are kept.
+pub const VSPHERE_PATH: Setting = Setting::new(
+    "vsphere-path",
+    "VSPHERE_FOLDER",
+    "PATH",
+    "",
+    "The folder that machines are kept in, below the datacenter's folder of VMs",
+);
+/// Of vSphere: in which datacenter.
+pub const VSPHERE_DC: Setting = Setting::new(
+    "vsphere-dc",
+    "VSPHERE_DC",
+    "NAME",
+    "",
+    "The datacenter; without it the class's dcSelector, or the only one there is",
+);
+/// Of vSphere: whether anybody may say that they are the vCenter.
+pub const VSPHERE_INSECURE: Setting = Setting::new(
+    "vsphere-insecure",
+    "GOVC_INSECURE",
+    "BOOL",
+    "false",
+    "Do not check the vCenter's certificate",
+);
+/// Of vSphere: who vouches for the vCenter.
+pub const VSPHERE_TLS_CA_CERTS: Setting = Setting::new(
+    "vsphere-tls-ca-certs",
+    "GOVC_TLS_CA_CERTS",
+    "FILES",
+    "",
+    "Certificates to trust besides the system's: PEM files, separated by ':'",
+);
+/// Of vSphere: which certificate it has.
+pub const VSPHERE_THUMBPRINT: Setting = Setting::new(
+    "vsphere-thumbprint",
+    "VSPHERE_THUMBPRINT",
+    "HASH",
+    "",
+    "The one certificate to trust: its SHA-1 or SHA-256, as 20 or 32 hex numbers separated by ':'",
+);
+
+/// What the vSphere provider goes by. Flags and variables are those of its predecessor.
+pub const VSPHERE: &[&Setting] = &[
+    &VSPHERE_ENDPOINT,
+    &VSPHERE_USERNAME,
+    &VSPHERE_PASSWORD,
+    &VSPHERE_PATH,
+    &VSPHERE_DC,
+    &VSPHERE_INSECURE,
+    &VSPHERE_TLS_CA_CERTS,
+    &VSPHERE_THUMBPRINT,
+];

@@ -75,8 +75,18 @@ impl<'v> Reader<'v> {
         values.get(setting)
     }
 
-    fn given(&self, setting: &Setting) -> Option<&'v str> {
+    /// The text, where one is given.
+    pub fn given(&self, setting: &Setting) -> Option<&'v str> {
         Some(self.text(setting)).filter(|text| !text.is_empty())
+    }
+
+    /// The text of a setting without which nothing can be done.
+    pub fn required(&mut self, setting: &Setting, why: &str) -> &'v str {
+        let text = self.text(setting);
+        if text.is_empty() {
+            self.refuse_with(setting, &format!("it is not given: {why}"));
+        }
+        text
     }
 
     /// One of a few words.

@@ -44,6 +44,7 @@ fn the_defaults_are_karpenters() {
         --disable-leader-election DISABLE_LEADER_ELECTION false
         --leader-election-name LEADER_ELECTION_NAME karpenter-leader-election
         --leader-election-namespace LEADER_ELECTION_NAMESPACE 
+        --predecessor-lease-namespace PREDECESSOR_LEASE_NAMESPACE 
         --disable-controller-warmup DISABLE_CONTROLLER_WARMUP true
         --disable-cluster-state-observability DISABLE_CLUSTER_STATE_OBSERVABILITY false
         --enable-profiling ENABLE_PROFILING false
@@ -56,6 +57,13 @@ fn the_defaults_are_karpenters() {
         --launch-timeout LAUNCH_TIMEOUT 
         --registration-timeout REGISTRATION_TIMEOUT 15m
         --initialization-timeout INITIALIZATION_TIMEOUT 0s
+        --cluster-name CLUSTER_NAME 
+        --cluster-endpoint CLUSTER_ENDPOINT 
+        --join-token JOIN_TOKEN 
+        --kube-distro KUBE_DISTRO 
+        --kube-version KUBE_VERSION 
+        --mint-tokens MINT_TOKENS auto
+        --pin-ca PIN_CA false
         --karpenter-service KARPENTER_SERVICE "#]]
     .assert_eq(&lines.join("\n"));
 }
@@ -87,7 +95,8 @@ fn defaults_can_be_used_as_they_are() {
         LeaderElection {
             disabled: false,
             name: "karpenter-leader-election".to_owned(),
-            namespace: None
+            namespace: None,
+            predecessor_namespace: None,
         }
     );
     assert_eq!(
@@ -126,6 +135,55 @@ fn settings_are_read() {
     assert_eq!(settings.leader_election.namespace.as_deref(), Some("karpenter"));
     assert!(settings.leader_election.disabled && settings.planner.gates.node_repair);
     assert_eq!(settings.kube_client_qps, 10);
+}
+
+#[test]
+fn what_machines_join_with_is_read_and_not_printed() {
+    let given = [
+        "cluster-name=prod",
+        "cluster-endpoint=https://10.0.0.10:9345",
+        "join-token=K10secret",
+        "kube-distro=rke2airgapped",
+        "kube-version=v1.33.4+rke2r1",
+        "mint-tokens=never",
+        "pin-ca=true",
+    ];
+    let Accepted { settings, .. } = read(&given).unwrap();
+    expect![[r#"
+        Joining {
+            cluster_name: Some(
+                "prod",
+            ),
+            endpoint: Some(
+                "https://10.0.0.10:9345",
+            ),
+            token: Some(
+                [redacted],
+            ),
+            distro: Some(
+                Rke2Airgapped,
+            ),
+            version: Some(
+                "v1.33.4+rke2r1",
+            ),
+            mint: Never,
+            pin_ca: true,
+        }
+    "#]]
+    .assert_debug_eq(&settings.joining);
+    assert_eq!(settings.joining.token.unwrap().reveal(), "K10secret");
+    let problems = read(&["kube-distro=k8s", "mint-tokens=sometimes"]).unwrap_err();
+    expect![[r#"
+        --kube-distro (KUBE_DISTRO) cannot be "k8s": use kubeadm or rke2 or rke2airgapped or k3s or talos or none
+        --mint-tokens (MINT_TOKENS) cannot be "sometimes": use auto or always or never"#]]
+    .assert_eq(&problems.join("\n"));
+}
+
+#[test]
+fn nothing_that_was_typed_is_shown_where_values_are_debugged() {
+    let mut values = Values::default();
+    values.give(&declared::JOIN_TOKEN, "K10secret");
+    assert_eq!(format!("{values:?}"), r#"{"join-token"}"#);
 }
 
 #[test]

@@ -316,8 +316,8 @@ fn why(resource: &str, failure: &Failure) -> NotReady {
 }
 
 /// A provider's settings, of whatever kind.
-#[derive(Deserialize)]
-struct ClassText {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ClassText {
     metadata: ObjectMeta,
     #[serde(default)]
     spec: Value,
@@ -325,7 +325,8 @@ struct ClassText {
     status: Value,
 }
 
-fn node_class(class: &ClassKind, text: ClassText) -> NodeClass {
+/// Settings of a kind of class.
+pub(crate) fn node_class(class: &ClassKind, text: ClassText) -> NodeClass {
     let ClassText { metadata, spec, status } = text;
     NodeClass {
         group: class.group.to_owned(),

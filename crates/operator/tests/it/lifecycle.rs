@@ -20,7 +20,7 @@ fn stage() -> Stage {
     with_lifecycle(Stage::bare())
 }
 
-fn with_lifecycle(stage: Stage) -> Stage {
+pub(crate) fn with_lifecycle(stage: Stage) -> Stage {
     let health = RegistrationHealth::default();
     stage
         .with(|context| Lifecycle::new(context, health.clone()))

@@ -5,6 +5,7 @@
 mod anywhere;
 mod bad_days;
 mod buffers;
+mod classes;
 mod consistency;
 mod disruption;
 mod disruption_conditions;
@@ -13,6 +14,7 @@ mod expiration;
 mod figures;
 mod garbage;
 mod hydration;
+mod inputs;
 mod leaving;
 mod lifecycle;
 mod live;

@@ -16,6 +16,7 @@ use joiner_operator::{
     controller::{Controller, Started, start},
     engine::shown,
     events::Recorder,
+    inputs::Inputs,
     metrics::{Build, Metrics, Registry},
     observability::{self, ClusterFigures},
     random::Random,
@@ -88,6 +89,8 @@ impl Stage {
             metrics: Arc::new(metrics),
             feeds: Feeds::default(),
             random: Arc::new(Random::seeded(1)),
+            inputs: Inputs::default(),
+            namespace: "default".to_owned(),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };
         let mut tasks = JoinSet::new();

@@ -11,8 +11,10 @@ use crate::bootstrap::{digest::sha256, inputs::Distro};
 pub const NAMESPACE: &str = "kube-system";
 
 const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
-const CLAIM_LABEL: &str = "joiner.sh/nodeclaim";
-const CLAIM_UID_LABEL: &str = "joiner.sh/nodeclaim-uid";
+/// Label of a Secret: the name of the claim that it was made for.
+pub const CLAIM_LABEL: &str = "joiner.sh/nodeclaim";
+/// Label of a Secret: the identity of the claim that it was made for.
+pub const CLAIM_UID_LABEL: &str = "joiner.sh/nodeclaim-uid";
 
 /// The letters of a token.
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -195,8 +197,8 @@ pub enum ClaimState {
     Joining,
     /// Its node is there.
     Registered,
-    /// Its machine could not be made, and will not be tried again.
-    Failed,
+    /// It is being deleted: nobody wants its machine any more, or none could be made.
+    Leaving,
     /// There is no such claim.
     Gone,
 }
@@ -216,7 +218,7 @@ pub fn fate(claim: ClaimState) -> Fate {
         ClaimState::Unknown => Fate::Keep("it is not known whether its claim is still there"),
         ClaimState::Joining => Fate::Keep("its claim has no node yet"),
         ClaimState::Registered => Fate::Delete("its claim has registered"),
-        ClaimState::Failed => Fate::Delete("its claim's machine could not be made"),
+        ClaimState::Leaving => Fate::Delete("its claim is being deleted"),
         ClaimState::Gone => Fate::Delete("its claim is gone"),
     }
 }

@@ -1,6 +1,12 @@
 //! The service account may not do something.
 
 use expect_test::{Expect, expect};
+use joiner_cloud::{
+    bootstrap::provider_id::IdCloud,
+    class::ClassHash,
+    needs::{IdNeed, JoinNeeds},
+    testing::TEST_NODE_CLASS,
+};
 use serde_json::{Value, json};
 
 use super::running::Running;
@@ -71,8 +77,24 @@ async fn definitions_that_may_not_be_looked_at_are_done_without() {
 /// The rules that people apply. The test cloud's class takes the place of KWOK's.
 fn manifest() -> Vec<Value> {
     let text = include_str!("../../../../../examples/rbac/controller.yaml");
-    let text = text.replace("kwoknodeclasses", "testnodeclasses").replace("kwok.sh", "test.sh");
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    rules(&text.replace("kwoknodeclasses", "testnodeclasses").replace("kwok.sh", "test.sh"))
+}
+
+/// The rules for those whose machines join by a text of ours. The test cloud's class takes the place
+/// of vSphere's.
+fn manifest_for_joining() -> Vec<Value> {
+    let text = include_str!("../../../../../examples/rbac/joining.yaml");
+    let text = text.replace("vspherenodeclasses", "testnodeclasses");
+    // Everybody who has logged in may ask what they may do.
+    let asking = json!({
+        "apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews"],
+        "verbs": ["create"],
+    });
+    [rules(&text.replace("vsphere.com", "test.sh")), manifest(), vec![asking]].concat()
+}
+
+fn rules(text: &str) -> Vec<Value> {
+    let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
     let rules = objects.iter().filter_map(|object| object["rules"].as_array());
     rules.flatten().cloned().collect()
 }
@@ -88,6 +110,34 @@ async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_machi
     running.expect_running("web");
     let [claim] = running.claims().try_into().unwrap();
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
+    running.pass(300).await;
+    assert!(!running.claims().contains(&claim), "its machine is gone");
+    assert_eq!(running.readiness.why_not(), "");
+    assert_eq!(running.roles.refused(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_roles_of_the_manifests_are_enough_for_machines_that_join() {
+    let mut running = Running::prepared();
+    running.roles.grant_only(manifest_for_joining());
+    running.stage = running.stage.made_by_kubeadm();
+    {
+        let mut cloud = running.stage.cloud.state();
+        let id = IdNeed { cloud: IdCloud::Vsphere, setting: None };
+        let joining = JoinNeeds { provider_id: Some(id), ..JoinNeeds::default() };
+        cloud.needs.joining = Some(joining);
+        cloud.class_finalizer = Some("karpenter.test.sh/termination");
+        let (key, version_key) = ("karpenter.test.sh/hash", "karpenter.test.sh/hash-version");
+        cloud.class_hash = Some(ClassHash { key, version_key, version: "v2", hash: "1".into() });
+    }
+    running.stage.create_pool("general");
+    running.create_pod("web");
+    running.start();
+    running.pass(180).await;
+    running.expect_running("web");
+    let [claim] = running.claims().try_into().unwrap();
+    running.stage.delete("karpenter.sh", "nodeclaims", &claim);
+    running.stage.delete(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, "default");
     running.pass(300).await;
     assert!(!running.claims().contains(&claim), "its machine is gone");
     assert_eq!(running.readiness.why_not(), "");

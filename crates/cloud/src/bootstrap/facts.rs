@@ -1,0 +1,52 @@
+//! What all machines of a class join with.
+
+use super::{
+    endpoint::Endpoint,
+    error::Error,
+    inputs::{Distro, ProviderId},
+    token::{self, BootstrapToken, Token, TokenSource},
+    trust::CaBundle,
+    version::KubeVersion,
+};
+
+/// What all machines of a class join with: everything of [`Inputs`](super::Inputs) that is the
+/// cluster's and not the machine's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// How machines join.
+    pub distro: Distro,
+    /// Where the cluster is reached.
+    pub endpoint: Option<String>,
+    /// Kubernetes' version, in full.
+    pub version: Option<String>,
+    /// What the cluster proves itself with.
+    pub ca: Option<CaBundle>,
+    /// Whether a short RKE2 or k3s token gets the certificate authority's hash.
+    pub pin_ca: bool,
+    /// Where tokens come from; none where machines need none.
+    pub token: Option<TokenSource>,
+    /// Who gives nodes their provider id; none where it is known before the machine is.
+    pub provider_id: Option<ProviderId>,
+}
+
+impl Facts {
+    /// Whether machines could join with these. Answers what there is to say about them although
+    /// they could.
+    pub fn check(&self) -> Result<Vec<String>, Error> {
+        if self.distro == Distro::None {
+            return Ok(Vec::new());
+        }
+        Endpoint::read(self.endpoint.as_deref(), self.distro)?;
+        KubeVersion::of_cluster(self.version.as_deref(), self.distro)?;
+        if matches!(self.distro, Distro::Kubeadm | Distro::Talos) {
+            token::needed(self.ca.as_ref())?;
+        }
+        let Some(source) = &self.token else { return Ok(Vec::new()) };
+        let token = match source {
+            TokenSource::Given(text) => Token::Given(text.clone()),
+            TokenSource::Mint => Token::Minted(BootstrapToken::example()),
+        };
+        let ready = token::ready(Some(&token), self.distro, self.ca.as_ref(), self.pin_ca)?;
+        Ok(ready.warnings)
+    }
+}

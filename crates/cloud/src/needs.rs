@@ -1,0 +1,94 @@
+//! What a provider needs of the cluster that its machines join.
+//!
+//! A provider never talks to Kubernetes. It says what it needs of a class ([`Needs`]), and the
+//! operator fetches it ([`inputs`](crate::inputs)) and says in the class's conditions what is
+//! missing.
+
+use crate::bootstrap::provider_id::{IdCloud, IdSetting};
+
+/// What a provider needs before it can judge a class, or make machines of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// Secrets that the class refers to.
+    pub secrets: Vec<SecretNeed>,
+    /// How machines join; none where the provider writes them no text.
+    pub joining: Option<JoinNeeds>,
+    /// Addresses that each machine gets from pools.
+    pub addresses: Vec<AddressNeed>,
+}
+
+/// A Secret, by its name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretName {
+    /// Its namespace; none for the one that the controller is in.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// A Secret that a class refers to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretNeed {
+    /// Path of the field that refers to it, for messages.
+    pub field: String,
+    /// Which one.
+    pub secret: SecretName,
+    /// Keys without which it is of no use.
+    pub keys: Vec<String>,
+}
+
+/// How machines of a class join, as far as the class says it. What it leaves open is taken from the
+/// settings, or found out.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JoinNeeds {
+    /// The distribution, in the word that the class has for it.
+    pub distro: Option<String>,
+    /// Where the cluster is reached.
+    pub endpoint: Option<String>,
+    /// Kubernetes' version.
+    pub version: Option<String>,
+    /// The Secret that has the token: the value of its one key.
+    pub token: Option<SecretNeed>,
+    /// Whether the text has no token in it, so that none has to be there.
+    pub without_token: bool,
+    /// Who gives nodes their provider id; none where it is known before the machine is.
+    pub provider_id: Option<IdNeed>,
+}
+
+/// What has to be known to say who gives nodes their provider id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdNeed {
+    /// The cloud, whose controller may be in the cluster.
+    pub cloud: IdCloud,
+    /// What the class says about it.
+    pub setting: Option<IdSetting>,
+}
+
+/// An address that each machine of a class gets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressNeed {
+    /// The number of the network card, from zero.
+    pub nic: usize,
+    /// The number of the pool among those of the card, from zero.
+    pub index: usize,
+    /// The pool.
+    pub pool: AddressPool,
+}
+
+/// A pool of addresses: an object that an IPAM provider of Cluster API serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressPool {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name.
+    pub name: String,
+}
+
+impl AddressNeed {
+    /// What the claim of this address is called.
+    pub fn claim_name(&self, machine: &str) -> String {
+        format!("{machine}-{}-{}", self.nic, self.index)
+    }
+}

@@ -1,0 +1,152 @@
+//! How vSphere's provider reaches its vCenter.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use http::Uri;
+use joiner_cloud::bootstrap::Secret;
+use joiner_operator::settings::{Reader, declared};
+
+/// How vSphere's provider reaches its vCenter, and where it keeps its machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(dead_code, reason = "checked here, for a provider yet to come")]
+pub(crate) struct VsphereAccess {
+    /// The vCenter's host, with its port if that is not 443; IPv6 addresses are in brackets.
+    pub(crate) authority: String,
+    /// Who logs in.
+    pub(crate) username: String,
+    /// With which password.
+    pub(crate) password: Secret<String>,
+    /// What the cluster is called.
+    pub(crate) cluster_name: String,
+    /// Where machines are kept, below the datacenter's folder of VMs.
+    pub(crate) folder: String,
+    /// The datacenter, where one is given for all classes.
+    pub(crate) datacenter: Option<String>,
+    /// Whether the vCenter's certificate is not looked at.
+    pub(crate) insecure: bool,
+    /// Certificates to trust besides the system's.
+    pub(crate) ca_files: Vec<PathBuf>,
+    /// The hash of the one certificate to trust: of 20 or 32 bytes.
+    pub(crate) thumbprint: Option<Vec<u8>>,
+}
+
+impl VsphereAccess {
+    /// Reads what is given; problems are kept by the reader.
+    pub(crate) fn read(from: &mut Reader<'_>) -> Self {
+        let why = "the provider vsphere is on and needs it";
+        let access = Self {
+            cluster_name: from.required(&declared::CLUSTER_NAME, why).to_owned(),
+            authority: authority(from, why),
+            username: from.required(&declared::VSPHERE_USERNAME, why).to_owned(),
+            password: from.required(&declared::VSPHERE_PASSWORD, why).into(),
+            folder: from.required(&declared::VSPHERE_PATH, why).to_owned(),
+            datacenter: from.given(&declared::VSPHERE_DC).map(str::to_owned),
+            insecure: from.switch(&declared::VSPHERE_INSECURE),
+            ca_files: from
+                .text(&declared::VSPHERE_TLS_CA_CERTS)
+                .split(':')
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from)
+                .collect(),
+            thumbprint: thumbprint(from),
+        };
+        if access.insecure {
+            from.warn(
+                "the vCenter's certificate is not checked (--vsphere-insecure, GOVC_INSECURE), so \
+                 that anybody on the way there can read the password: use GOVC_TLS_CA_CERTS or \
+                 VSPHERE_THUMBPRINT instead",
+            );
+        }
+        access
+    }
+}
+
+/// The vCenter's host and port, of whatever is typed: a host, an address, or a whole URL.
+fn authority(from: &mut Reader<'_>, why: &str) -> String {
+    let setting = &declared::VSPHERE_ENDPOINT;
+    let text = from.required(setting, why);
+    if text.is_empty() {
+        return String::new();
+    }
+    match read_authority(text) {
+        Ok(authority) => authority,
+        Err(problem) => {
+            // The text is not repeated: there may be a password in it.
+            from.refuse_with(setting, problem);
+            String::new()
+        }
+    }
+}
+
+fn read_authority(text: &str) -> Result<String, &'static str> {
+    if let Ok(IpAddr::V6(address)) = text.parse() {
+        return Ok(format!("[{address}]"));
+    }
+    let text = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
+    let no_address = "it is no address: use a host, or https://HOST:PORT";
+    let uri: Uri = text.parse().map_err(|_| no_address)?;
+    let authority = uri.authority().ok_or(no_address)?;
+    if authority.as_str().contains('@') {
+        return Err("there is a user in it: give GOVC_USERNAME and GOVC_PASSWORD instead");
+    }
+    if uri.scheme_str() != Some("https") {
+        return Err("it is not HTTPS: a vCenter is reached by https://HOST");
+    }
+    if authority.host().is_empty() || (authority.port().is_some() && authority.port_u16().is_none())
+    {
+        return Err(no_address);
+    }
+    if !matches!(uri.path().trim_matches('/'), "" | "sdk") || uri.query().is_some() {
+        return Err("it has a path: leave out what comes after host and port");
+    }
+    Ok(authority.as_str().to_owned())
+}
+
+/// A hash as programs print it: hex numbers separated by colons.
+fn thumbprint(from: &mut Reader<'_>) -> Option<Vec<u8>> {
+    let setting = &declared::VSPHERE_THUMBPRINT;
+    let text = from.given(setting)?;
+    let bytes = text
+        .split(':')
+        .map(|byte| (byte.len() == 2).then(|| u8::from_str_radix(byte, 16).ok()).flatten());
+    let bytes = bytes.collect::<Option<Vec<u8>>>();
+    let usable = bytes.filter(|bytes| matches!(bytes.len(), 20 | 32));
+    if usable.is_none() {
+        let remedy = "use 20 (SHA-1) or 32 (SHA-256) hex numbers separated by ':'";
+        from.refuse(setting, text, remedy);
+    }
+    usable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_vcenter_is_understood() {
+        for (text, expected) in [
+            ("vcenter.example.org", "vcenter.example.org"),
+            ("vcenter:8443", "vcenter:8443"),
+            ("https://vcenter/sdk", "vcenter"),
+            ("https://10.0.0.5:443/", "10.0.0.5:443"),
+            ("fd00::5", "[fd00::5]"),
+            ("https://[fd00::5]:8443/sdk", "[fd00::5]:8443"),
+        ] {
+            assert_eq!(read_authority(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_vcenter_says_so_without_repeating_it() {
+        for text in [
+            "http://vcenter",
+            "https://root:hunter2@vcenter/sdk",
+            "vcenter/ui",
+            "vcenter:99999",
+            "a b",
+        ] {
+            let refused = read_authority(text).unwrap_err();
+            assert!(!refused.contains("hunter2") && refused.contains(": "), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What is said of classes: whatever their provider finds out about them, and what is missing in the
+//! cluster.
+
+use std::time::Duration;
+
+use joiner_api::condition::{Condition, find as find_condition};
+use joiner_cloud::{
+    class::{BOOTSTRAP_READY, ClassCondition, ClassStatus, NodeClass},
+    needs::Needs,
+};
+use serde_json::{Value, json};
+
+use super::{Part, find_served, patch};
+use crate::{
+    cluster::Lock,
+    conditions::{ConditionSet, READY, Status},
+    context::Context,
+    controller::{Controller, Next},
+    events::{Event, Subject},
+    inputs::{Fetched, Missing},
+    queue::Backoff,
+    trouble::Trouble,
+    world::{Change, Diff, Kept, Key, World},
+};
+
+/// How often a class is looked at although nothing in the cluster has changed: what it refers to is
+/// in the cloud.
+const PERIOD: Duration = Duration::from_mins(5);
+
+/// Keeps the status of each class as its provider sees it.
+#[derive(Debug)]
+pub struct ClassResolution(pub Context);
+
+impl Controller for ClassResolution {
+    type Key = Key;
+
+    const NAME: &'static str = "nodeclass.status";
+    // For classes that cannot be used: somebody may be mending them, and clouds are to be spared.
+    const BACKOFF: Backoff = Backoff { first: Duration::from_secs(30), longest: PERIOD };
+
+    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        if let Change::NodeClass(diff) = change
+            && says_something_else(diff)
+        {
+            diff.new.iter().for_each(|class| add(class.key()));
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let Some((class, provider)) = find_served(&self.0, key) else { return Ok(Next::Done) };
+        if class.deleting.is_some() {
+            return Ok(Next::Done);
+        }
+        let needs = provider.needs(&class);
+        let fetched = self.0.class_inputs(&class, &needs).await;
+        let inputs = fetched.as_ref().ok().map(|fetched| &fetched.inputs);
+        let found = provider.resolve_class(&class, inputs).await?;
+        let found = with_bootstrap(found, &needs, &fetched);
+        let healthy = found.conditions.iter().all(|part| part.holds == Some(true));
+        let said = Said::of(&class, found, self.0.now());
+        if let Some(status) = said.patch {
+            let status = json!({ "status": status });
+            patch(&self.0, &**provider, &class, Part::Status, status, Lock::None).await?;
+        }
+        for condition in &said.turned_false {
+            let about = Subject::of_class(&class);
+            self.0.events.tell(Event::class_condition(&about, condition));
+        }
+        Ok(if healthy { Next::After(PERIOD) } else { Next::Again })
+    }
+}
+
+/// Whether a class says something else than before, besides what is said of it.
+fn says_something_else(diff: &Diff<NodeClass>) -> bool {
+    match (&diff.old, &diff.new) {
+        (Some(old), Some(new)) => (&old.uid, old.generation) != (&new.uid, new.generation),
+        _ => true,
+    }
+}
+
+/// What the provider says, and whether everything is there that machines join with. Where it is, the
+/// provider has the last word.
+fn with_bootstrap(
+    mut found: ClassStatus,
+    needs: &Needs,
+    fetched: &Result<Fetched, Missing>,
+) -> ClassStatus {
+    let own = found.conditions.iter().position(|part| part.type_ == BOOTSTRAP_READY);
+    let (holds, reason, message) = match fetched {
+        Ok(_) if own.is_some() || *needs == Needs::default() => return found,
+        Ok(fetched) => (Some(true), String::new(), fetched.warnings.join("; ")),
+        Err(Missing::Problem { reason, message }) => {
+            (Some(false), (*reason).to_owned(), message.clone())
+        }
+        Err(Missing::Unknown(why)) => (None, String::new(), why.clone()),
+    };
+    if let Some(own) = own {
+        found.conditions.remove(own);
+    }
+    let type_ = BOOTSTRAP_READY;
+    found.conditions.push(ClassCondition { type_, holds, reason, message });
+    found
+}
+
+/// What there is to write and to tell.
+struct Said {
+    /// What changes in the status, if anything does.
+    patch: Option<Value>,
+    /// Conditions that are false now and were not before, or for another reason.
+    turned_false: Vec<Condition>,
+}
+
+impl Said {
+    fn of(class: &NodeClass, found: ClassStatus, now: jiff::Timestamp) -> Self {
+        let written: Vec<Condition> =
+            serde_json::from_value(class.status["conditions"].clone()).unwrap_or_default();
+        let mut conditions = written.clone();
+        let parts: Vec<&'static str> = found.conditions.iter().map(|part| part.type_).collect();
+        let mut set = ConditionSet::new(&mut conditions, parts, class.generation, now);
+        for part in &found.conditions {
+            let (status, default) = match part.holds {
+                Some(true) => (Status::True, part.type_),
+                Some(false) => (Status::False, "NotReady"),
+                None => (Status::Unknown, "Unknown"),
+            };
+            let reason = if part.reason.is_empty() { default } else { &part.reason };
+            set.set(part.type_, status, reason, &part.message);
+        }
+        set.sum_up();
+        let turned_false = conditions.iter().filter(|condition| {
+            let is_as_before = find_condition(&written, &condition.type_).is_some_and(|before| {
+                before.status == condition.status && before.reason == condition.reason
+            });
+            condition.status == "False" && condition.type_ != READY && !is_as_before
+        });
+        let turned_false = turned_false.cloned().collect();
+        let mut status = found.fields;
+        status.retain(|field, value| class.status[field.as_str()] != *value);
+        // A class of which there is nothing to say is ready as soon as it says so.
+        if conditions != written && !(found.conditions.is_empty() && is_ready(class)) {
+            status.insert("conditions".to_owned(), json!(conditions));
+        }
+        Self { patch: (!status.is_empty()).then(|| status.into()), turned_false }
+    }
+}
+
+fn is_ready(class: &NodeClass) -> bool {
+    class.ready().is_some_and(|(ready, ..)| ready)
+}

@@ -1,0 +1,140 @@
+//! The end of a class: it stays until no claim needs it any more.
+
+use std::{sync::Arc, time::Duration};
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudProvider, class::NodeClass};
+use serde_json::json;
+
+use super::{Part, find_served, patch};
+use crate::{
+    claims::{self, refers_to},
+    cluster::Lock,
+    context::Context,
+    controller::{Controller, Next},
+    events::{Event, Subject},
+    trouble::Trouble,
+    world::{Change, Kept, Key, World, class_key},
+};
+
+/// How often people are reminded of what a class waits for.
+const REMIND_EVERY: Duration = Duration::from_mins(10);
+
+/// Keeps each class for as long as claims refer to it: their machines cannot be removed without it.
+#[derive(Debug)]
+pub struct ClassTermination(pub Context);
+
+/// What a class's finalizer needs.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing.
+    Nothing,
+    /// These are all the finalizers that it should have.
+    Finalizers(Vec<String>),
+    /// These claims go first.
+    Wait(Vec<String>),
+}
+
+/// What to do about a class whose provider has this finalizer and to which these claims refer.
+fn step(class: &NodeClass, finalizer: &str, claims: Vec<String>) -> Step {
+    let has_it = class.finalizers.iter().any(|known| known == finalizer);
+    match (class.deleting.is_some(), has_it) {
+        (false, false) => {
+            let own = class.finalizers.iter().cloned();
+            Step::Finalizers(own.chain([finalizer.to_owned()]).collect())
+        }
+        (true, true) if claims.is_empty() => {
+            let others = class.finalizers.iter().filter(|known| *known != finalizer);
+            Step::Finalizers(others.cloned().collect())
+        }
+        (true, true) => Step::Wait(claims),
+        (false, true) | (true, false) => Step::Nothing,
+    }
+}
+
+impl Controller for ClassTermination {
+    type Key = Key;
+
+    const NAME: &'static str = "nodeclass.termination";
+
+    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        match change {
+            Change::NodeClass(diff) => diff.new.iter().for_each(|class| add(class.key())),
+            // The last claim of a class may have gone.
+            Change::NodeClaim(diff) if diff.new.is_none() => {
+                if let Some(class) = &diff.latest().spec.node_class_ref {
+                    add(class_key(&class.group, &class.kind, &class.name));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
+        let Some((class, provider)) = find_served(&self.0, key) else { return Ok(Next::Done) };
+        let Some(finalizer) = provider.class_finalizer() else { return Ok(Next::Done) };
+        match step(&class, finalizer, self.claims_of(&class)) {
+            Step::Nothing => Ok(Next::Done),
+            Step::Finalizers(finalizers) => self.set(provider, &class, finalizers).await,
+            Step::Wait(claims) => {
+                let about = Subject::of_class(&class);
+                self.0.events.tell(Event::waiting_on_node_claim_termination(&about, &claims));
+                Ok(Next::After(REMIND_EVERY))
+            }
+        }
+    }
+}
+
+impl ClassTermination {
+    /// Names of the claims that refer to a class.
+    fn claims_of(&self, class: &NodeClass) -> Vec<String> {
+        self.0.cache.read(|world| {
+            let claims = world.node_claims.values();
+            let own = claims.filter(|claim| refers_to(claim.spec.node_class_ref.as_ref(), class));
+            own.map(|claim| claims::name(&claim.metadata).to_owned()).collect()
+        })
+    }
+
+    async fn set(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        class: &NodeClass,
+        finalizers: Vec<String>,
+    ) -> Result<Next, Trouble> {
+        if class.deleting.is_some() {
+            // A claim that cannot be read may refer to the class.
+            self.0.sure_of::<NodeClaim>()?;
+        }
+        let wanted = json!({"metadata": {"finalizers": finalizers}});
+        patch(&self.0, &**provider, class, Part::Object, wanted, Lock::Version).await?;
+        Ok(Next::Done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn class(finalizers: &[&str], is_leaving: bool) -> NodeClass {
+        NodeClass {
+            finalizers: finalizers.iter().map(ToString::to_string).collect(),
+            deleting: is_leaving.then(|| "2026-01-01T00:00:00Z".parse().unwrap()),
+            ..NodeClass::default()
+        }
+    }
+
+    #[test]
+    fn a_class_has_the_finalizer_for_as_long_as_claims_need_it() {
+        let finalizers = |all: &[&str]| Step::Finalizers(class(all, false).finalizers);
+        let claims = || vec!["web-1".to_owned()];
+        for (class, claims, expected) in [
+            (class(&["other"], false), vec![], finalizers(&["other", "own"])),
+            (class(&["own"], false), claims(), Step::Nothing),
+            (class(&["own", "other"], true), claims(), Step::Wait(claims())),
+            (class(&["own", "other"], true), vec![], finalizers(&["other"])),
+            (class(&["other"], true), claims(), Step::Nothing),
+        ] {
+            assert_eq!(step(&class, "own", claims), expected, "{class:?}");
+        }
+    }
+}

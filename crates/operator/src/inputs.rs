@@ -1,0 +1,130 @@
+//! What providers need of the cluster, fetched for them.
+//!
+//! A provider says what a class and its machines need ([`joiner_cloud::needs`]); here it is read,
+//! remembered for a while, and handed over. [`decide`] says what follows from what was read: pure
+//! functions. [`reading`] reads, [`memory`] keeps. Joining needs a token ([`tokens`]), which goes
+//! when it has served ([`collection`]), and may need addresses ([`addresses`]).
+
+mod addresses;
+mod collection;
+mod decide;
+mod joining;
+mod memory;
+mod node_passwords;
+mod reading;
+mod secrets;
+mod tokens;
+
+use std::sync::Arc;
+
+use joiner_cloud::{
+    CloudError, CloudProvider,
+    bootstrap::token::Lifetime,
+    class::NodeClass,
+    inputs::{ClassInputs, OrderInputs},
+    needs::Needs,
+    order::Order,
+};
+
+pub use self::{
+    collection::{TokenCollection, TokenSweep},
+    reading::Reach,
+};
+use self::{reading::Lately, tokens::IssuedTokens};
+use crate::context::Context;
+
+/// What was fetched lately. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    lately: Lately,
+    issued: IssuedTokens,
+    reach: Reach,
+}
+
+impl Inputs {
+    /// Finds out in this way whether an address answers.
+    pub fn reaching(reach: Reach) -> Self {
+        Self(Arc::new(State { reach, ..State::default() }))
+    }
+}
+
+/// What was fetched for a class.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fetched {
+    /// For the provider.
+    pub inputs: ClassInputs,
+    /// What users should know although machines can join.
+    pub warnings: Vec<String>,
+}
+
+/// Why a class does not get what it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// Somebody has to do something about it.
+    Problem {
+        /// For programs, in one `CamelCase` word.
+        reason: &'static str,
+        /// For people: the object, the field, the remedy.
+        message: String,
+    },
+    /// The cluster did not say: nothing follows from it.
+    Unknown(String),
+}
+
+impl From<Missing> for CloudError {
+    fn from(missing: Missing) -> Self {
+        let (reason, message) = match missing {
+            Missing::Problem { reason, message } => (reason, message),
+            Missing::Unknown(why) => ("ClusterUnread", why),
+        };
+        Self::Create { reason, message }
+    }
+}
+
+impl Context {
+    /// Fetches what a provider needs to judge a class.
+    pub async fn class_inputs(&self, class: &NodeClass, needs: &Needs) -> Result<Fetched, Missing> {
+        let named = format!("{} {:?}", class.kind, class.name);
+        let mut fetched = Fetched::default();
+        for need in &needs.secrets {
+            let data = secrets::fetch(self, &named, need).await?;
+            fetched.inputs.secrets.insert(need.secret.clone(), data);
+        }
+        if !needs.addresses.is_empty() {
+            addresses::served_version(self, &named).await?;
+        }
+        if let Some(needs) = &needs.joining {
+            let (facts, warnings) = joining::fetch(self, &named, needs).await?;
+            fetched.inputs.joining = Some(facts);
+            fetched.warnings = warnings;
+        }
+        Ok(fetched)
+    }
+
+    /// Fetches what a provider needs to make a machine, for which it has so long.
+    pub async fn order_inputs(
+        &self,
+        provider: &dyn CloudProvider,
+        order: &Order,
+        lifetime: Lifetime,
+    ) -> Result<OrderInputs, CloudError> {
+        let needs = provider.needs(&order.class);
+        if needs == Needs::default() {
+            return Ok(OrderInputs::default());
+        }
+        let class = self.class_inputs(&order.class, &needs).await?.inputs;
+        let machine = provider.machine_name(&order.claim);
+        let token = match &class.joining {
+            Some(facts) => {
+                node_passwords::forget(self, facts.distro, &machine).await?;
+                tokens::token(self, &order.claim, facts, lifetime).await?
+            }
+            None => None,
+        };
+        let addresses = addresses::fetch(self, order, &machine, &needs.addresses).await?;
+        Ok(OrderInputs { class: Arc::new(class), token, addresses })
+    }
+}

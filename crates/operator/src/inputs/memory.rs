@@ -1,0 +1,103 @@
+//! What was read, for a while.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use joiner_clock::Clock;
+use tokio::sync::Mutex;
+
+use crate::trouble::Trouble;
+
+/// For how long what was read counts. Long enough for a burst of machines to cost no more than one,
+/// short enough for whoever mends something.
+const FRESH: Duration = Duration::from_mins(1);
+
+/// For how long something is kept that nobody asks for any more.
+const KEPT: Duration = Duration::from_hours(1);
+
+/// Why something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It may not be read. Waiting does not help.
+    Refused(String),
+    /// Nobody answered, or with something else than an answer.
+    Away(String),
+}
+
+/// What was read, or why it was not.
+pub(super) type Read<T> = Result<T, Unread>;
+
+impl From<Trouble> for Unread {
+    fn from(trouble: Trouble) -> Self {
+        match trouble.status() {
+            Some(status) if status.code == 403 => Self::Refused(status.message.clone()),
+            _ => Self::Away(trouble.to_string()),
+        }
+    }
+}
+
+impl Unread {
+    /// What was answered instead.
+    pub(super) fn why(&self) -> &str {
+        match self {
+            Self::Refused(why) | Self::Away(why) => why,
+        }
+    }
+}
+
+/// What was read, by what was asked for, and when.
+#[derive(Debug)]
+pub(super) struct Memory<K, V>(Mutex<BTreeMap<K, (Duration, Read<V>)>>);
+
+impl<K, V> Default for Memory<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Memory<K, V> {
+    /// What was read lately, or is read now. Who asks while somebody reads waits for their answer;
+    /// and while nobody answers, what was read before still counts.
+    pub(super) async fn get(
+        &self,
+        clock: &Clock,
+        key: K,
+        read: impl Future<Output = Read<V>>,
+    ) -> Read<V> {
+        let mut known = self.0.lock().await;
+        if let Some((at, value)) = known.get(&key)
+            && clock.running().saturating_sub(*at) < FRESH
+        {
+            return value.clone();
+        }
+        let value = match (read.await, known.get(&key)) {
+            (Err(Unread::Away(_)), Some((_, Ok(before)))) => Ok(before.clone()),
+            (now, _) => now,
+        };
+        let now = clock.running();
+        known.insert(key, (now, value.clone()));
+        known.retain(|_, (at, _)| now.saturating_sub(*at) < KEPT);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_read_counts_for_a_minute_and_longer_while_nobody_answers() {
+        let clock = Clock::following_runtime("2026-01-01T00:00:00Z".parse().unwrap());
+        let memory: Memory<(), u32> = Memory::default();
+        let get = async |read: Read<u32>| memory.get(&clock, (), async { read }).await;
+        let away = || Err(Unread::Away("nobody there".to_owned()));
+        let refused = || Err(Unread::Refused("not for you".to_owned()));
+        assert_eq!(get(away()).await, away());
+        clock.sleep(FRESH).await;
+        assert_eq!(get(Ok(1)).await, Ok(1));
+        assert_eq!(get(Ok(2)).await, Ok(1), "it was read a moment ago");
+        clock.sleep(FRESH).await;
+        assert_eq!(get(away()).await, Ok(1), "nothing else is known");
+        clock.sleep(FRESH).await;
+        assert_eq!(get(refused()).await, refused(), "that is an answer");
+    }
+}
