@@ -33,8 +33,8 @@ use crate::http::{Request, Server};
 pub const TOKEN: &str = "real-admin";
 
 /// How often a starting server is asked whether it is ready, and for how long in all.
-const ASK_EVERY: Duration = Duration::from_millis(100);
-const ASK_TIMES: usize = 1200;
+pub(crate) const ASK_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const ASK_TIMES: usize = 1200;
 
 /// What to start besides etcd and the API server, and how.
 #[derive(Debug, Clone, Default)]
@@ -105,8 +105,8 @@ pub enum StartError {
         /// The last lines it wrote.
         log: String,
     },
-    /// The API server runs but never became ready.
-    #[error("the API server at {url} did not become ready; the end of its log:\n{log}")]
+    /// The server runs but never became ready.
+    #[error("the server at {url} did not become ready; the end of its log:\n{log}")]
     NotReady {
         /// Where it was asked.
         url: String,
@@ -116,7 +116,7 @@ pub enum StartError {
 }
 
 /// Names what was tried when it failed.
-fn tried<T>(what: impl Into<String>, outcome: io::Result<T>) -> Result<T, StartError> {
+pub(crate) fn tried<T>(what: impl Into<String>, outcome: io::Result<T>) -> Result<T, StartError> {
     outcome.map_err(|source| StartError::Io { what: what.into(), source })
 }
 

@@ -193,6 +193,10 @@ impl Seat {
         &self.content
     }
 
+    pub(crate) fn clock(&self) -> &Clock {
+        self.vim.clock()
+    }
+
     /// How long the server may wait for something to tell.
     pub(crate) fn long_poll(&self) -> Duration {
         self.vim.settings().long_poll

@@ -1,6 +1,6 @@
 //! A question that stays: properties of some objects, told again when they change.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     MoRef, VimError,
@@ -8,6 +8,9 @@ use crate::{
     properties::{self, Of, PAGE, Updates},
     soap::Call,
 };
+
+/// How long it takes at least to be told that nothing happened.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A collector of changes in the server, of its own, so that nobody else's waiting is in its way.
 #[derive(Debug)]
@@ -59,11 +62,17 @@ impl Collector {
                 xml.leaf("maxObjectUpdates", PAGE);
             });
         });
+        let began = self.seat.clock().running();
         self.asked = true;
         let updates = properties::updates(&self.seat.long_call(&call).await?, &self.paths)?;
         self.asked = false;
         if let Some(updates) = &updates {
             self.version.clone_from(&updates.version);
+        }
+        if updates.as_ref().is_none_or(|updates| updates.objects.is_empty()) {
+            // A server that does not wait must not be asked without a pause.
+            let took = self.seat.clock().running().saturating_sub(began);
+            self.seat.clock().sleep(PAUSE.saturating_sub(took)).await;
         }
         Ok(updates)
     }

@@ -88,12 +88,15 @@ pub(crate) fn page(answer: &Answer, paths: &[Arc<str>]) -> Result<Page, VimError
             _ => reader.skip()?,
         }
     }
-    // An ended session may answer like this instead of with a fault.
-    let faults = page.objects.iter().flat_map(|object| object.missing.values());
-    match faults.into_iter().find(|fault| fault.is("NotAuthenticated")) {
-        Some(fault) => Err(VimError::Fault(fault.clone())),
-        None => Ok(page),
-    }
+    in_session(page.objects.iter().flat_map(|object| object.missing.values()))?;
+    Ok(page)
+}
+
+/// Makes sure that nothing is missing for want of a session: one that has ended may answer like
+/// this instead of with a fault.
+fn in_session<'a>(mut missing: impl Iterator<Item = &'a Fault>) -> Result<(), VimError> {
+    let ended = missing.find(|fault| fault.is("NotAuthenticated"));
+    ended.map_or(Ok(()), |fault| Err(VimError::Fault(fault.clone())))
 }
 
 /// Reads the inside of an `ObjectContent`.
@@ -200,6 +203,7 @@ pub(crate) fn updates(answer: &Answer, paths: &[Arc<str>]) -> Result<Option<Upda
             _ => reader.skip()?,
         }
     }
+    in_session(updates.objects.iter().flat_map(|object| object.missing.values()))?;
     Ok(Some(updates))
 }
 

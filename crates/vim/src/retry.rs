@@ -60,8 +60,9 @@ mod tests {
     #[test]
     fn waits_grow_and_differ() {
         for (failures, longest) in [(1, 1.0), (2, 2.0), (4, 8.0), (6, 30.0), (50, 30.0)] {
-            let waits: Vec<f64> = (0..100).map(|_| wait_after(failures).as_secs_f64()).collect();
-            assert!(waits.iter().all(|wait| (longest / 2.0..=longest).contains(wait)), "{waits:?}");
+            let waits: Vec<Duration> = (0..100).map(|_| wait_after(failures)).collect();
+            let suits = |wait: &Duration| (longest / 2.0..=longest).contains(&wait.as_secs_f64());
+            assert!(waits.iter().all(suits), "{waits:?}");
             assert!(waits.windows(2).all(|pair| pair[0] != pair[1]), "{waits:?}");
         }
     }

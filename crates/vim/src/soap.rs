@@ -1,5 +1,7 @@
 //! Calls and their answers as SOAP writes them.
 
+use std::fmt::{self, Debug, Formatter};
+
 use bytes::Bytes;
 use http::{Response, StatusCode};
 
@@ -9,7 +11,6 @@ use crate::{
 };
 
 /// A call: what is asked of which object.
-#[derive(Debug)]
 pub(crate) struct Call {
     /// The method's name.
     pub(crate) method: &'static str,
@@ -38,6 +39,13 @@ impl Call {
         });
         xml.piece("</soapenv:Body></soapenv:Envelope>");
         Self { method, envelope: xml.finish() }
+    }
+}
+
+impl Debug for Call {
+    /// Without the request, which may have a password or a join token in it.
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("method", &self.method).finish_non_exhaustive()
     }
 }
 

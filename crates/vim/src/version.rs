@@ -43,12 +43,12 @@ mod tests {
     use super::*;
 
     fn best_of(current: &str, prior: &[&str]) -> String {
-        let prior: String = prior.iter().map(|v| format!("<version>{v}</version>")).collect();
+        let prior = prior.join("</version><version>");
         best(
             format!(
                 "<namespaces version=\"1.0\"><namespace><name>urn:sms</name><version>9.9</version>\
                  </namespace><namespace><name>urn:vim25</name><version>{current}</version>\
-                 <priorVersions>{prior}</priorVersions></namespace></namespaces>"
+                 <priorVersions><version>{prior}</version></priorVersions></namespace></namespaces>"
             )
             .as_bytes(),
         )

@@ -80,8 +80,7 @@ impl Vim {
 
 /// The session that a login's answer begins.
 fn session(response: Response<Bytes>) -> Result<SoapSession, VimError> {
-    let cookies = response.headers().get_all(SET_COOKIE).iter();
-    let cookie = cookies.filter_map(|cookie| cookie_of(cookie)).next();
+    let cookie = response.headers().get_all(SET_COOKIE).iter().find_map(cookie_of);
     let answer = Answer::of(response)?;
     let user =
         answer.returned()?.and_then(|session| session.text_at("userName").map(str::to_owned));

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::{Seat, Vim};
 use crate::{
-    About, MoRef, Object, VimError,
+    About, Element, MoRef, Object, VimError,
     properties::{self, Of, PAGE},
     soap::Call,
 };
@@ -110,7 +110,7 @@ impl Vim {
                 xml.leaf("instanceUuid", which == Uuid::Instance);
             });
             let found = seat.call(&call).await?.returned_all()?;
-            Ok(found.iter().filter_map(|element| element.reference()).collect())
+            Ok(found.iter().filter_map(Element::reference).collect())
         })
         .await
     }

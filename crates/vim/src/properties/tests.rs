@@ -14,7 +14,10 @@ fn check(of: Of<'_>, paths: &[&str], expected: &Expect) {
 fn properties_of_everything_in_a_view() {
     let view = MoRef::new("ContainerView", "session[1]view-1");
     let paths = ["name", "config.extraConfig[\"joiner.cluster\"].value"];
-    check(Of::View { view: &view, kind: "VirtualMachine" }, &paths, &expect![[r#"
+    check(
+        Of::View { view: &view, kind: "VirtualMachine" },
+        &paths,
+        &expect![[r#"
         <specSet>
           <propSet>
             <type>VirtualMachine</type>
@@ -33,7 +36,8 @@ fn properties_of_everything_in_a_view() {
             </selectSet>
           </objectSet>
         </specSet>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -43,7 +47,10 @@ fn properties_of_objects_of_several_kinds() {
         MoRef::new("Datastore", "datastore-2"),
         MoRef::new("Network", "network-3"),
     ];
-    check(Of::Objects(&objects), &["name"], &expect![[r#"
+    check(
+        Of::Objects(&objects),
+        &["name"],
+        &expect![[r#"
         <specSet>
           <propSet>
             <type>Datastore</type>
@@ -65,5 +72,6 @@ fn properties_of_objects_of_several_kinds() {
             <obj type="Network">network-3</obj>
           </objectSet>
         </specSet>
-    "#]]);
+    "#]],
+    );
 }

@@ -86,7 +86,8 @@ mod tests {
             else {
                 panic!("a refusal is a refusal")
             };
-            refusals.allow(&credentials, now + retry_in - Duration::from_secs(1)).unwrap_err();
+            let moment_before = now + retry_in.mul_f64(0.99);
+            refusals.allow(&credentials, moment_before).unwrap_err();
             waits.push(retry_in.as_secs() / 60);
             now += retry_in;
         }

@@ -25,6 +25,13 @@ fn a_call_names_its_object_first() {
 }
 
 #[test]
+fn what_is_sent_is_not_shown() {
+    let object = MoRef::new("SessionManager", "SessionManager");
+    let call = Call::new(&object, "Login", |xml| xml.leaf("password", "hunter2"));
+    assert_eq!(format!("{call:?}"), "Call { method: \"Login\", .. }");
+}
+
+#[test]
 fn faults_are_known_by_their_type_whatever_the_prefixes() {
     let by_vcenter = r#"<?xml version="1.0" encoding="UTF-8"?>
 <soapenv:Envelope xmlns:soapenc="http://schemas.xmlsoap.org/soap/encoding/"

@@ -18,9 +18,8 @@ fn reference(kind: &str, id: &str) -> MoRef {
     MoRef::new(kind, id)
 }
 
-#[test]
-fn a_full_clone() {
-    let datastore = reference("Datastore", "datastore-11");
+/// A machine with a card of its own, a disk that grows, and shares.
+fn machine(datastore: &MoRef) -> ConfigSpec {
     let network = Device {
         backing: Some(Backing::DistributedPort {
             switch_uuid: "50 1a".to_owned(),
@@ -42,7 +41,7 @@ fn a_full_clone() {
         ..Device::new(2000, DeviceKind::Disk { capacity_in_bytes: 60 << 30 })
     };
     let old_card = Device::new(4000, DeviceKind::Other("VirtualE1000".to_owned()));
-    let config = ConfigSpec {
+    ConfigSpec {
         instance_uuid: Some("5201".to_owned()),
         annotation: Some("cloned_from:/DC0/vm/t\nnotes & more".to_owned()),
         disk_uuid_enabled: Some(true),
@@ -66,8 +65,15 @@ fn a_full_clone() {
         v_app_config_removed: Some(true),
         memory_reservation_locked_to_max: Some(true),
         ..ConfigSpec::default()
-    };
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "most of it is what is expected")]
+fn a_full_clone() {
+    let datastore = reference("Datastore", "datastore-11");
     let spec = CloneSpec {
+        config: Some(machine(&datastore)),
         location: RelocateSpec {
             folder: Some(reference("Folder", "group-v3")),
             datastore: Some(datastore.clone()),
@@ -84,12 +90,13 @@ fn a_full_clone() {
             device_changes: Vec::new(),
             profile: Some("policy-1".to_owned()),
         },
-        config: Some(config),
         ..CloneSpec::default()
     };
     let folder = reference("Folder", "group-v3");
     let method = Method::Clone { folder, name: "prod/karp-1".to_owned(), spec: Box::new(spec) };
-    check(&method, &expect![[r#"
+    check(
+        &method,
+        &expect![[r#"
         <folder type="Folder">group-v3</folder>
         <name>prod%2fkarp-1</name>
         <spec>
@@ -188,7 +195,8 @@ fn a_full_clone() {
           </config>
           <powerOn>false</powerOn>
         </spec>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -205,7 +213,9 @@ fn a_linked_clone_that_starts_at_once() {
     };
     let folder = reference("Folder", "group-v3");
     let method = Method::Clone { folder, name: "n1".to_owned(), spec: Box::new(spec) };
-    check(&method, &expect![[r#"
+    check(
+        &method,
+        &expect![[r#"
         <folder type="Folder">group-v3</folder>
         <name>n1</name>
         <spec>
@@ -217,10 +227,12 @@ fn a_linked_clone_that_starts_at_once() {
           <powerOn>true</powerOn>
           <snapshot type="VirtualMachineSnapshot">snapshot-5</snapshot>
         </spec>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "most of it is what is expected")]
 fn devices_of_every_kind() {
     let add = |device: Device| DeviceChange::add(device);
     let opaque = Backing::OpaqueNetwork { id: "ls-1".to_owned(), kind: "nsx.Logical".to_owned() };
@@ -269,7 +281,9 @@ fn devices_of_every_kind() {
         ],
         ..ConfigSpec::default()
     };
-    check(&Method::Reconfigure(Box::new(spec)), &expect![[r#"
+    check(
+        &Method::Reconfigure(Box::new(spec)),
+        &expect![[r#"
         <spec>
           <deviceChange>
             <operation>add</operation>
@@ -344,19 +358,26 @@ fn devices_of_every_kind() {
             </device>
           </deviceChange>
         </spec>
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn small_methods() {
     let host = Some(reference("HostSystem", "host-9"));
-    check(&Method::PowerOn { host }, &expect![[r#"
+    check(
+        &Method::PowerOn { host },
+        &expect![[r#"
         <host type="HostSystem">host-9</host>
-    "#]]);
+    "#]],
+    );
     check(&Method::PowerOn { host: None }, &expect![[""]]);
-    check(&Method::Upgrade { version: Some("vmx-19".to_owned()) }, &expect![[r#"
-        <version>vmx-19</version>
-    "#]]);
+    check(
+        &Method::Upgrade { version: Some("vmx-19".to_owned()) },
+        &expect![[r"
+            <version>vmx-19</version>
+        "]],
+    );
     check(&Method::Destroy, &expect![[""]]);
 }
 

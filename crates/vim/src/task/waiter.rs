@@ -14,7 +14,7 @@ use tokio::sync::{Mutex as Turn, Notify, watch};
 
 use super::{Task, TaskFailed, TaskResult, TaskState, info};
 use crate::{
-    MoRef, Vim, VimError,
+    Element, MoRef, Vim, VimError,
     client::Seat,
     collector::Collector,
     properties::{ObjectUpdate, Of, UpdateKind},
@@ -369,6 +369,6 @@ impl List {
         for task in remove {
             self.tasks.remove(task);
         }
-        Ok(unknown.iter().filter_map(|element| element.reference()).collect())
+        Ok(unknown.iter().filter_map(Element::reference).collect())
     }
 }

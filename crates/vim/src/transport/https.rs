@@ -97,10 +97,10 @@ impl Https {
     }
 }
 
-/// The TLS library's error, which comes packed in an IO error.
+/// The TLS library's error, which comes packed in an IO error, and that one in another.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     error.downcast_ref::<rustls::Error>().or_else(|| {
         let packed = error.downcast_ref::<std::io::Error>()?.get_ref()?;
-        packed.downcast_ref::<rustls::Error>()
+        tls_error(packed)
     })
 }

@@ -92,7 +92,7 @@ const CONTENT: &str = r#"<returnval>
 impl Server {
     pub(crate) fn new() -> Self {
         let server = Self::default();
-        server.script.lock().unwrap().password = "right".to_owned();
+        server.set_password("right");
         server.reply("RetrieveServiceContent", returned(CONTENT));
         server.reply("CurrentTime", returned("<returnval>2026-01-01T12:00:00.5Z</returnval>"));
         server
@@ -114,7 +114,7 @@ impl Server {
 
     /// The password that is accepted from now on.
     pub(crate) fn set_password(&self, password: &str) {
-        self.script.lock().unwrap().password = password.to_owned();
+        password.clone_into(&mut self.script.lock().unwrap().password);
     }
 
     /// Ends the session that counts.

@@ -160,6 +160,15 @@ async fn time_counts_while_nothing_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_wait_is_not_asked_without_a_pause() {
+    let server = server();
+    server.reply("WaitForUpdatesEx", returned(""));
+    let result = server.client().wait(&task(1), Duration::from_mins(1)).await;
+    assert_eq!(result, Err(TaskFailed::Deadline(TaskState::Unknown)));
+    assert_eq!(server.times("WaitForUpdatesEx"), 60);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_password_ends_the_wait() {
     let server = server();
     server.set_password("other");
