@@ -8,8 +8,8 @@ mod updates;
 use std::collections::BTreeMap;
 
 use crate::reference::{Kind, Ref};
-pub(crate) use retrieve::all_missing;
 use retrieve::Page;
+pub(crate) use retrieve::all_missing;
 pub(crate) use spec::FilterSpec;
 use updates::{Collector, Filter};
 
@@ -17,7 +17,7 @@ use updates::{Collector, Filter};
 #[derive(Debug, Default)]
 pub(crate) struct Collectors {
     /// By the collector, and by the session for the one that all sessions share.
-    collectors: BTreeMap<(Ref, String), Collector>,
+    waiters: BTreeMap<(Ref, String), Collector>,
     filters: BTreeMap<Ref, Filter>,
     pages: BTreeMap<String, Page>,
     made: u32,
@@ -27,7 +27,7 @@ impl Collectors {
     pub(crate) fn has(&self, object: Ref) -> bool {
         match object.kind {
             Kind::PropertyFilter => self.filters.contains_key(&object),
-            Kind::PropertyCollector => self.collectors.keys().any(|(known, _)| *known == object),
+            Kind::PropertyCollector => self.waiters.keys().any(|(known, _)| *known == object),
             _ => false,
         }
     }
@@ -40,13 +40,13 @@ impl Collectors {
     pub(crate) fn add_collector(&mut self, session: &str) -> Ref {
         self.made += 1;
         let collector = Ref::new(Kind::PropertyCollector, self.made);
-        self.collectors.insert((collector, session.to_owned()), Collector::default());
+        self.waiters.insert((collector, session.to_owned()), Collector::default());
         collector
     }
 
     pub(crate) fn remove_collector(&mut self, collector: Ref, session: &str) {
         let key = (collector, session.to_owned());
-        self.collectors.remove(&key);
+        self.waiters.remove(&key);
         self.filters.retain(|_, filter| filter.collector != key);
     }
 
@@ -54,7 +54,7 @@ impl Collectors {
         self.made += 1;
         let reference = Ref::new(Kind::PropertyFilter, self.made);
         let key = (collector, session.to_owned());
-        let waiter = self.collectors.entry(key.clone()).or_default();
+        let waiter = self.waiters.entry(key.clone()).or_default();
         waiter.news();
         self.filters.insert(reference, Filter::new(key, spec));
         reference
@@ -67,16 +67,16 @@ impl Collectors {
     /// Lets whoever waits at a collector go.
     pub(crate) fn cancel(&mut self, collector: Ref, session: &str) {
         let key = (collector, session.to_owned());
-        self.collectors.entry(key).or_default().cancelled += 1;
+        self.waiters.entry(key).or_default().cancelled += 1;
     }
 
     pub(crate) fn cancelled(&self, collector: Ref, session: &str) -> u64 {
         let key = (collector, session.to_owned());
-        self.collectors.get(&key).map_or(0, |collector| collector.cancelled)
+        self.waiters.get(&key).map_or(0, |collector| collector.cancelled)
     }
 
     pub(crate) fn end_session(&mut self, session: &str) {
-        self.collectors.retain(|(_, of), _| of != session);
+        self.waiters.retain(|(_, of), _| of != session);
         self.filters.retain(|_, filter| filter.collector.1 != session);
         self.pages.retain(|_, page| page.session != session);
     }

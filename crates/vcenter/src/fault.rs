@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{
-    reference::Ref,
-    wire::value::Value,
-};
+use crate::{reference::Ref, wire::value::Value};
 
 /// A fault of a type, with its fields and a sentence for people.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,10 +34,10 @@ impl Fault {
     /// The fault with its sentence.
     pub(crate) fn localized(&self) -> Value<'static> {
         let message = Value::text(self.message.clone());
-        Value::Data("LocalizedMethodFault", vec![
-            ("fault", self.value()),
-            ("localizedMessage", message),
-        ])
+        Value::Data(
+            "LocalizedMethodFault",
+            vec![("fault", self.value()), ("localizedMessage", message)],
+        )
     }
 
     pub(crate) fn not_authenticated() -> Self {
@@ -112,7 +109,8 @@ impl Fault {
     }
 
     pub(crate) fn host_not_connected(host: &str) -> Self {
-        let message = format!("Unable to communicate with the host '{host}', since it is disconnected.");
+        let message =
+            format!("Unable to communicate with the host '{host}', since it is disconnected.");
         Self::new("HostNotConnected", message)
     }
 

@@ -256,7 +256,7 @@ pub struct Machine {
     pub guest_id: String,
     /// The version of the virtual hardware, as 19.
     pub hardware: u32,
-    /// Whether VMware Tools are installed.
+    /// Whether the guest tools are installed.
     pub tools: bool,
     /// Whether it has vApp properties, as appliances do.
     pub vapp: bool,

@@ -42,9 +42,9 @@ pub(crate) const OPEN_TO_ALL: [&str; 2] = ["RetrieveServiceContent", "Login"];
 /// The object that an element names, if it is the name of one that could be.
 pub(crate) fn named(element: Option<&Element>) -> Result<Ref, Fault> {
     let reference = element.map(Element::reference);
-    reference.unwrap_or_else(|| Err((String::new(), String::new()))).map_err(|(kind, id)| {
-        Fault::not_found(Value::NoSuchRef(kind.into(), id.into()))
-    })
+    reference
+        .unwrap_or_else(|| Err((String::new(), String::new())))
+        .map_err(|(kind, id)| Fault::not_found(Value::NoSuchRef(kind.into(), id.into())))
 }
 
 impl World {
@@ -73,10 +73,10 @@ impl World {
                 Ok(String::new())
             }
             "CreateContainerView" => {
-                let container = self.present(call.child("container"))?;
+                let of = self.present(call.child("container"))?;
                 let kinds = call.all("type").map(|kind| kind.text.clone()).collect();
                 let recursive = call.says("recursive");
-                let view = Container { container, kinds, recursive, session };
+                let view = Container { of, kinds, recursive, session };
                 Ok(returned(&Value::Ref(self.views.add_container(view))))
             }
             "CreateListView" => {

@@ -11,7 +11,7 @@ mod vm;
 use crate::{
     reference::{Kind, Ref},
     session::Viewer,
-    wire::value::{Value, steps},
+    wire::value::{Step, Value, steps},
     world::World,
 };
 
@@ -22,7 +22,9 @@ pub(crate) fn property<'w>(
     object: Ref,
     name: &str,
 ) -> Option<Value<'w>> {
-    if object.kind.is_entity() && let Some(value) = of_entity(world, object, name) {
+    if object.kind.is_entity()
+        && let Some(value) = of_entity(world, object, name)
+    {
         return Some(value);
     }
     match object.kind {
@@ -53,9 +55,7 @@ fn of_entity<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<'w>>
         "overallStatus" | "configStatus" => status(),
         "recentTask" => Value::refs(world.tasks.recent_of(object)),
         "customValue" | "value" => Value::List("CustomFieldValue", Vec::new()),
-        "tag" if object.kind != Kind::DistributedVirtualPortgroup => {
-            Value::List("Tag", Vec::new())
-        }
+        "tag" if object.kind != Kind::DistributedVirtualPortgroup => Value::List("Tag", Vec::new()),
         _ => return None,
     })
 }
@@ -121,20 +121,24 @@ impl<'w> ObjectReader<'w> {
     /// What a path leads to; none if there is no such path.
     pub(crate) fn value(&mut self, path: &str) -> Option<&Value<'w>> {
         let steps = steps(path)?;
-        let first = path.split(['.', '[']).next().unwrap_or_default();
-        let known = self.read.iter().position(|(name, _)| name == first);
+        let Some(Step::Field(first)) = steps.first().copied() else { return None };
+        let (part, taken) = match self.object.kind {
+            Kind::VirtualMachine => vm::part(first, &steps[1..]),
+            _ => (first, 1),
+        };
+        let known = self.read.iter().position(|(name, _)| name == part);
         let at = known.unwrap_or_else(|| {
-            let value = property(self.world, self.viewer, self.object, first);
-            self.read.push((first.to_owned(), value));
+            let value = property(self.world, self.viewer, self.object, part);
+            self.read.push((part.to_owned(), value));
             self.read.len() - 1
         });
-        self.read[at].1.as_ref()?.follow(&steps[1..])
+        self.read[at].1.as_ref()?.follow(&steps[taken..])
     }
 
     /// The same, written as an element that says what it is; empty where it is unset.
     pub(crate) fn write(&mut self, path: &str, tag: &str) -> Option<String> {
         if self.object.kind == Kind::Task && self.world.tasks.is_unreadable(self.object) {
-            return Some(task::unreadable(tag));
+            return Some(task::unreadable(path, tag));
         }
         let value = self.value(path)?;
         let mut out = String::new();

@@ -64,12 +64,7 @@ const KINDS: [(Kind, &str, &str, &[&str]); 25] = {
             &["Folder", "ManagedEntity", "ExtensibleManagedObject"],
         ),
         (Network, "Network", "network-", ENTITY),
-        (
-            DistributedVirtualPortgroup,
-            "DistributedVirtualPortgroup",
-            "dvportgroup-",
-            NETWORK,
-        ),
+        (DistributedVirtualPortgroup, "DistributedVirtualPortgroup", "dvportgroup-", NETWORK),
         (OpaqueNetwork, "OpaqueNetwork", "network-o", NETWORK),
         (
             DistributedVirtualSwitch,

@@ -85,6 +85,11 @@ impl Serving {
         self.certificate.as_ref().map(|certificate| certificate.pem.as_str())
     }
 
+    /// The same, as its bytes.
+    pub fn certificate_der(&self) -> Option<&[u8]> {
+        self.certificate.as_ref().map(|certificate| certificate.der.as_slice())
+    }
+
     /// The certificate's SHA-256 thumbprint, as `AB:CD:…`; none without TLS.
     pub fn thumbprint(&self) -> Option<String> {
         self.certificate.as_ref().map(|certificate| thumbprint(&SHA256, &certificate.der))
@@ -92,9 +97,8 @@ impl Serving {
 
     /// The certificate's SHA-1 thumbprint, which older documents ask for.
     pub fn thumbprint_sha1(&self) -> Option<String> {
-        let of = |certificate: &Certificate| {
-            thumbprint(&SHA1_FOR_LEGACY_USE_ONLY, &certificate.der)
-        };
+        let of =
+            |certificate: &Certificate| thumbprint(&SHA1_FOR_LEGACY_USE_ONLY, &certificate.der);
         self.certificate.as_ref().map(of)
     }
 }

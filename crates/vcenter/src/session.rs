@@ -95,7 +95,13 @@ impl Sessions {
         };
         let accounts = accounts.iter().map(state).collect::<Result<_, _>>()?;
         let identities = Identities::default();
-        Ok(Self { accounts, live: BTreeMap::new(), over: Vec::new(), ended: Vec::new(), identities })
+        Ok(Self {
+            accounts,
+            live: BTreeMap::new(),
+            over: Vec::new(),
+            ended: Vec::new(),
+            identities,
+        })
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&Session> {

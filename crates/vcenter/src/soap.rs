@@ -97,8 +97,8 @@ impl World {
     pub(crate) fn admit(&mut self, call: &Call) -> Result<Viewer, Answered> {
         let name = &call.element.name;
         if let Some(version) = &call.version {
-            let known = *version == self.about.api_version
-                || self.about.prior_versions.contains(version);
+            let known =
+                *version == self.about.api_version || self.about.prior_versions.contains(version);
             if !known {
                 let message = format!("Unsupported version URI \"urn:vim25/{version}\"");
                 return Err(failed(&Fault::new("UnsupportedVersion", message)));
@@ -211,9 +211,7 @@ pub(crate) fn failed(fault: &Fault) -> Answered {
 pub(crate) fn unavailable(status: u16) -> Answered {
     let mut response = Response::new(Bytes::from_static(b"the service is not there"));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Answered { response, outcome: status.to_string() }
 }
 

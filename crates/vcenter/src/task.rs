@@ -163,16 +163,27 @@ impl World {
         if !matches!(task.state, State::Queued) {
             return;
         }
-        let wants = task.job.units(&self.behaviour, &self.estate);
+        let wants = self.wants(task);
         if let Some((host, units)) = wants {
             let given = self.tasks.units.get(&host).copied().unwrap_or(0);
-            if given + units > self.behaviour.host_units {
+            // A small one behind a large one does not pass it, or the large one might never run.
+            if given + units > self.behaviour.host_units || self.is_waited_for(host) {
                 self.tasks.waiting.push_back(reference);
                 return;
             }
             *self.tasks.units.entry(host).or_default() += units;
         }
         self.run_task(reference, wants);
+    }
+
+    fn wants(&self, task: &Task) -> Option<(Ref, u32)> {
+        task.job.units(&self.behaviour, &self.estate)
+    }
+
+    /// Whether somebody waits for room on a host.
+    fn is_waited_for(&self, host: Ref) -> bool {
+        let waiting = self.tasks.waiting.iter().filter_map(|task| self.tasks.get(*task));
+        waiting.filter_map(|task| self.wants(task)).any(|(wanted, _)| wanted == host)
     }
 
     fn run_task(&mut self, reference: Ref, holds: Option<(Ref, u32)>) {

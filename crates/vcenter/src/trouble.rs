@@ -32,7 +32,10 @@ pub(crate) enum Effect {
 /// What goes wrong with a task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TaskTrouble {
-    Fails { after: Duration, fault: Fault },
+    Fails {
+        after: Duration,
+        fault: Fault,
+    },
     Lasts(Duration),
     NeverEnds,
     /// Its information cannot be made sense of.

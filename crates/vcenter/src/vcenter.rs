@@ -204,9 +204,8 @@ impl VCenter {
             if let Some(updates) = updates {
                 return soap::succeeded("WaitForUpdatesEx", &wrap(&updates));
             }
-            let left = patience.map(|patience| {
-                (started + patience).saturating_sub(self.0.clock.running())
-            });
+            let left = patience
+                .map(|patience| (started + patience).saturating_sub(self.0.clock.running()));
             if left.is_some_and(|left| left.is_zero()) {
                 return soap::succeeded("WaitForUpdatesEx", "");
             }

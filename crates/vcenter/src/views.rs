@@ -19,7 +19,7 @@ pub(crate) struct Views {
 /// Everything of some kinds that lies in an object.
 #[derive(Debug)]
 pub(crate) struct Container {
-    pub(crate) container: Ref,
+    pub(crate) of: Ref,
     /// Any kind if empty.
     pub(crate) kinds: Vec<String>,
     pub(crate) recursive: bool,
@@ -86,11 +86,11 @@ impl Views {
             let there = list.objects.iter().filter(|object| world.has(**object));
             return Some(there.copied().filter(visible).collect());
         }
-        let of = self.containers.get(&view)?;
+        let container = self.containers.get(&view)?;
         let mut found = BTreeSet::new();
-        gather(world, of.container, of.recursive, &mut found);
+        gather(world, container.of, container.recursive, &mut found);
         let fits = |object: &Ref| {
-            of.kinds.is_empty() || of.kinds.iter().any(|kind| object.kind.is(kind))
+            container.kinds.is_empty() || container.kinds.iter().any(|kind| object.kind.is(kind))
         };
         Some(found.into_iter().filter(fits).filter(visible).collect())
     }

@@ -253,9 +253,9 @@ fn network_of(estate: &Estate, wanted: &Element, index: usize) -> Result<Option<
         }
         Some("VirtualEthernetCardOpaqueNetworkBackingInfo") => {
             let wanted = backing.text_of("opaqueNetworkId").unwrap_or_default();
-            let found = estate.networks.iter().find(|(_, network)| {
-                matches!(&network.kind, NetworkKind::Opaque { id } if id == wanted)
-            });
+            let found = estate.networks.iter().find(
+                |(_, network)| matches!(&network.kind, NetworkKind::Opaque { id } if id == wanted),
+            );
             found.map(|(network, _)| network)
         }
         _ => return Ok(None),

@@ -60,7 +60,7 @@ impl World {
         if !page.rest.is_empty() {
             self.collectors.made += 1;
             let token = self.collectors.made.to_string();
-            out.push_str(&format!("<token>{token}</token>"));
+            Value::text(&*token).write(&mut out, "token");
             self.collectors.pages.insert(token, page);
         }
         out.push_str(&objects);
@@ -99,7 +99,7 @@ fn write_object(
 
 /// Opens an element that begins with a path.
 pub(super) fn write_path(out: &mut String, tag: &str, name: &str, path: &str) {
-    out.push_str(&format!("<{tag}>"));
+    out.extend(["<", tag, ">"]);
     Value::text(path).write(out, name);
 }
 

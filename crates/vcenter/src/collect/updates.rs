@@ -64,7 +64,7 @@ impl World {
     ) -> Result<Option<String>, Fault> {
         let key = (collector, viewer.session.clone());
         let changes = self.changes();
-        let state = self.collectors.collectors.entry(key.clone()).or_default();
+        let state = self.collectors.waiters.entry(key.clone()).or_default();
         if version.is_empty() {
             state.looked = None;
             let own = self.collectors.filters.values_mut().filter(|of| of.collector == key);
@@ -97,7 +97,7 @@ impl World {
                 sets.push_str("</filterSet>");
             }
         }
-        let state = self.collectors.collectors.entry(key).or_default();
+        let state = self.collectors.waiters.entry(key).or_default();
         let truncated = left == 0;
         state.looked = (!truncated).then_some(changes);
         if sets.is_empty() {
@@ -190,7 +190,8 @@ fn has_counter(object: Ref) -> bool {
 }
 
 fn write_update(out: &mut String, kind: &'static str, object: Ref, changes: &str) {
-    out.push_str(&format!("<objectSet><kind>{kind}</kind>"));
+    out.push_str("<objectSet>");
+    Value::word("ObjectUpdateKind", kind).write(out, "kind");
     Value::Ref(object).write(out, "obj");
     out.push_str(changes);
     out.push_str("</objectSet>");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::{
-    Cluster, Datastore, DatacenterFolders, Estate, Host, Network, NetworkKind, Switch, Tree,
+    Cluster, DatacenterFolders, Datastore, Estate, Host, Network, NetworkKind, Switch, Tree,
     device::{self, Device, Disk, Nic, SCSI_CONTROLLER, What},
     vm::{Allocation, Guest, Power, Snapshot, Vm},
 };
@@ -46,12 +46,7 @@ impl Estate {
         Ok(estate)
     }
 
-    fn place(
-        &mut self,
-        kind: Kind,
-        name: &str,
-        parent: Ref,
-    ) -> Result<Ref, InventoryError> {
+    fn place(&mut self, kind: Kind, name: &str, parent: Ref) -> Result<Ref, InventoryError> {
         if name.is_empty() || self.tree.child(parent, name).is_some() {
             return Err(InventoryError {
                 object: format!("a {} in {:?}", kind.name(), self.name(parent)),
@@ -183,7 +178,8 @@ impl Estate {
                         switch
                     }
                 };
-                let group = NetworkKind::Portgroup { key: String::new(), switch, uplinks: *uplinks };
+                let group =
+                    NetworkKind::Portgroup { key: String::new(), switch, uplinks: *uplinks };
                 (group, Kind::DistributedVirtualPortgroup)
             }
         };
@@ -231,43 +227,7 @@ impl Estate {
             networks.push(network);
         }
         let reference = self.place(Kind::VirtualMachine, &of.name, folder)?;
-        let mut devices = device::controllers();
-        let disk = Disk {
-            bytes: of.disk_gib * GIB,
-            written: of.written_gib.min(of.disk_gib) * GIB,
-            thin: of.thin,
-            eager: false,
-            mode: "persistent".to_owned(),
-            file: format!("[{}] {1}/{1}.vmdk", self.name(datastore), of.name),
-            datastore,
-            uuid: self.identities.uuid("disk"),
-            parent: None,
-            first_class: None,
-        };
-        self.take_space(datastore, disk.takes());
-        devices.push(Device {
-            key: 2000,
-            controller: Some(SCSI_CONTROLLER),
-            unit: Some(0),
-            label: "Hard disk 1".to_owned(),
-            what: What::Disk(disk),
-        });
-        for (at, network) in networks.into_iter().enumerate() {
-            let what = What::Nic(Nic {
-                model: "VirtualVmxnet3".to_owned(),
-                mac: self.identities.mac(),
-                address_type: "assigned".to_owned(),
-                network,
-                start_connected: true,
-            });
-            devices.push(Device {
-                key: device::free_key(&devices, &what),
-                controller: Some(device::PCI_CONTROLLER),
-                unit: Some(7 + at as i32),
-                label: format!("Network adapter {}", at + 1),
-                what,
-            });
-        }
+        let devices = self.machine_devices(of, datastore, networks);
         let mut snapshots = Vec::new();
         for name in &of.snapshots {
             let snapshot = self.next(Kind::VirtualMachineSnapshot);
@@ -317,6 +277,53 @@ impl Estate {
             }
         }
         Ok(reference)
+    }
+
+    /// The devices of a machine as it is described: controllers, a disk, NICs.
+    fn machine_devices(
+        &mut self,
+        of: &inventory::Machine,
+        datastore: Ref,
+        networks: Vec<Ref>,
+    ) -> Vec<Device> {
+        let mut devices = device::controllers();
+        let disk = Disk {
+            bytes: of.disk_gib * GIB,
+            written: of.written_gib.min(of.disk_gib) * GIB,
+            thin: of.thin,
+            eager: false,
+            mode: "persistent".to_owned(),
+            file: format!("[{}] {1}/{1}.vmdk", self.name(datastore), of.name),
+            datastore,
+            uuid: self.identities.uuid("disk"),
+            parent: None,
+            first_class: None,
+        };
+        self.take_space(datastore, disk.takes());
+        devices.push(Device {
+            key: 2000,
+            controller: Some(SCSI_CONTROLLER),
+            unit: Some(0),
+            label: "Hard disk 1".to_owned(),
+            what: What::Disk(disk),
+        });
+        for (at, network) in networks.into_iter().enumerate() {
+            let what = What::Nic(Nic {
+                model: "VirtualVmxnet3".to_owned(),
+                mac: self.identities.mac(),
+                address_type: "assigned".to_owned(),
+                network,
+                start_connected: true,
+            });
+            devices.push(Device {
+                key: device::free_key(&devices, &what),
+                controller: Some(device::PCI_CONTROLLER),
+                unit: Some(7 + at as i32),
+                label: format!("Network adapter {}", at + 1),
+                what,
+            });
+        }
+        devices
     }
 
     /// What the guest of a VM calls itself.

@@ -105,7 +105,8 @@ pub(crate) fn free_key(devices: &[Device], what: &What) -> i32 {
         What::Nic(_) => NIC_KEYS,
         _ => PCI_KEYS,
     };
-    (from..).find(|key| devices.iter().all(|device| device.key != *key)).unwrap_or(from)
+    let after = from + devices.len() as i32;
+    (from..=after).find(|key| devices.iter().all(|device| device.key != *key)).unwrap_or(after)
 }
 
 /// The next free place of a disk; none if the bus is full.

@@ -38,7 +38,7 @@ pub(crate) struct Vm {
     /// The directory of its files.
     pub(crate) home: String,
     pub(crate) snapshots: Vec<Snapshot>,
-    /// Whether VMware Tools are installed.
+    /// Whether the guest tools are installed.
     pub(crate) tools: bool,
     /// What the guest tells once it is up.
     pub(crate) guest: Option<Guest>,
@@ -89,7 +89,7 @@ pub(crate) struct Snapshot {
     pub(crate) created: Timestamp,
 }
 
-/// What a guest tells through VMware Tools.
+/// What a guest tells through the guest tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Guest {
     pub(crate) host_name: String,

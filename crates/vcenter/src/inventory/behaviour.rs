@@ -96,7 +96,7 @@ pub struct Durations {
     pub power_off: Duration,
     /// Destroying.
     pub destroy: Duration,
-    /// From power-on until the guest is up and VMware Tools speak.
+    /// From power-on until the guest is up and its tools speak.
     pub boot: Duration,
     /// A guest's own shutdown.
     pub shutdown: Duration,

@@ -48,9 +48,12 @@ fn of_device<'w>(world: &'w World, all: &'w [Device], device: &'w Device) -> Val
                 ("capacityInKB", Long((disk.bytes / 1024) as i64)),
                 ("capacityInBytes", Long(disk.bytes as i64)),
                 ("diskObjectId", Value::Unset),
-                ("vDiskId", Value::maybe(disk.first_class.as_deref(), |id| {
-                    Data("ID", vec![("id", Value::text(id))])
-                })),
+                (
+                    "vDiskId",
+                    Value::maybe(disk.first_class.as_deref(), |id| {
+                        Data("ID", vec![("id", Value::text(id))])
+                    }),
+                ),
             ],
         ),
         What::Nic(nic) => {

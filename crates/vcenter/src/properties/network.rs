@@ -19,9 +19,7 @@ pub(super) fn network<'w>(
     let title = || Value::text(estate.name(object));
     Some(match (name, &own.kind) {
         ("host", _) => Value::refs(own.hosts.iter().copied()),
-        ("vm", _) => {
-            Value::refs(estate.vms_where(|vm| vm.nics().any(|nic| nic.network == object)))
-        }
+        ("vm", _) => Value::refs(estate.vms_where(|vm| vm.nics().any(|nic| nic.network == object))),
         ("summary", NetworkKind::Opaque { id }) => Value::sub(
             "OpaqueNetworkSummary",
             vec![

@@ -24,7 +24,7 @@ pub(super) fn of_service<'w>(
         (Kind::ContainerView | Kind::ListView, "view") => {
             Value::refs(world.views.contents(world, viewer, object)?)
         }
-        (Kind::ContainerView, "container") => Named(world.views.container(object)?.container),
+        (Kind::ContainerView, "container") => Named(world.views.container(object)?.of),
         (Kind::ContainerView, "type") => {
             Value::texts(world.views.container(object)?.kinds.iter().map(|kind| &**kind))
         }

@@ -54,9 +54,7 @@ pub(super) fn datastore<'w>(world: &'w World, object: Ref, name: &str) -> Option
             });
             List("DatastoreHostMount", mounts.collect())
         }
-        "vm" => {
-            Value::refs(estate.vms_where(|vm| vm.disks().any(|disk| disk.datastore == object)))
-        }
+        "vm" => Value::refs(estate.vms_where(|vm| vm.disks().any(|disk| disk.datastore == object))),
         _ => return None,
     })
 }

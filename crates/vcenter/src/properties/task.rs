@@ -46,7 +46,10 @@ pub(super) fn task<'w>(world: &'w World, object: Ref, name: &str) -> Option<Valu
 
 /// What nobody can make sense of, where a task's information should be. It is well-formed, so only
 /// who asks about this task is in trouble.
-pub(super) fn unreadable(tag: &str) -> String {
+pub(super) fn unreadable(path: &str, tag: &str) -> String {
+    if path != "info" {
+        return format!("<{tag} xsi:type=\"TaskInfoState\">perhaps</{tag}>");
+    }
     format!(
         "<{tag} xsi:type=\"TaskInfo\"><key/><state>perhaps</state><progress>many</progress>\
          <queueTime>yesterday</queueTime></{tag}>"

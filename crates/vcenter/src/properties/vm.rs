@@ -6,7 +6,10 @@ use super::{devices::devices, status};
 use crate::{
     estate::vm::{Allocation, Power, Snapshot, Vm},
     reference::Ref,
-    wire::value::Value::{self, Bool, Data, Int, List, Long, Ref as Named, Time, Unset},
+    wire::value::{
+        Step,
+        Value::{self, Bool, Data, Int, List, Long, Ref as Named, Time, Unset},
+    },
     world::World,
 };
 
@@ -14,7 +17,10 @@ pub(super) fn vm<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<
     let estate = &world.estate;
     let own = estate.vms.get(&object)?;
     Some(match name {
-        "config" => config(world, object, own),
+        "config" => config(world, object, own, true),
+        CONFIG_WITHOUT_LISTS => config(world, object, own, false),
+        EXTRA_CONFIG => extra_config(own),
+        DEVICES => devices(world, &own.devices),
         "runtime" => runtime(world, own),
         "summary" => Data(
             "VirtualMachineSummary",
@@ -44,21 +50,42 @@ pub(super) fn vm<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<
     })
 }
 
-fn config<'w>(world: &'w World, object: Ref, own: &'w Vm) -> Value<'w> {
+// Parts of `config` that are made on their own, since thousands of VMs are asked for them at once.
+// None of these is a name that a client could write.
+const CONFIG_WITHOUT_LISTS: &str = "config without lists";
+const EXTRA_CONFIG: &str = "config, its options alone";
+const DEVICES: &str = "config, its devices alone";
+
+/// The part of a VM that a path leads into, and how many steps lead to that part.
+pub(super) fn part<'p>(first: &'p str, rest: &[Step<'_>]) -> (&'p str, usize) {
+    match (first, rest) {
+        ("config", [Step::Field("extraConfig"), ..]) => (EXTRA_CONFIG, 2),
+        ("config", [Step::Field("hardware"), Step::Field("device"), ..]) => (DEVICES, 3),
+        ("config", [Step::Field("hardware")] | []) => (first, 1),
+        ("config", _) => (CONFIG_WITHOUT_LISTS, 1),
+        _ => (first, 1),
+    }
+}
+
+fn extra_config(own: &Vm) -> Value<'_> {
     let options = own.extra.iter().map(|(key, value)| {
         let value = Value::text(&**value).any();
         Value::sub("OptionValue", vec![("key", Value::text(&**key)), ("value", value)])
     });
+    List("OptionValue", options.collect())
+}
+
+fn config<'w>(world: &'w World, object: Ref, own: &'w Vm, lists: bool) -> Value<'w> {
     let files = Data("VirtualMachineFileInfo", vec![("vmPathName", path_name(world, own))]);
-    let flags = Data("VirtualMachineFlagInfo", vec![
-        ("enableLogging", Bool(true)),
-        ("diskUuidEnabled", Bool(own.disk_uuids)),
-    ]);
+    let flags = Data(
+        "VirtualMachineFlagInfo",
+        vec![("enableLogging", Bool(true)), ("diskUuidEnabled", Bool(own.disk_uuids))],
+    );
     let vapp = own.vapp.then(|| {
-        Data("VmConfigInfo", vec![
-            ("installBootRequired", Bool(false)),
-            ("installBootStopDelay", Int(0)),
-        ])
+        Data(
+            "VmConfigInfo",
+            vec![("installBootRequired", Bool(false)), ("installBootStopDelay", Int(0))],
+        )
     });
     Data(
         "VirtualMachineConfigInfo",
@@ -78,12 +105,12 @@ fn config<'w>(world: &'w World, object: Ref, own: &'w Vm) -> Value<'w> {
             ("annotation", Value::text(&*own.annotation)),
             ("files", files),
             ("flags", flags),
-            ("hardware", hardware(world, own)),
+            ("hardware", hardware(world, own, lists)),
             ("cpuAllocation", allocation(&own.cpu)),
             ("memoryAllocation", allocation(&own.memory)),
             ("memoryHotAddEnabled", Bool(false)),
             ("cpuHotAddEnabled", Bool(false)),
-            ("extraConfig", List("OptionValue", options.collect())),
+            ("extraConfig", if lists { extra_config(own) } else { Unset }),
             ("vAppConfig", vapp.unwrap_or(Unset)),
             ("changeTrackingEnabled", Bool(false)),
             ("firmware", Value::text(&*own.firmware)),
@@ -94,14 +121,14 @@ fn config<'w>(world: &'w World, object: Ref, own: &'w Vm) -> Value<'w> {
     )
 }
 
-fn hardware<'w>(world: &'w World, own: &'w Vm) -> Value<'w> {
+fn hardware<'w>(world: &'w World, own: &'w Vm, lists: bool) -> Value<'w> {
     Data(
         "VirtualHardware",
         vec![
             ("numCPU", Int(own.cpus as i32)),
             ("numCoresPerSocket", Int(own.cores_per_socket as i32)),
             ("memoryMB", Int(own.memory_mib as i32)),
-            ("device", devices(world, &own.devices)),
+            ("device", if lists { devices(world, &own.devices) } else { Unset }),
         ],
     )
 }
@@ -229,10 +256,7 @@ fn guest<'w>(world: &'w World, own: &'w Vm) -> Value<'w> {
             ("hostName", Value::maybe(known, |guest| Value::text(&*guest.host_name))),
             ("ipAddress", Value::maybe(known, |guest| Value::text(&*guest.ip))),
             ("net", List("GuestNicInfo", nics.collect())),
-            (
-                "guestState",
-                Value::text(if known.is_some() { "running" } else { "notRunning" }),
-            ),
+            ("guestState", Value::text(if known.is_some() { "running" } else { "notRunning" })),
             ("guestOperationsReady", Bool(known.is_some())),
             ("guestStateChangeSupported", Bool(known.is_some())),
         ],
@@ -242,9 +266,12 @@ fn guest<'w>(world: &'w World, own: &'w Vm) -> Value<'w> {
 fn snapshots(object: Ref, own: &Vm) -> Value<'_> {
     let Some(current) = own.snapshots.last() else { return Unset };
     // Each is the only child of the one before.
-    let tree = own.snapshots.iter().enumerate().rev().fold(None, |child, (at, of)| {
-        Some(snapshot_tree(object, at, of, child))
-    });
+    let tree = own
+        .snapshots
+        .iter()
+        .enumerate()
+        .rev()
+        .fold(None, |child, (at, of)| Some(snapshot_tree(object, at, of, child)));
     let roots = List("VirtualMachineSnapshotTree", tree.into_iter().collect());
     Data(
         "VirtualMachineSnapshotInfo",
@@ -252,12 +279,7 @@ fn snapshots(object: Ref, own: &Vm) -> Value<'_> {
     )
 }
 
-fn snapshot_tree<'w>(
-    vm: Ref,
-    at: usize,
-    of: &'w Snapshot,
-    child: Option<Value<'w>>,
-) -> Value<'w> {
+fn snapshot_tree<'w>(vm: Ref, at: usize, of: &'w Snapshot, child: Option<Value<'w>>) -> Value<'w> {
     Data(
         "VirtualMachineSnapshotTree",
         vec![
@@ -269,10 +291,7 @@ fn snapshot_tree<'w>(
             ("createTime", Time(of.created)),
             ("state", Value::word("VirtualMachinePowerState", "poweredOff")),
             ("quiesced", Bool(false)),
-            (
-                "childSnapshotList",
-                List("VirtualMachineSnapshotTree", child.into_iter().collect()),
-            ),
+            ("childSnapshotList", List("VirtualMachineSnapshotTree", child.into_iter().collect())),
         ],
     )
 }

@@ -6,12 +6,7 @@ use http::Method;
 use serde_json::{Value as Json, json};
 
 use super::{Ask, Outcome, Refusal};
-use crate::{
-    identity::Identities,
-    reference::Ref,
-    session::Viewer,
-    world::World,
-};
+use crate::{identity::Identities, reference::Ref, session::Viewer, world::World};
 
 /// All tags.
 #[derive(Debug, Default)]
@@ -135,7 +130,9 @@ impl Tagging {
 
     fn objects_of(&self, tag: &str) -> Json {
         let objects = self.attached.iter().filter(|(_, tags)| tags.contains(tag));
-        objects.map(|(object, _)| json!({ "type": object.kind.name(), "id": object.id() })).collect()
+        objects
+            .map(|(object, _)| json!({ "type": object.kind.name(), "id": object.id() }))
+            .collect()
     }
 
     fn tags_of(&self, object: Ref) -> Json {
@@ -303,16 +300,17 @@ impl World {
             }
             ("list-attached-objects-on-tags", None) => {
                 let tags = texts(body, "tag_ids")?;
-                let each = tags.iter().map(|tag| {
-                    json!({ "tag_id": tag, "object_ids": self.tagging.objects_of(tag) })
-                });
+                let each = tags.iter().map(
+                    |tag| json!({ "tag_id": tag, "object_ids": self.tagging.objects_of(tag) }),
+                );
                 Ok(Some(each.collect()))
             }
             ("list-attached-tags-on-objects", None) => {
                 let objects = body["object_ids"].as_array();
                 let objects = objects.ok_or_else(|| missing("object_ids", "a list"))?;
                 // What is not there has no tags; only its own line says so, by being absent.
-                let known = objects.iter().filter_map(|of| Some((of, self.tagged_object(of).ok()?)));
+                let known =
+                    objects.iter().filter_map(|of| Some((of, self.tagged_object(of).ok()?)));
                 let each = known.map(|(of, object)| {
                     json!({ "object_id": of, "tag_ids": self.tagging.tags_of(object) })
                 });

@@ -195,4 +195,3 @@ fn needs(vm: &Vm) -> BTreeMap<Ref, u64> {
     }
     needs
 }
-

@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use super::clone::CloneOrder;
 use crate::{
-    estate::Estate,
-    fault::Fault,
-    inventory::Behaviour,
-    reference::Ref,
-    wire::element::Element,
+    estate::Estate, fault::Fault, inventory::Behaviour, reference::Ref, wire::element::Element,
     world::World,
 };
 
@@ -16,11 +12,24 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Job {
     Clone(Box<CloneOrder>),
-    Reconfigure { vm: Ref, spec: Element },
-    PowerOn { vm: Ref, host: Option<Ref> },
-    PowerOff { vm: Ref },
-    Upgrade { vm: Ref, hardware: u32 },
-    Destroy { vm: Ref },
+    Reconfigure {
+        vm: Ref,
+        spec: Element,
+    },
+    PowerOn {
+        vm: Ref,
+        host: Option<Ref>,
+    },
+    PowerOff {
+        vm: Ref,
+    },
+    Upgrade {
+        vm: Ref,
+        hardware: u32,
+    },
+    Destroy {
+        vm: Ref,
+    },
     /// The task has ended, or is being looked at.
     Nothing,
 }
@@ -55,11 +64,8 @@ impl Job {
     pub(super) fn units(&self, behaviour: &Behaviour, estate: &Estate) -> Option<(Ref, u32)> {
         let Self::Clone(order) = self else { return None };
         let host = estate.vms.get(&order.source)?.host;
-        let units = if order.linked {
-            behaviour.linked_clone_units
-        } else {
-            behaviour.full_clone_units
-        };
+        let units =
+            if order.linked { behaviour.linked_clone_units } else { behaviour.full_clone_units };
         Some((host, units))
     }
 

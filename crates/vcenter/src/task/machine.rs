@@ -103,7 +103,7 @@ impl World {
         self.touch(vm);
     }
 
-    /// A guest has come up: VMware Tools speak.
+    /// A guest has come up: its tools speak.
     pub(crate) fn guest_up(&mut self, vm: Ref, run: u32) {
         let guest = self.estate.guest_of(vm);
         let name = self.estate.name(vm).to_owned();

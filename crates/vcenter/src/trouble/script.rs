@@ -191,7 +191,9 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_told_with_its_line_and_a_remedy() {
         let problem = |script: &str| parse(script).unwrap_err().to_string();
-        assert!(problem("\nfoul").starts_with("line 2 of the script of trouble: cannot understand \"foul\"; write `fault KIND`"));
+        assert!(problem("\nfoul").starts_with(
+            "line 2 of the script of trouble: cannot understand \"foul\"; write `fault KIND`"
+        ));
         assert!(problem("http 200").contains("400 to 599"));
         assert!(problem("slow 3").contains("write it as 1500ms"));
         assert!(problem("lost after on X twice").contains("`N times`"));

@@ -77,8 +77,9 @@ impl Schema {
             let field = fields[place];
             seen[place] = true;
             next = if field.many { place } else { place + 1 };
-            self.check_value(child, field)
-                .map_err(|problem| format!("{problem}\nwhile parsing property \"{}\" of {name}", field.name))?;
+            self.check_value(child, field).map_err(|problem| {
+                format!("{problem}\nwhile parsing property \"{}\" of {name}", field.name)
+            })?;
         }
         for (field, seen) in fields.iter().zip(seen) {
             if field.required && !seen {

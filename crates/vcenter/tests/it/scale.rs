@@ -1,0 +1,72 @@
+//! Five thousand VMs.
+
+use joiner_vcenter::{
+    Inventory,
+    inventory::{Host, Machine},
+};
+
+use crate::support::{
+    Client, Spec, all_inside, collector, from_view, inside, named, object, properties,
+};
+
+#[tokio::test(start_paused = true)]
+async fn thousands_of_vms_are_listed_with_what_a_provider_wants_to_know() {
+    let mut inventory = Inventory::small();
+    let dc = &mut inventory.datacenters[0];
+    dc.clusters[0].hosts = (1..=64).map(|n| Host::new(&format!("esx{n}"), 128, 2048)).collect();
+    dc.datastores[0].capacity_gib = 200_000;
+    for n in 0..5_000 {
+        let mut machine = Machine::new(&format!("vm{n:04}"));
+        machine.folder = "k8s".to_owned();
+        machine.powered_on = true;
+        machine.host = format!("esx{}", n % 64 + 1);
+        machine.extra_config = vec![("joiner.cluster".to_owned(), "prod".to_owned())];
+        machine.extra_config.push(("guestinfo.userdata".to_owned(), "x".repeat(8_192)));
+        dc.machines.push(machine);
+    }
+    let client = Client::admin(inventory).await;
+    let folder = client.find("dc1/vm/k8s").await;
+    let arguments = format!(
+        "{}<type>VirtualMachine</type><recursive>true</recursive>",
+        named("container", &folder)
+    );
+    let manager = object("ViewManager", "ViewManager");
+    let view = client.call("CreateContainerView", &manager, &arguments).await.object();
+    let paths = [
+        "name",
+        "config.uuid",
+        "config.instanceUuid",
+        "config.template",
+        "config.annotation",
+        "config.createDate",
+        "config.hardware.numCPU",
+        "config.hardware.memoryMB",
+        "runtime.powerState",
+        "runtime.connectionState",
+        "runtime.host",
+        "config.extraConfig[\"joiner.cluster\"].value",
+    ];
+    let spec = format!(
+        "<specSet>{}{}</specSet><options><maxObjects>200</maxObjects></options>",
+        properties("VirtualMachine", &paths),
+        from_view(&view)
+    );
+    let started = std::time::Instant::now();
+    let mut answer = client.call("RetrievePropertiesEx", &collector(), &spec).await.ok();
+    let (mut pages, mut owned) = (1, 0);
+    loop {
+        owned += answer.matches(">prod</val>").count();
+        let Some(token) = inside(&answer, "token") else { break };
+        let token = format!("<token>{token}</token>");
+        answer = client.call("ContinueRetrievePropertiesEx", &collector(), &token).await.ok();
+        pages += 1;
+    }
+    println!("5,000 VMs in {pages} pages: {:?}", started.elapsed());
+    assert_eq!((owned, pages), (5_000, 25));
+    assert_eq!(all_inside(&answer, "objects").len(), 200);
+    let started = std::time::Instant::now();
+    let vm = client.clone_vm("one-more", &Spec::default()).await.unwrap();
+    client.run("PowerOnVM_Task", &vm, "").await.unwrap();
+    println!("one more, from clone to power: {:?}", started.elapsed());
+    assert_eq!(client.vcenter.picture().hosts.iter().map(|host| host.vms).sum::<usize>(), 5_001);
+}
