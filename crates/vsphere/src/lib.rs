@@ -47,7 +47,6 @@ pub use crate::{
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
     provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,
-    user_data::Bootstrap,
 };
 
 /// API group of vSphere's `NodeClass`.
@@ -70,6 +69,8 @@ pub const INSTANCE_CPU: &str = "karpenter.vsphere.com/instance-cpu";
 /// Label: memory of the virtual machine in MiB.
 pub const INSTANCE_MEMORY: &str = "karpenter.vsphere.com/instance-memory";
 
+/// Keeps a class until no claim refers to it.
+pub const FINALIZER: &str = "karpenter.vsphere.com/termination";
 /// Annotation of classes and claims: the class's fingerprint.
 pub const HASH: &str = "karpenter.vsphere.com/vspherenodeclass-hash";
 /// Annotation of classes and claims: the way in which the fingerprint was made.

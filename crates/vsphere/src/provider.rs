@@ -22,8 +22,10 @@ use jiff::Timestamp;
 use joiner_clock::Clock;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
-    class::{self, ClassKind, ClassStatus},
+    class::{self, ClassHash, ClassKind, ClassStatus},
+    inputs::ClassInputs,
     machine::Machine,
+    needs::Needs,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -37,8 +39,9 @@ use self::{
     tagging::TagDirectory,
 };
 use crate::{
-    Bootstrap, NODE_CLASS, Settings, TopologyCategories, WELL_KNOWN_LABELS, limiter::Gates,
-    node_class::NodeClass, vm_settings::PowerOff,
+    FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, NODE_CLASS, Settings, TopologyCategories,
+    WELL_KNOWN_LABELS, limiter::Gates, names, node_class::NodeClass, user_data,
+    vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -62,8 +65,6 @@ pub struct ProviderSettings {
     pub datacenter: Option<String>,
     /// About machines of all classes.
     pub machines: Settings,
-    /// What machines join with.
-    pub bootstrap: Bootstrap,
     /// Where the cloud controller reads zones and regions.
     pub topology: TopologyCategories,
     /// How much is asked of the vCenter at once.
@@ -80,7 +81,6 @@ impl ProviderSettings {
             folder: folder.into(),
             datacenter: None,
             machines: Settings::default(),
-            bootstrap: Bootstrap::default(),
             topology: TopologyCategories::default(),
             limits: Limits::default(),
             launch_timeout: Duration::from_mins(15),
@@ -260,8 +260,36 @@ impl CloudProvider for Vsphere {
         self.0.settings.launch_timeout
     }
 
-    async fn resolve_class(&self, class: &class::NodeClass) -> Result<ClassStatus, CloudError> {
-        self.0.resolve_class(class).await
+    fn class_finalizer(&self) -> Option<&'static str> {
+        Some(FINALIZER)
+    }
+
+    fn class_hash(&self, class: &class::NodeClass) -> Option<ClassHash> {
+        let read = NodeClass::read(&class.object()).ok()?;
+        Some(ClassHash {
+            key: HASH,
+            version_key: HASH_VERSION_KEY,
+            version: HASH_VERSION,
+            hash: read.hash().to_owned(),
+        })
+    }
+
+    fn needs(&self, class: &class::NodeClass) -> Needs {
+        // Of a class that cannot be read nothing is needed: it is told so.
+        let read = NodeClass::read(&class.object()).ok();
+        Needs { joining: read.map(|read| user_data::join_needs(&read)), ..Needs::default() }
+    }
+
+    fn machine_name(&self, claim: &ClaimId) -> String {
+        names::machine(&self.0.settings.cluster, &claim.name)
+    }
+
+    async fn resolve_class(
+        &self,
+        class: &class::NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError> {
+        self.0.resolve_class(class, inputs).await
     }
 
     fn instance_types(

@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use joiner_cloud::{
     bootstrap::{
-        self, Carrier, Distro, Encoded, Error, ErrorKind, Format, Inputs, Install, Kubelet, Mode,
-        ProviderId, Proxy, Registry, Secret, UserText, encode, guestinfo_keys, render,
-        token::Token, trust::CaBundle,
+        Carrier, Distro, Encoded, Error, ErrorKind, Facts, Format, GuestLookup, Inputs, Install,
+        Kubelet, Mode, ProviderId, Secret, UserText, encode, guestinfo_keys, needs_token,
+        provider_id::IdCloud,
+        render,
+        token::{BootstrapToken, Token, TokenSource},
     },
+    needs::{IdNeed, JoinNeeds},
     order::Order,
 };
 use joiner_core::{instance_type::InstanceType, resources::PODS};
@@ -22,51 +25,6 @@ use crate::{
 /// How long a soft eviction threshold may be crossed before pods go. The kubelet takes no soft
 /// threshold without one.
 const SOFT_EVICTION_GRACE: &str = "2m";
-
-/// What is the same for every machine of a cluster that joins it.
-#[derive(Debug, Clone)]
-pub struct Bootstrap {
-    /// How machines join where the class says nothing.
-    pub distro: Option<Distro>,
-    /// Where the cluster is reached.
-    pub endpoint: Option<String>,
-    /// What a machine proves itself with.
-    pub token: Option<Token>,
-    /// What the cluster proves itself with.
-    pub ca: Option<CaBundle>,
-    /// Whether a short RKE2 or k3s token gets the certificate authority's hash.
-    pub pin_ca: bool,
-    /// Kubernetes' version, in full.
-    pub version: Option<String>,
-    /// Who gives nodes their provider id.
-    pub provider_id: ProviderId,
-    /// Mirrors of image registries.
-    pub registries: Vec<Registry>,
-    /// The way to the outside.
-    pub proxy: Option<Proxy>,
-    /// How RKE2 and k3s are installed.
-    pub install: Install,
-    /// A Talos configuration that a Secret holds.
-    pub talos_base: Option<Secret<String>>,
-}
-
-impl Default for Bootstrap {
-    fn default() -> Self {
-        Self {
-            distro: None,
-            endpoint: None,
-            token: None,
-            ca: None,
-            pin_ca: false,
-            version: None,
-            provider_id: ProviderId::Guest(bootstrap::GuestLookup::Dmi),
-            registries: Vec::new(),
-            proxy: None,
-            install: Install::default(),
-            talos_base: None,
-        }
-    }
-}
 
 /// Words of `spec.userData` that nobody knows.
 pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
@@ -99,12 +57,50 @@ fn mode(word: Option<&str>) -> Result<Mode, String> {
     }
 }
 
+/// What has to be known of the cluster before a text can be made for machines of a class.
+pub(crate) fn join_needs(class: &NodeClass) -> JoinNeeds {
+    let user_data = class.spec.user_data.clone().unwrap_or_default();
+    let mode = mode(user_data.mode.as_deref()).unwrap_or_default();
+    let word = class.spec.k8s_distro.clone().filter(|word| !word.is_empty());
+    // A word that nobody knows needs a token as far as anybody can say.
+    let distro = word.as_deref().map_or(Some(Distro::Kubeadm), |word| word.parse().ok());
+    let needs_token = distro.is_none_or(|own| needs_token(own, mode, &users_text(class)));
+    JoinNeeds {
+        distro: word,
+        without_token: !needs_token,
+        provider_id: Some(IdNeed { cloud: IdCloud::Vsphere, setting: None }),
+        ..JoinNeeds::default()
+    }
+}
+
+fn users_text(class: &NodeClass) -> UserText {
+    let user_data = class.spec.user_data.clone().unwrap_or_default();
+    UserText {
+        // A map without a header is cloud-config, as it was for the predecessor.
+        headerless: true,
+        ..UserText::inline(
+            "spec.userData.additionalUserdata",
+            user_data.additional_userdata.unwrap_or_default(),
+        )
+    }
+}
+
+/// What a machine proves itself with on a trial, where tokens are made for each.
+pub(crate) fn example_token(facts: &Facts) -> Option<Token> {
+    facts.token.as_ref().map(|source| match source {
+        TokenSource::Given(text) => Token::Given(text.clone()),
+        TokenSource::Mint => Token::Minted(BootstrapToken::example()),
+    })
+}
+
 /// Whom a text is made for.
 pub(crate) struct Recipient<'o> {
     /// Name of machine, guest and Node.
     pub(crate) node_name: &'o str,
     /// Its type.
     pub(crate) instance_type: &'o InstanceType,
+    /// What it proves itself with.
+    pub(crate) token: Option<Token>,
     /// Its claim's order; none on a trial.
     pub(crate) order: Option<&'o Order>,
 }
@@ -112,17 +108,13 @@ pub(crate) struct Recipient<'o> {
 /// The text of a machine, as its guest is given it.
 pub(crate) fn text(
     class: &NodeClass,
-    bootstrap: &Bootstrap,
+    facts: &Facts,
     recipient: &Recipient<'_>,
 ) -> Result<Encoded, Error> {
-    encode(render(&inputs(class, bootstrap, recipient)?)?, Carrier::VsphereGuestinfo)
+    encode(render(&inputs(class, facts, recipient)?)?, Carrier::VsphereGuestinfo)
 }
 
-fn inputs(
-    class: &NodeClass,
-    cluster: &Bootstrap,
-    recipient: &Recipient<'_>,
-) -> Result<Inputs, Error> {
+fn inputs(class: &NodeClass, facts: &Facts, recipient: &Recipient<'_>) -> Result<Inputs, Error> {
     let object = format!("{NODE_CLASS_KIND} {}", class.name());
     let user_data = class.spec.user_data.clone().unwrap_or_default();
     let refuse = |field: &str, problem: String| Error {
@@ -138,58 +130,28 @@ fn inputs(
         mode(user_data.mode.as_deref()).map_err(|text| refuse("spec.userData.mode", text))?;
     let order = recipient.order;
     Ok(Inputs {
-        distro: distro(class, cluster, &object)?,
         object,
+        distro: facts.distro,
         format,
         node_name: recipient.node_name.to_owned(),
-        endpoint: cluster.endpoint.clone(),
-        token: cluster.token.clone(),
-        ca: cluster.ca.clone(),
-        pin_ca: cluster.pin_ca,
-        version: cluster.version.clone(),
+        endpoint: facts.endpoint.clone(),
+        token: recipient.token.clone(),
+        ca: facts.ca.clone(),
+        pin_ca: facts.pin_ca,
+        version: facts.version.clone(),
         labels: order.map(|order| order.labels.clone()).unwrap_or_default(),
         taints: order.map(|order| order.taints.clone()).unwrap_or_default(),
         startup_taints: order.map(|order| order.startup_taints.clone()).unwrap_or_default(),
         kubelet: kubelet_settings(class, recipient.instance_type),
-        provider_id: cluster.provider_id.clone(),
+        provider_id: facts.provider_id.clone().unwrap_or(ProviderId::Guest(GuestLookup::Dmi)),
         cri_socket: None,
-        registries: cluster.registries.clone(),
-        proxy: cluster.proxy.clone(),
-        install: cluster.install.clone(),
-        talos_base: cluster.talos_base.clone(),
-        user: UserText {
-            // A map without a header is cloud-config, as it was for the predecessor.
-            headerless: true,
-            ..UserText::inline(
-                "spec.userData.additionalUserdata",
-                user_data.additional_userdata.unwrap_or_default(),
-            )
-        },
+        registries: Vec::new(),
+        proxy: None,
+        install: Install::default(),
+        talos_base: None,
+        user: users_text(class),
         mode,
     })
-}
-
-/// How machines of a class join: its own word, or the cluster's.
-fn distro(class: &NodeClass, cluster: &Bootstrap, object: &str) -> Result<Distro, Error> {
-    let unknown = |field: &str, problem: String, remedy: String| Error {
-        kind: ErrorKind::DistroUnknown,
-        object: object.to_owned(),
-        field: field.to_owned(),
-        problem,
-        remedy,
-    };
-    match class.spec.k8s_distro.as_deref().unwrap_or_default() {
-        "" => cluster.distro.ok_or_else(|| {
-            unknown(
-                "spec.k8SDistro",
-                "nobody says which distribution of Kubernetes the cluster is".to_owned(),
-                "write it here, or set KUBE_DISTRO (--kube-distro)".to_owned(),
-            )
-        }),
-        word => word
-            .parse()
-            .map_err(|error: Error| unknown("spec.k8SDistro", error.problem, error.remedy)),
-    }
 }
 
 /// The numbers that the planner counted with.

@@ -220,9 +220,18 @@ impl Inner {
         let recipient = Recipient {
             node_name: &work.name,
             instance_type: choice.instance_type,
+            token: work.order.inputs.token.clone(),
             order: Some(work.order),
         };
-        let text = user_data::text(work.class, &self.settings.bootstrap, &recipient);
+        let facts = work.order.inputs.class.joining.as_ref().ok_or_else(|| CloudError::Create {
+            reason: "BootstrapNotReady",
+            message: format!(
+                "it is not known what machines of {NODE_CLASS_KIND} {:?} join with; see its \
+                 condition BootstrapReady",
+                work.class.name()
+            ),
+        })?;
+        let text = user_data::text(work.class, facts, &recipient);
         let text = text.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         let guestinfo = user_data::guestinfo(&text, &work.name, &mark.claim.uid);
         let spec = clone_spec(&Making {

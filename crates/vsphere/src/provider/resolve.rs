@@ -5,15 +5,15 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use joiner_cloud::{
     CloudError,
-    bootstrap::ErrorKind,
-    class::{self, ClassCondition, ClassStatus},
+    bootstrap::Facts,
+    class::{self, BOOTSTRAP_READY, ClassCondition, ClassStatus},
+    inputs::ClassInputs,
 };
-use joiner_core::label::Labels;
 use joiner_vim::{MoRef, VimError, tags::TagError};
 
 use super::{Inner, state::Kept};
 use crate::{
-    HASH, HASH_VERSION, HASH_VERSION_KEY, NODE_CLASS_KIND,
+    NODE_CLASS_KIND,
     choose::{self, Tagged, Unresolved},
     inventory::{
         CLUSTERS, Cluster, DATASTORES, DETAILS, Datastore, Details, FOLDERS, Inventory, NETWORKS,
@@ -40,7 +40,6 @@ const DATACENTERS_FOR: Duration = Duration::from_mins(10);
 
 const VALIDATION: &str = "ValidationSucceeded";
 const VCENTER: &str = "VCenterReady";
-const BOOTSTRAP: &str = "BootstrapReady";
 
 /// The last look at each datacenter.
 pub(super) type Gathered = BTreeMap<MoRef, (Timestamp, Arc<Inventory>)>;
@@ -256,7 +255,9 @@ impl Inner {
     pub(super) async fn resolve_class(
         &self,
         class: &class::NodeClass,
+        inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError> {
+        let facts = inputs.and_then(|inputs| inputs.joining.as_ref());
         let read = match NodeClass::read(&class.object()) {
             Ok(read) => read,
             Err(error) => {
@@ -264,8 +265,7 @@ impl Inner {
                 return Ok(ClassStatus { conditions: vec![refused], ..ClassStatus::default() });
             }
         };
-        let mut status =
-            ClassStatus { annotations: hash_annotations(&read), ..ClassStatus::default() };
+        let mut status = ClassStatus::default();
         status.conditions.push(self.validation(&read));
         match self.resolve(class, &read).await {
             Ok(resolution) => {
@@ -280,12 +280,12 @@ impl Inner {
                     )
                 }));
                 let read = read.with_template_disk(resolution.image.disk_gib());
-                status.conditions.push(self.bootstrap(&read));
+                status.conditions.extend(facts.map(|facts| self.bootstrap(&read, facts)));
             }
             Err(NotResolved::Troubles(troubles)) => {
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
-                status.conditions.push(self.bootstrap(&read));
+                status.conditions.extend(facts.map(|facts| self.bootstrap(&read, facts)));
             }
             Err(NotResolved::Tags(error)) => {
                 let text = format!("vCenter does not say what carries the class's tags: {error}");
@@ -300,7 +300,7 @@ impl Inner {
                 status.conditions.push(away(&error));
             }
         }
-        if let Some(version) = self.settings.bootstrap.version.as_deref() {
+        if let Some(version) = facts.and_then(|facts| facts.version.as_deref()) {
             let version = version.trim_start_matches('v');
             let version = version.split_once('+').map_or(version, |(version, _)| version);
             status.fields.insert("kubernetesVersion".to_owned(), version.into());
@@ -320,13 +320,15 @@ impl Inner {
     }
 
     /// Whether a text can be made for machines of a class.
-    fn bootstrap(&self, read: &NodeClass) -> ClassCondition {
+    fn bootstrap(&self, read: &NodeClass, facts: &Facts) -> ClassCondition {
         let Machines { types, .. } = read.machines(&self.settings.machines).unwrap_or_default();
         let Some(instance_type) = types.first() else {
-            return condition(BOOTSTRAP, None, "Unknown", "the class has no sizes".to_owned());
+            let why = "looked at once ValidationSucceeded is true".to_owned();
+            return condition(BOOTSTRAP_READY, None, "WaitsForSizes", why);
         };
-        let recipient = Recipient { node_name: "trial", instance_type, order: None };
-        match user_data::text(read, &self.settings.bootstrap, &recipient) {
+        let token = user_data::example_token(facts);
+        let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
+        match user_data::text(read, facts, &recipient) {
             Ok(text) => {
                 let warnings: Vec<String> = text
                     .report
@@ -334,14 +336,10 @@ impl Inner {
                     .iter()
                     .map(|warning| format!("{}: {}", warning.field, warning.text))
                     .collect();
-                condition(BOOTSTRAP, Some(true), "", warnings.join("; "))
+                condition(BOOTSTRAP_READY, Some(true), "", warnings.join("; "))
             }
             Err(error) => {
-                let type_ = match error.kind {
-                    ErrorKind::InvalidUserData | ErrorKind::UserDataTooLarge => VALIDATION,
-                    _ => BOOTSTRAP,
-                };
-                condition(type_, Some(false), error.kind.reason(), error.to_string())
+                condition(BOOTSTRAP_READY, Some(false), error.kind.reason(), error.to_string())
             }
         }
     }
@@ -387,12 +385,6 @@ impl Inner {
         let told = missing.into_iter();
         Ok(told.filter_map(|(type_, own)| Some((type_, privileges::message(&own)?))).collect())
     }
-}
-
-fn hash_annotations(read: &NodeClass) -> Labels {
-    [(HASH, read.hash()), (HASH_VERSION_KEY, HASH_VERSION)]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into()
 }
 
 fn condition(

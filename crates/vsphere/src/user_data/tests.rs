@@ -13,13 +13,15 @@ fn class(more: Value) -> NodeClass {
     NodeClass::read(&json!({"metadata": {"name": "general"}, "spec": spec})).unwrap()
 }
 
-fn rke2() -> Bootstrap {
-    Bootstrap {
-        distro: Some(Distro::Rke2),
+fn rke2() -> Facts {
+    Facts {
+        distro: Distro::Rke2,
         endpoint: Some("https://10.0.0.10:9345".to_owned()),
-        token: Some(Token::Given(Secret::from("s3cret"))),
         version: Some("v1.33.4+rke2r1".to_owned()),
-        ..Bootstrap::default()
+        ca: None,
+        pin_ca: false,
+        token: Some(TokenSource::Given(Secret::from("s3cret"))),
+        provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
     }
 }
 
@@ -34,16 +36,18 @@ fn order() -> Order {
         taints: Vec::new(),
         startup_taints: vec![Taint::unregistered()],
         class: std::sync::Arc::default(),
+        inputs: joiner_cloud::inputs::OrderInputs::default(),
     }
 }
 
 /// What the guest reads.
-fn text_of(class: &NodeClass, cluster: &Bootstrap) -> Result<String, String> {
+fn text_of(class: &NodeClass, cluster: &Facts) -> Result<String, String> {
     let machines = class.machines(&Settings::default()).unwrap();
     let order = order();
     let recipient = Recipient {
         node_name: "prod-karp-general-1",
         instance_type: &machines.types[0],
+        token: example_token(cluster),
         order: Some(&order),
     };
     let encoded = text(class, cluster, &recipient).map_err(|error| error.to_string())?;
@@ -80,13 +84,15 @@ fn a_soft_threshold_has_a_grace_period() {
 }
 
 #[test]
-fn the_classes_distribution_wins() {
-    let airgapped = class(json!({"k8SDistro": "rke2airgapped"}));
-    assert!(text_of(&airgapped, &rke2()).unwrap().contains("/opt/rke2-artifacts"));
-    let other = text_of(&class(json!({"k8SDistro": "beos"})), &rke2()).unwrap_err();
-    assert!(other.contains("spec.k8SDistro") && other.contains("\"beos\""), "{other}");
-    let nobody = text_of(&class(json!({})), &Bootstrap::default()).unwrap_err();
-    assert!(nobody.contains("KUBE_DISTRO"), "{nobody}");
+fn a_class_says_how_its_machines_join_and_the_rest_is_found_out() {
+    let needs = join_needs(&class(json!({"k8SDistro": "rke2airgapped"})));
+    assert_eq!(needs.distro.as_deref(), Some("rke2airgapped"));
+    assert!(!needs.without_token);
+    let needs = join_needs(&class(json!({"k8SDistro": "none"})));
+    assert!(needs.without_token);
+    let replaced = json!({"userData": {"mode": "replace", "additionalUserdata": "#!/bin/sh"}});
+    assert!(join_needs(&class(replaced)).without_token, "the text asks for none");
+    assert_eq!(join_needs(&class(json!({}))).distro, None);
 }
 
 #[test]
@@ -130,8 +136,12 @@ fn words_that_nobody_knows_are_told() {
 fn a_guest_gets_its_text_and_its_name_and_forgets_the_token() {
     let class = class(json!({}));
     let machines = class.machines(&Settings::default()).unwrap();
-    let recipient =
-        Recipient { node_name: "node-1", instance_type: &machines.types[0], order: None };
+    let recipient = Recipient {
+        node_name: "node-1",
+        instance_type: &machines.types[0],
+        token: example_token(&rke2()),
+        order: None,
+    };
     let text = text(&class, &rke2(), &recipient).unwrap();
     let settings: BTreeMap<String, Secret<String>> =
         guestinfo(&text, "node-1", "uid-1").into_iter().collect();

@@ -13,9 +13,13 @@ use http::{Request, Response, StatusCode};
 use joiner_clock::Clock;
 use joiner_cloud::{
     CloudProvider, Deletion,
-    bootstrap::{Distro, Secret, token::Token},
+    bootstrap::{
+        Distro, Facts, GuestLookup, ProviderId, Secret,
+        token::{Token, TokenSource},
+    },
     class::NodeClass,
     conformance::{Bench, Mishap, Process},
+    inputs::{ClassInputs, OrderInputs},
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -29,7 +33,7 @@ use joiner_vim::{
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
     transport::TransportError,
 };
-use joiner_vsphere::{Bootstrap, NODE_CLASS, ProviderSettings, Vsphere};
+use joiner_vsphere::{NODE_CLASS, ProviderSettings, Vsphere};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -151,14 +155,7 @@ impl World {
         let server = joiner_vcenter::VCenter::new(inventory, clock.clone())
             .expect("the description holds together");
         let admin = vim(&server, None, &clock);
-        let bootstrap = Bootstrap {
-            distro: Some(Distro::Rke2),
-            endpoint: Some("https://10.0.0.10:9345".to_owned()),
-            token: Some(Token::Given(Secret::from("s3cret"))),
-            version: Some("v1.33.4+rke2r1".to_owned()),
-            ..Bootstrap::default()
-        };
-        let settings = ProviderSettings { bootstrap, ..ProviderSettings::new(CLUSTER, "k8s") };
+        let settings = ProviderSettings::new(CLUSTER, "k8s");
         Self { server, clock, faults: Arc::default(), admin, settings }
     }
 
@@ -275,6 +272,29 @@ pub(crate) fn class(more: Value) -> Arc<NodeClass> {
     })
 }
 
+/// What machines join an RKE2 cluster with.
+pub(crate) fn rke2() -> Facts {
+    Facts {
+        distro: Distro::Rke2,
+        endpoint: Some("https://10.0.0.10:9345".to_owned()),
+        version: Some("v1.33.4+rke2r1".to_owned()),
+        ca: None,
+        pin_ca: false,
+        token: Some(TokenSource::Given(Secret::from("s3cret"))),
+        provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+    }
+}
+
+/// What an order comes with.
+pub(crate) fn inputs(facts: Facts) -> OrderInputs {
+    let token = match &facts.token {
+        Some(TokenSource::Given(text)) => Some(Token::Given(text.clone())),
+        Some(TokenSource::Mint) | None => None,
+    };
+    let class = ClassInputs { joining: Some(facts), ..ClassInputs::default() };
+    OrderInputs { class: Arc::new(class), token, ..OrderInputs::default() }
+}
+
 /// The n-th order of a test.
 pub(crate) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
     Order {
@@ -290,6 +310,7 @@ pub(crate) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
         taints: Vec::new(),
         startup_taints: Vec::new(),
         class: Arc::clone(class),
+        inputs: inputs(rke2()),
     }
 }
 
@@ -305,6 +326,10 @@ impl Bench for World {
 
     fn class(&self) -> Arc<NodeClass> {
         class(json!({}))
+    }
+
+    fn inputs(&self) -> OrderInputs {
+        inputs(rke2())
     }
 
     fn arm(&self, mishap: Mishap, after: u32) {
@@ -355,7 +380,8 @@ pub(crate) async fn condition(
     class: &NodeClass,
     type_: &str,
 ) -> (Option<bool>, String, String) {
-    let status = provider.resolve_class(class).await.expect("it answers");
+    let inputs = inputs(rke2());
+    let status = provider.resolve_class(class, Some(&inputs.class)).await.expect("it answers");
     let found = status.conditions.iter().find(|own| own.type_ == type_);
     let found = found.unwrap_or_else(|| panic!("no {type_} among {:?}", status.conditions));
     (found.holds, found.reason.clone(), found.message.clone())

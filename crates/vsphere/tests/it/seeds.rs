@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion,
-    bootstrap::{Distro, trust::CaBundle},
+    bootstrap::{Distro, Facts, Secret, token::TokenSource, trust::CaBundle},
     class::NodeClass,
     conformance::Mishap,
     machine::Machine,
@@ -21,7 +21,7 @@ use joiner_vim::{Endpoint, spec::ConfigSpec};
 use joiner_vsphere::crd;
 use serde_json::{Value, json};
 
-use crate::bench::{World, class, condition, order};
+use crate::bench::{World, class, condition, inputs, order, rke2};
 
 const NAME: &str = "prod-karp-general-1";
 
@@ -88,15 +88,17 @@ async fn d05_sizes_that_make_no_sense_are_told() {
 
 #[tokio::test(start_paused = true)]
 async fn d06_kubeadm_joins() {
-    let mut world = World::new();
-    world.settings.bootstrap.distro = Some(Distro::Kubeadm);
-    world.settings.bootstrap.endpoint = Some("10.0.0.10:6443".to_owned());
-    world.settings.bootstrap.version = Some("v1.33.4".to_owned());
-    world.settings.bootstrap.token = Some(joiner_cloud::bootstrap::token::Token::Given(
-        joiner_cloud::bootstrap::Secret::from("a1b2c3.0123456789abcdef"),
-    ));
-    world.settings.bootstrap.ca = Some(CaBundle::read(CA).unwrap());
-    made(&world, &order(&class(json!({})), 1)).await;
+    let world = World::new();
+    let facts = Facts {
+        distro: Distro::Kubeadm,
+        endpoint: Some("10.0.0.10:6443".to_owned()),
+        version: Some("v1.33.4".to_owned()),
+        ca: Some(CaBundle::read(CA).unwrap()),
+        token: Some(TokenSource::Given(Secret::from("a1b2c3.0123456789abcdef"))),
+        ..rke2()
+    };
+    let order = Order { inputs: inputs(facts), ..order(&class(json!({})), 1) };
+    made(&world, &order).await;
     let text = world.guest_text(NAME, "guestinfo.userdata").await;
     assert!(text.contains("JoinConfiguration"), "{text}");
 }
@@ -158,7 +160,8 @@ async fn d11_a_machine_that_cannot_be_switched_on_is_tried_again() {
 #[tokio::test(start_paused = true)]
 async fn d12_secrets_are_not_printed() {
     let world = World::new();
-    let printed = format!("{:?} {:?}", world.settings, world.provider());
+    let order = order(&class(json!({})), 1);
+    let printed = format!("{:?} {:?} {order:?}", world.settings, world.provider());
     assert!(!printed.contains("s3cret"), "{printed}");
 }
 
