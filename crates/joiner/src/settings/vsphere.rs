@@ -8,7 +8,6 @@ use joiner_operator::settings::{Reader, declared};
 
 /// How vSphere's provider reaches its vCenter, and where it keeps its machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(dead_code, reason = "checked here, for a provider yet to come")]
 pub(crate) struct VsphereAccess {
     /// The vCenter's host, with its port if that is not 443; IPv6 addresses are in brackets.
     pub(crate) authority: String,

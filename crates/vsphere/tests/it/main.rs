@@ -11,6 +11,7 @@ mod damaged;
 mod machines;
 mod refused;
 mod seeds;
+mod trouble;
 
 use joiner_core::{instance_type::InstanceType, label};
 use joiner_vsphere::{Machines, NodeClass, NotReady, Settings};
