@@ -249,7 +249,7 @@ pub(crate) fn image(
     };
     let meant: Vec<&Template> = inventory.templates.iter().filter(is_meant).collect();
     let mut fit: Vec<Template> =
-        meant.iter().filter(|own| own.is_template).map(|own| (*own).clone()).collect();
+        meant.iter().filter(|own| own.is_marked).map(|own| (*own).clone()).collect();
     if fit.is_empty()
         && let Some(machine) = meant.first()
     {

@@ -49,9 +49,8 @@ impl Copying {
         let snapshot = snapshot(spec, template);
         let grows = root_growth(&template.details, disk_gib).is_some();
         match (mode, snapshot) {
-            (CloneMode::Full, _) => Ok(Self::Full),
             (CloneMode::Auto, Some(snapshot)) if !grows => Ok(Self::Linked(snapshot)),
-            (CloneMode::Auto, _) => Ok(Self::Full),
+            (CloneMode::Full | CloneMode::Auto, _) => Ok(Self::Full),
             (CloneMode::Linked, None) => Err(Unresolved {
                 reason: "SnapshotNotFound",
                 message: match spec.snapshot.as_deref() {

@@ -6,6 +6,11 @@
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 
+#![cfg_attr(
+    test,
+    expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")
+)]
+
 mod choose;
 mod clone_spec;
 mod drift;

@@ -267,7 +267,7 @@ pub(crate) struct DataDisk {
     #[serde(rename = "sizeGiB")]
     #[schemars(extend("format" = "int64"))]
     pub(crate) size_gib: Option<i64>,
-    /// Thin, Thick or EagerlyZeroed; the datastore decides where nobody says.
+    /// `Thin`, `Thick` or `EagerlyZeroed`; the datastore decides where nobody says.
     pub(crate) provisioning_mode: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::{
     clone_spec::Copying,
     inventory::{Inventory, Named, Network, Template},
     machines::Machines,
-    node_class::{NodeClass, Selector, Zone},
+    node_class::{ImageSelector, NodeClass, Selector, Wanted, Zone},
 };
 
 /// Conditions of a class that say where its selectors lead.
@@ -111,7 +111,7 @@ fn image(
     inventory: &Inventory,
     tagged: &Tagged,
 ) -> Result<Template, Unresolved> {
-    let wanted = class.spec.image_selector.as_ref().and_then(|selector| selector.wanted());
+    let wanted = class.spec.image_selector.as_ref().and_then(ImageSelector::wanted);
     let wanted = wanted.ok_or_else(|| says_nothing("spec.imageSelector"))?;
     choose::image("spec.imageSelector", wanted, tagged, inventory)
 }
@@ -233,10 +233,7 @@ fn place(
     }
 }
 
-fn wanted_of<'s>(
-    field: &str,
-    selector: Option<&'s Selector>,
-) -> Result<crate::node_class::Wanted<'s>, Unresolved> {
+fn wanted_of<'s>(field: &str, selector: Option<&'s Selector>) -> Result<Wanted<'s>, Unresolved> {
     selector.and_then(Selector::wanted).ok_or_else(|| says_nothing(field))
 }
 

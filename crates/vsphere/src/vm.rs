@@ -192,7 +192,8 @@ pub(crate) fn listed(
         let may_be = vm.name.starts_with(&format!("{cluster}-karp-"));
         return if may_be { Listed::Unreadable } else { Listed::NotOurs };
     }
-    if !vm.is_of(cluster) && !(vm.mark.is_none() && is_legacy) {
+    let of_predecessor = vm.mark.is_none() && is_legacy;
+    if !(vm.is_of(cluster) || of_predecessor) {
         return Listed::NotOurs;
     }
     vm.machine(instance_type).map_or(Listed::NotOurs, |machine| Listed::Ours(Box::new(machine)))

@@ -42,7 +42,7 @@ fn network(name: &str) -> Network {
 fn template(path: &str, created: &str) -> Template {
     Template {
         named: named(path),
-        is_template: true,
+        is_marked: true,
         created: created.parse().ok(),
         instance_uuid: path.to_owned(),
         details: Details::default(),
@@ -66,7 +66,7 @@ fn inventory() -> Inventory {
             template("/DC0/vm/old/ubuntu-3", "2026-02-01T00:00:00Z"),
             template("/DC0/vm/twin", "2026-02-01T00:00:00Z"),
             template("/DC0/vm/old/twin", "2026-02-01T00:00:00Z"),
-            Template { is_template: false, ..template("/DC0/vm/machine", "2026-09-01T00:00:00Z") },
+            Template { is_marked: false, ..template("/DC0/vm/machine", "2026-09-01T00:00:00Z") },
         ],
     }
 }

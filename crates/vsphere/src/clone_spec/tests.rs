@@ -34,7 +34,7 @@ fn template(snapshots: &[&str]) -> Template {
         .collect();
     Template {
         named: named("VirtualMachine", "/DC0/vm/ubuntu"),
-        is_template: true,
+        is_marked: true,
         created: None,
         instance_uuid: "template-uuid".to_owned(),
         details: Details {

@@ -27,7 +27,7 @@ pub(crate) const DETAILS: &[&str] = &[
 pub(crate) struct Template {
     pub(crate) named: Named,
     /// Whether it is marked as one.
-    pub(crate) is_template: bool,
+    pub(crate) is_marked: bool,
     /// When it was made.
     pub(crate) created: Option<Timestamp>,
     /// What vCenter knows it by.
@@ -82,7 +82,7 @@ impl Template {
     pub(crate) fn read(object: &Object, paths: &Paths) -> Self {
         Self {
             named: paths.named(object),
-            is_template: object.parse("config.template") == Some(true),
+            is_marked: object.parse("config.template") == Some(true),
             created: object.parse("config.createDate"),
             instance_uuid: object.text("config.instanceUuid").unwrap_or_default().to_owned(),
             details: Details::default(),

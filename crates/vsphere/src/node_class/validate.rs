@@ -1,6 +1,6 @@
 //! What keeps a class from being used, beyond what its schema refuses.
 
-use super::{NodeClass, Selector, Wanted, Zone};
+use super::{ImageSelector, NodeClass, Selector, Wanted, Zone};
 use crate::{
     NODE_CLASS_KIND, Problem, Reason, Settings, marks,
     size::is_disk,
@@ -98,7 +98,7 @@ impl NodeClass {
                 problems.push(missing(selector, "{name: …} or {tags: {category: tag}}"));
             }
         }
-        if spec.image_selector.as_ref().and_then(|own| own.wanted()).is_none() {
+        if spec.image_selector.as_ref().and_then(ImageSelector::wanted).is_none() {
             problems.push(missing(
                 "imageSelector",
                 "{name: …}, {pattern: …} or {tags: {category: tag}}",

@@ -315,13 +315,13 @@ impl Inner {
             Err(TaskFailed::Fault(fault)) => Some(outcome(fault, Phase::Clone)),
             _ => None,
         };
-        pass.end(match judged {
-            Some(Outcome::Throttled) => Ending::TooMuch,
-            Some(_) => Ending::Failed,
-            None => Ending::Fine,
+        pass.end(match (&ended, judged) {
+            (Ok(()), _) => Ending::Fine,
+            (_, Some(Outcome::Throttled)) => Ending::TooMuch,
+            _ => Ending::Failed,
         });
         match (ended, judged) {
-            (Ok(()), _) | (Err(TaskFailed::Disappeared), _) => self.own_or_unknown(work).await,
+            (Ok(()) | Err(TaskFailed::Disappeared), _) => self.own_or_unknown(work).await,
             (Err(TaskFailed::Fault(_)), Some(Outcome::NameTaken)) => self.wait_for_name(work).await,
             (Err(TaskFailed::Fault(fault)), Some(judged)) => {
                 Err(self.refused(work, &fault, judged, "cloning"))

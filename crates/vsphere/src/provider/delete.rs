@@ -62,6 +62,7 @@ impl Inner {
             }
         };
         let Some(vm) = vm else {
+            self.own_folders().await?;
             self.state().forget(&claim.uid);
             return Ok(Deletion::Gone);
         };
@@ -124,6 +125,7 @@ impl Inner {
         if let Found::Own(_) = self.find(claim, &folders).await.map_err(&trouble)? {
             return Ok(Deletion::Requested);
         }
+        self.own_folders().await?;
         self.state().forget(&claim.uid);
         Ok(Deletion::Gone)
     }
@@ -182,8 +184,7 @@ impl Inner {
             return Ok(Going::UnderWay);
         }
         match self.change(vm, Method::PowerOff, "switching a machine off").await? {
-            Change::Done => Ok(Going::Gone),
-            Change::NotThere => Ok(Going::Gone),
+            Change::Done | Change::NotThere => Ok(Going::Gone),
             Change::Later => Ok(Going::UnderWay),
         }
     }

@@ -94,7 +94,7 @@ impl Inner {
 
     /// Paths of the folders that machines may be in, as far as this process knows.
     pub(super) async fn folders(&self) -> Result<Vec<String>, VimError> {
-        let datacenters = self.own_datacenters().await?;
+        let datacenters = self.datacenters().await?;
         let base = &self.settings.folder;
         let mut folders: BTreeSet<String> =
             datacenters.iter().map(|own| folder_path(own, base, "")).collect();
@@ -102,11 +102,6 @@ impl Inner {
         let places = state.resolutions.values().flat_map(|kept| &kept.resolution.places);
         folders.extend(places.map(|place| place.folder.path.clone()));
         Ok(folders.into_iter().collect())
-    }
-
-    /// The datacenters that machines may be in. A class may name another than the setting does.
-    async fn own_datacenters(&self) -> Result<Vec<crate::inventory::Named>, VimError> {
-        self.datacenters().await
     }
 
     /// The machines that have a provider id, whoever's they are. Copies and restored machines share
@@ -147,7 +142,29 @@ impl Inner {
                 return Ok(self.machine(&vm));
             }
         }
+        self.own_folders().await?;
         Ok(None)
+    }
+
+    /// The folders of machines, one at least. An account that sees none of them has lost its rights,
+    /// and then finds nothing of what is there.
+    pub(super) async fn own_folders(&self) -> Result<Vec<MoRef>, CloudError> {
+        let trouble = unanswered("looking for the folders of machines");
+        let mut found = Vec::new();
+        for datacenter in self.datacenters().await.map_err(&trouble)? {
+            let path = folder_path(&datacenter, &self.settings.folder, "");
+            let folder = self.vim.find_by_path(&path).await.map_err(&trouble)?;
+            let was_there = self.state().folders.contains(&path);
+            match folder {
+                Some(folder) => {
+                    self.state().folders.insert(path);
+                    found.push(folder);
+                }
+                None if was_there => return Err(unseen(&path)),
+                None => {}
+            }
+        }
+        if found.is_empty() { Err(unseen(&self.settings.folder)) } else { Ok(found) }
     }
 
     pub(super) async fn list(&self) -> Result<Vec<Machine>, CloudError> {
@@ -160,10 +177,7 @@ impl Inner {
         let legacy = legacy.map_err(tags_unanswered("listing machines of the predecessor"))?;
         let properties = vm::properties();
         let paths: Vec<&str> = properties.iter().map(String::as_str).collect();
-        for datacenter in self.own_datacenters().await.map_err(&trouble)? {
-            let path = folder_path(&datacenter, &self.settings.folder, "");
-            let folder = self.vim.find_by_path(&path).await.map_err(&trouble)?;
-            let Some(folder) = folder else { continue };
+        for folder in self.own_folders().await? {
             let found = self.vim.list(&folder, "VirtualMachine", &paths).await.map_err(&trouble)?;
             for vm in found.iter().map(Vm::read) {
                 if !seen.insert(vm.reference.clone()) {
@@ -248,4 +262,12 @@ impl Inner {
         };
         Ok(drift::drift(&actual, &desired).map(str::to_owned))
     }
+}
+
+fn unseen(folder: &str) -> CloudError {
+    CloudError::Unknown(format!(
+        "there is no folder {folder:?} that the account can see, so nobody can say which machines \
+         there are; make it, correct VSPHERE_FOLDER (--vsphere-path), or give the account its role \
+         there back"
+    ))
 }

@@ -20,7 +20,7 @@ use crate::{
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
     machines::Machines,
-    node_class::{NodeClass, Wanted},
+    node_class::{DatacenterSelector, NodeClass, Wanted},
     places::{
         self, COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
         Resolution, Trouble, folder_paths,
@@ -161,7 +161,7 @@ impl Inner {
         read: &NodeClass,
         tagged: &mut Tagged,
     ) -> Result<Result<Named, Unresolved>, NotResolved> {
-        let wanted = read.spec.dc_selector.as_ref().and_then(|selector| selector.wanted());
+        let wanted = read.spec.dc_selector.as_ref().and_then(DatacenterSelector::wanted);
         if let Some(Wanted::Tags(tags)) = wanted {
             tagged.learn(tags, self.tags.objects_with_all(tags).await?);
         }
@@ -350,7 +350,7 @@ impl Inner {
         resolution: &Resolution,
     ) -> Result<BTreeMap<&'static str, String>, CloudError> {
         let image = &resolution.image;
-        let role = if image.is_template { Role::Template } else { Role::Source };
+        let role = if image.is_marked { Role::Template } else { Role::Source };
         let mut needed =
             vec![(IMAGE_READY, role, &image.named.reference, image.named.path.as_str())];
         for place in &resolution.places {

@@ -39,6 +39,8 @@ pub(crate) struct State {
     pub(crate) deletions: BTreeMap<String, Timestamp>,
     /// Machines that vCenter was told to destroy.
     pub(crate) destroyed: BTreeSet<MoRef>,
+    /// Folders of machines that were seen.
+    pub(crate) folders: BTreeSet<String>,
     /// Datacenters that the account sees, and when they were looked at.
     pub(crate) datacenters: Option<(Timestamp, Vec<Named>)>,
 }

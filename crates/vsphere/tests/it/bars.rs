@@ -57,7 +57,7 @@ async fn calls_for_one_more(machines: u32) -> Vec<String> {
     let mut inventory = large();
     for number in 0..machines {
         let mut machine = joiner_vcenter::inventory::Machine::new(&format!("other-{number}"));
-        machine.folder = "k8s".to_owned();
+        "k8s".clone_into(&mut machine.folder);
         machine.written_gib = 0;
         inventory.datacenters[0].machines.push(machine);
     }

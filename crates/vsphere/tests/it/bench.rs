@@ -183,7 +183,7 @@ impl World {
     /// An object of the inventory by its path.
     pub(crate) async fn at(&self, path: &str) -> MoRef {
         let found = self.admin.find_by_path(path).await.expect("it answers");
-        found.unwrap_or_else(|| panic!("there is no {path}"))
+        found.expect("the path leads somewhere")
     }
 
     /// Makes a machine as somebody else would.
@@ -383,7 +383,7 @@ pub(crate) async fn condition(
     let inputs = inputs(rke2());
     let status = provider.resolve_class(class, Some(&inputs.class)).await.expect("it answers");
     let found = status.conditions.iter().find(|own| own.type_ == type_);
-    let found = found.unwrap_or_else(|| panic!("no {type_} among {:?}", status.conditions));
+    let found = found.expect("the class has the condition");
     (found.holds, found.reason.clone(), found.message.clone())
 }
 
@@ -402,12 +402,11 @@ impl World {
 
     /// Asks for a deletion until the machine is gone.
     pub(crate) async fn remove(&self, provider: &Vsphere, claim: &ClaimId, id: Option<&str>) {
-        for _ in 0..100 {
-            if provider.delete(claim, id).await.expect("it answers") == Deletion::Gone {
-                return;
-            }
+        let mut asked = 0;
+        while provider.delete(claim, id).await.expect("it answers") != Deletion::Gone {
+            asked += 1;
+            assert!(asked < 100, "{} is not gone", claim.name);
             self.clock.sleep(Duration::from_secs(5)).await;
         }
-        panic!("{} is not gone", claim.name);
     }
 }

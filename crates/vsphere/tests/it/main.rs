@@ -1,6 +1,7 @@
 //! What a `VsphereNodeClass` says, and which machines follow from it.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
+#![expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")]
 
 mod bars;
 mod bench;

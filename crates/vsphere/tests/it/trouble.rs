@@ -223,6 +223,25 @@ async fn a_machine_whose_host_is_away_is_not_absent() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_account_that_sees_nothing_does_not_say_that_nothing_is_there() {
+    let world = World::new();
+    let order = order(&class(json!({})), 1);
+    let machine = world.provider().create(&order).await.unwrap();
+    let id = machine.provider_id.as_str();
+    let mut blind = world.clone();
+    // As if the account had lost its rights on the folder.
+    blind.settings.folder = "unseen".to_owned();
+    let provider = blind.provider();
+    let listed = provider.list().await;
+    assert!(matches!(listed, Err(CloudError::Unknown(_))), "{listed:?}");
+    world.server.remove_vm(NAME).unwrap();
+    let found = provider.get(id).await;
+    assert!(matches!(found, Err(CloudError::Unknown(_))), "{found:?}");
+    let deleted = provider.delete(&order.claim, Some(id)).await;
+    assert!(matches!(deleted, Err(CloudError::Unknown(_))), "{deleted:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn too_much_at_once_slows_down_and_is_not_given_up() {
     let world = World::new();
     world
