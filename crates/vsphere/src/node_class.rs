@@ -255,6 +255,18 @@ pub(crate) struct UserData {
     pub(crate) additional_userdata: Option<String>,
     /// merge adds the user's text to what is generated, replace uses it alone.
     pub(crate) mode: Option<String>,
+    /// A Secret whose key userData is the user's own text, instead of `additionalUserdata`.
+    pub(crate) secret_ref: Option<SecretRef>,
+}
+
+/// A Secret.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+pub(crate) struct SecretRef {
+    /// Its name.
+    #[serde(default)]
+    pub(crate) name: String,
+    /// Its namespace; the controller's where nobody says.
+    pub(crate) namespace: Option<String>,
 }
 
 /// A disk besides the first.

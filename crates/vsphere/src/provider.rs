@@ -8,6 +8,7 @@ mod delete;
 mod look;
 mod resolve;
 mod state;
+mod status;
 mod tagging;
 mod troubles;
 
@@ -277,7 +278,11 @@ impl CloudProvider for Vsphere {
     fn needs(&self, class: &class::NodeClass) -> Needs {
         // Of a class that cannot be read nothing is needed: it is told so.
         let read = NodeClass::read(&class.object()).ok();
-        Needs { joining: read.map(|read| user_data::join_needs(&read)), ..Needs::default() }
+        Needs {
+            secrets: read.iter().filter_map(user_data::secret_need).collect(),
+            joining: read.as_ref().map(user_data::join_needs),
+            ..Needs::default()
+        }
     }
 
     fn machine_name(&self, claim: &ClaimId) -> String {

@@ -11,7 +11,8 @@ use joiner_cloud::{
         render,
         token::{BootstrapToken, Token, TokenSource},
     },
-    needs::{IdNeed, JoinNeeds},
+    inputs::{ClassInputs, SecretData},
+    needs::{IdNeed, JoinNeeds, SecretName, SecretNeed},
     order::Order,
 };
 use joiner_core::{instance_type::InstanceType, resources::PODS};
@@ -26,7 +27,10 @@ use crate::{
 /// threshold without one.
 const SOFT_EVICTION_GRACE: &str = "2m";
 
-/// Words of `spec.userData` that nobody knows.
+/// The key of a Secret that a user's text is kept under.
+const SECRET_KEY: &str = "userData";
+
+/// Words of `spec.userData` that nobody knows, and texts that are written twice.
 pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     let Some(user_data) = &spec.user_data else { return Vec::new() };
     let mut problems = Vec::new();
@@ -35,6 +39,20 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     }
     if let Err(text) = mode(user_data.mode.as_deref()) {
         problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.mode", text));
+    }
+    if let Some(secret) = &user_data.secret_ref {
+        if secret.name.is_empty() {
+            let text = "is empty; write the name of a Secret whose key userData is the text";
+            problems.push(Problem::new(
+                Reason::InvalidUserData,
+                "spec.userData.secretRef.name",
+                text,
+            ));
+        }
+        if user_data.additional_userdata.as_ref().is_some_and(|text| !text.is_empty()) {
+            let text = "is set, and so is spec.userData.additionalUserdata; remove one of them";
+            problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.secretRef", text));
+        }
     }
     problems
 }
@@ -64,7 +82,10 @@ pub(crate) fn join_needs(class: &NodeClass) -> JoinNeeds {
     let word = class.spec.k8s_distro.clone().filter(|word| !word.is_empty());
     // A word that nobody knows needs a token as far as anybody can say.
     let distro = word.as_deref().map_or(Some(Distro::Kubeadm), |word| word.parse().ok());
-    let needs_token = distro.is_none_or(|own| needs_token(own, mode, &users_text(class)));
+    // A text that is in a Secret is not known yet, and may ask for a token.
+    let text = users_text(class, &BTreeMap::new());
+    let needs_token = secret_need(class).is_some_and(|_| distro != Some(Distro::None))
+        || distro.is_none_or(|own| needs_token(own, mode, &text));
     JoinNeeds {
         distro: word,
         without_token: !needs_token,
@@ -73,16 +94,31 @@ pub(crate) fn join_needs(class: &NodeClass) -> JoinNeeds {
     }
 }
 
-fn users_text(class: &NodeClass) -> UserText {
-    let user_data = class.spec.user_data.clone().unwrap_or_default();
-    UserText {
-        // A map without a header is cloud-config, as it was for the predecessor.
-        headerless: true,
-        ..UserText::inline(
-            "spec.userData.additionalUserdata",
-            user_data.additional_userdata.unwrap_or_default(),
-        )
+/// The Secret that a class's text is in, if it is in one.
+pub(crate) fn secret_need(class: &NodeClass) -> Option<SecretNeed> {
+    let secret = class.spec.user_data.as_ref()?.secret_ref.as_ref()?;
+    Some(SecretNeed {
+        field: "spec.userData.secretRef".to_owned(),
+        secret: SecretName {
+            namespace: secret.namespace.clone().filter(|namespace| !namespace.is_empty()),
+            name: secret.name.clone(),
+        },
+        keys: vec![SECRET_KEY.to_owned()],
+    })
+}
+
+/// The user's own text: from its Secret where it is in one, else from the class.
+fn users_text(class: &NodeClass, secrets: &BTreeMap<SecretName, SecretData>) -> UserText {
+    // A map without a header is cloud-config, as it was for the predecessor.
+    let headerless = true;
+    if let Some(need) = secret_need(class) {
+        let text = secrets.get(&need.secret).and_then(|secret| secret.get(SECRET_KEY));
+        let bytes = text.cloned().unwrap_or_else(|| Secret::new(Vec::new()));
+        return UserText { field: need.field, bytes, readable: false, headerless };
     }
+    let user_data = class.spec.user_data.clone().unwrap_or_default();
+    let text = user_data.additional_userdata.unwrap_or_default();
+    UserText { headerless, ..UserText::inline("spec.userData.additionalUserdata", text) }
 }
 
 /// What a machine proves itself with on a trial, where tokens are made for each.
@@ -91,6 +127,19 @@ pub(crate) fn example_token(facts: &Facts) -> Option<Token> {
         TokenSource::Given(text) => Token::Given(text.clone()),
         TokenSource::Mint => Token::Minted(BootstrapToken::example()),
     })
+}
+
+/// What was fetched of the cluster that machines join.
+pub(crate) struct Fetched<'f> {
+    pub(crate) facts: &'f Facts,
+    pub(crate) secrets: &'f BTreeMap<SecretName, SecretData>,
+}
+
+impl<'f> Fetched<'f> {
+    /// What a text is made of; none while it is not known what machines join with.
+    pub(crate) fn of(inputs: &'f ClassInputs) -> Option<Self> {
+        Some(Self { facts: inputs.joining.as_ref()?, secrets: &inputs.secrets })
+    }
 }
 
 /// Whom a text is made for.
@@ -108,13 +157,17 @@ pub(crate) struct Recipient<'o> {
 /// The text of a machine, as its guest is given it.
 pub(crate) fn text(
     class: &NodeClass,
-    facts: &Facts,
+    fetched: &Fetched<'_>,
     recipient: &Recipient<'_>,
 ) -> Result<Encoded, Error> {
-    encode(render(&inputs(class, facts, recipient)?)?, Carrier::VsphereGuestinfo)
+    encode(render(&inputs(class, fetched, recipient)?)?, Carrier::VsphereGuestinfo)
 }
 
-fn inputs(class: &NodeClass, facts: &Facts, recipient: &Recipient<'_>) -> Result<Inputs, Error> {
+fn inputs(
+    class: &NodeClass,
+    Fetched { facts, secrets }: &Fetched<'_>,
+    recipient: &Recipient<'_>,
+) -> Result<Inputs, Error> {
     let object = format!("{NODE_CLASS_KIND} {}", class.name());
     let user_data = class.spec.user_data.clone().unwrap_or_default();
     let refuse = |field: &str, problem: String| Error {
@@ -149,7 +202,7 @@ fn inputs(class: &NodeClass, facts: &Facts, recipient: &Recipient<'_>) -> Result
         proxy: None,
         install: Install::default(),
         talos_base: None,
-        user: users_text(class),
+        user: users_text(class, secrets),
         mode,
     })
 }

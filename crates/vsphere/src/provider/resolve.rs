@@ -1,14 +1,9 @@
-//! What classes come to: reads the inventory, has the choice made, and says so in the status.
+//! What classes come to: reads the inventory and has the choice made.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use joiner_cloud::{
-    CloudError,
-    bootstrap::Facts,
-    class::{self, BOOTSTRAP_READY, ClassCondition, ClassStatus},
-    inputs::ClassInputs,
-};
+use joiner_cloud::{CloudError, class};
 use joiner_vim::{MoRef, VimError, tags::TagError};
 
 use super::{Inner, state::Kept};
@@ -19,14 +14,8 @@ use crate::{
         CLUSTERS, Cluster, DATASTORES, DETAILS, Datastore, Details, FOLDERS, Inventory, NETWORKS,
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
-    machines::Machines,
     node_class::{DatacenterSelector, NodeClass, Wanted},
-    places::{
-        self, COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
-        Resolution, Trouble, folder_paths,
-    },
-    privileges::{self, Role},
-    user_data::{self, Recipient},
+    places::{self, COMPUTE_READY, IMAGE_READY, Resolution, Trouble, folder_paths},
 };
 
 /// How old a look at the inventory may be, so that several classes share one.
@@ -34,12 +23,9 @@ const INVENTORY_FOR: Duration = Duration::from_secs(30);
 /// How long what a class came to is used without another look.
 const RESOLVED_FOR: Duration = Duration::from_mins(5);
 /// How long what a class came to is used while vCenter is away.
-const KEPT_FOR: Duration = Duration::from_mins(10);
+pub(super) const KEPT_FOR: Duration = Duration::from_mins(10);
 /// How long the list of datacenters is used.
 const DATACENTERS_FOR: Duration = Duration::from_mins(10);
-
-const VALIDATION: &str = "ValidationSucceeded";
-const VCENTER: &str = "VCenterReady";
 
 /// The last look at each datacenter.
 pub(super) type Gathered = BTreeMap<MoRef, (Timestamp, Arc<Inventory>)>;
@@ -101,7 +87,7 @@ impl Inner {
     }
 
     /// What a class came to when last looked at, unless that is too long ago.
-    fn kept(&self, class: &class::NodeClass, age: Duration) -> Option<Arc<Resolution>> {
+    pub(super) fn kept(&self, class: &class::NodeClass, age: Duration) -> Option<Arc<Resolution>> {
         let (now, state) = (self.now(), self.state());
         let kept = state.resolutions.get(&class.name)?;
         let is_it = kept.uid == class.uid && kept.generation == class.generation;
@@ -250,190 +236,4 @@ impl Inner {
         }
         Ok(())
     }
-
-    /// What is to be said of a class.
-    pub(super) async fn resolve_class(
-        &self,
-        class: &class::NodeClass,
-        inputs: Option<&ClassInputs>,
-    ) -> Result<ClassStatus, CloudError> {
-        let facts = inputs.and_then(|inputs| inputs.joining.as_ref());
-        let read = match NodeClass::read(&class.object()) {
-            Ok(read) => read,
-            Err(error) => {
-                let refused = condition(VALIDATION, Some(false), "InvalidSpec", error.to_string());
-                return Ok(ClassStatus { conditions: vec![refused], ..ClassStatus::default() });
-            }
-        };
-        let mut status = ClassStatus::default();
-        status.conditions.push(self.validation(&read));
-        match self.resolve(class, &read).await {
-            Ok(resolution) => {
-                status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
-                status.fields = resolution.status();
-                let missing = self.missing_privileges(&resolution).await?;
-                status.conditions.extend(CONDITIONS.map(|type_| {
-                    let lacking = missing.get(type_);
-                    lacking.map_or_else(
-                        || condition(type_, Some(true), "", String::new()),
-                        |text| condition(type_, Some(false), "PermissionDenied", text.clone()),
-                    )
-                }));
-                let read = read.with_template_disk(resolution.image.disk_gib());
-                status.conditions.extend(facts.map(|facts| self.bootstrap(&read, facts)));
-            }
-            Err(NotResolved::Troubles(troubles)) => {
-                status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
-                status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
-                status.conditions.extend(facts.map(|facts| self.bootstrap(&read, facts)));
-            }
-            Err(NotResolved::Tags(error)) => {
-                let text = format!("vCenter does not say what carries the class's tags: {error}");
-                status.conditions.push(condition(VCENTER, None, "TagsUnknown", text));
-            }
-            Err(NotResolved::Vim(error)) => {
-                // A vCenter that restarts must not take classes out of use with it: what was said
-                // last stands for a while.
-                if error_is_passing(&error) && self.kept(class, KEPT_FOR).is_some() {
-                    return Err(CloudError::Unknown(format!("looking at the class: {error}")));
-                }
-                status.conditions.push(away(&error));
-            }
-        }
-        if let Some(version) = facts.and_then(|facts| facts.version.as_deref()) {
-            let version = version.trim_start_matches('v');
-            let version = version.split_once('+').map_or(version, |(version, _)| version);
-            status.fields.insert("kubernetesVersion".to_owned(), version.into());
-        }
-        Ok(status)
-    }
-
-    fn validation(&self, read: &NodeClass) -> ClassCondition {
-        let problems = read.problems(&self.settings.machines);
-        let Some(first) = problems.first() else {
-            return condition(VALIDATION, Some(true), "", read.ignored().join("; "));
-        };
-        let texts: Vec<String> =
-            problems.iter().map(|own| format!("{} {}", own.field, own.text)).collect();
-        let message = format!("{NODE_CLASS_KIND} {:?}: {}", read.name(), texts.join("; "));
-        condition(VALIDATION, Some(false), &first.reason.to_string(), message)
-    }
-
-    /// Whether a text can be made for machines of a class.
-    fn bootstrap(&self, read: &NodeClass, facts: &Facts) -> ClassCondition {
-        let Machines { types, .. } = read.machines(&self.settings.machines).unwrap_or_default();
-        let Some(instance_type) = types.first() else {
-            let why = "looked at once ValidationSucceeded is true".to_owned();
-            return condition(BOOTSTRAP_READY, None, "WaitsForSizes", why);
-        };
-        let token = user_data::example_token(facts);
-        let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
-        match user_data::text(read, facts, &recipient) {
-            Ok(text) => {
-                let warnings: Vec<String> = text
-                    .report
-                    .warnings
-                    .iter()
-                    .map(|warning| format!("{}: {}", warning.field, warning.text))
-                    .collect();
-                condition(BOOTSTRAP_READY, Some(true), "", warnings.join("; "))
-            }
-            Err(error) => {
-                condition(BOOTSTRAP_READY, Some(false), error.kind.reason(), error.to_string())
-            }
-        }
-    }
-
-    /// What the account may not do, by the condition that says it.
-    async fn missing_privileges(
-        &self,
-        resolution: &Resolution,
-    ) -> Result<BTreeMap<&'static str, String>, CloudError> {
-        let image = &resolution.image;
-        let role = if image.is_marked { Role::Template } else { Role::Source };
-        let mut needed =
-            vec![(IMAGE_READY, role, &image.named.reference, image.named.path.as_str())];
-        for place in &resolution.places {
-            let compute = &place.compute;
-            needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
-            needed.push((FOLDER_READY, Role::Folder, &place.folder.reference, &place.folder.path));
-            let network = &place.network.named;
-            needed.push((NETWORK_READY, Role::Network, &network.reference, &network.path));
-            for datastore in &place.datastores.usable {
-                let named = &datastore.named;
-                needed.push((DATASTORE_READY, Role::Datastore, &named.reference, &named.path));
-            }
-        }
-        let mut objects: Vec<MoRef> = needed.iter().map(|(_, _, own, _)| (*own).clone()).collect();
-        objects.sort();
-        objects.dedup();
-        let had = match self.vim.privileges(&objects).await {
-            Ok(had) => had,
-            // Whoever may not ask is told when something fails.
-            Err(VimError::Fault(fault)) => {
-                tracing::debug!("privileges cannot be asked for: {fault}");
-                return Ok(BTreeMap::new());
-            }
-            Err(error) => return Err(super::troubles::unanswered("asking for privileges")(error)),
-        };
-        let mut missing: BTreeMap<&'static str, Vec<(&str, Vec<&'static str>)>> = BTreeMap::new();
-        for (condition, role, object, path) in needed {
-            if let Some(own) = had.get(object) {
-                missing.entry(condition).or_default().push((path, role.missing(own)));
-            }
-        }
-        let told = missing.into_iter();
-        Ok(told.filter_map(|(type_, own)| Some((type_, privileges::message(&own)?))).collect())
-    }
-}
-
-fn condition(
-    type_: &'static str,
-    holds: Option<bool>,
-    reason: &str,
-    message: String,
-) -> ClassCondition {
-    ClassCondition { type_, holds, reason: reason.to_owned(), message }
-}
-
-/// What a condition says where something leads nowhere.
-fn told(type_: &'static str, troubles: &[Trouble]) -> ClassCondition {
-    let own: Vec<&Trouble> = troubles.iter().filter(|trouble| trouble.condition == type_).collect();
-    match own.first() {
-        Some(first) => {
-            let texts: Vec<&str> =
-                own.iter().map(|trouble| trouble.unresolved.message.as_str()).collect();
-            condition(type_, Some(false), first.unresolved.reason, texts.join("; "))
-        }
-        // What hangs on a cluster is not looked for before there is one.
-        None if matches!(type_, DATASTORE_READY | NETWORK_READY)
-            && troubles.iter().any(|trouble| trouble.condition == COMPUTE_READY) =>
-        {
-            condition(
-                type_,
-                None,
-                "WaitsForCompute",
-                "looked for once ComputeReady is true".to_owned(),
-            )
-        }
-        None => condition(type_, Some(true), "", String::new()),
-    }
-}
-
-fn error_is_passing(error: &VimError) -> bool {
-    !matches!(error, VimError::InvalidLogin { .. } | VimError::Tls { .. })
-}
-
-/// What is said of a vCenter that does not answer.
-fn away(error: &VimError) -> ClassCondition {
-    let (holds, reason) = match error {
-        VimError::InvalidLogin { .. } => (Some(false), "InvalidLogin"),
-        VimError::Tls { .. } => (Some(false), "NotTrusted"),
-        VimError::Fault(fault) if fault.is("NoPermission") => (Some(false), "PermissionDenied"),
-        VimError::Fault(_) => (None, "Refused"),
-        VimError::Unreachable(_) | VimError::Http(_) | VimError::Malformed(_) => {
-            (None, "Unreachable")
-        }
-    };
-    condition(VCENTER, holds, reason, error.to_string())
 }

@@ -40,6 +40,13 @@ fn order() -> Order {
     }
 }
 
+/// A Secret with a user's text in it.
+fn secrets() -> BTreeMap<SecretName, SecretData> {
+    let name = SecretName { namespace: None, name: "texts".to_owned() };
+    let text = Secret::new(b"packages: [from-secret]".to_vec());
+    [(name, [("userData".to_owned(), text)].into())].into()
+}
+
 /// What the guest reads.
 fn text_of(class: &NodeClass, cluster: &Facts) -> Result<String, String> {
     let machines = class.machines(&Settings::default()).unwrap();
@@ -50,7 +57,8 @@ fn text_of(class: &NodeClass, cluster: &Facts) -> Result<String, String> {
         token: example_token(cluster),
         order: Some(&order),
     };
-    let encoded = text(class, cluster, &recipient).map_err(|error| error.to_string())?;
+    let fetched = Fetched { facts: cluster, secrets: &secrets() };
+    let encoded = text(class, &fetched, &recipient).map_err(|error| error.to_string())?;
     let bytes = STANDARD.decode(encoded.bytes.reveal()).unwrap();
     Ok(String::from_utf8(bytes).unwrap())
 }
@@ -116,6 +124,13 @@ fn an_ignition_guest_joins_once() {
 }
 
 #[test]
+fn the_users_text_may_be_in_a_secret() {
+    let class = class(json!({"userData": {"secretRef": {"name": "texts"}}}));
+    assert_eq!(secret_need(&class).unwrap().secret.name, "texts");
+    assert!(text_of(&class, &rke2()).unwrap().contains("from-secret"));
+}
+
+#[test]
 fn words_that_nobody_knows_are_told() {
     let spec = |user: Value| class(json!({"userData": user})).spec;
     let told = |user: Value| -> Vec<String> {
@@ -130,6 +145,15 @@ fn words_that_nobody_knows_are_told() {
             "InvalidUserData: spec.userData.mode: \"append\" is not known; write merge or replace",
         ]
     );
+    assert_eq!(
+        told(json!({"additionalUserdata": "#cloud-config", "secretRef": {"name": ""}})),
+        [
+            "InvalidUserData: spec.userData.secretRef.name: is empty; write the name of a Secret \
+             whose key userData is the text",
+            "InvalidUserData: spec.userData.secretRef: is set, and so is \
+             spec.userData.additionalUserdata; remove one of them",
+        ]
+    );
 }
 
 #[test]
@@ -142,7 +166,8 @@ fn a_guest_gets_its_text_and_its_name_and_forgets_the_token() {
         token: example_token(&rke2()),
         order: None,
     };
-    let text = text(&class, &rke2(), &recipient).unwrap();
+    let fetched = Fetched { facts: &rke2(), secrets: &secrets() };
+    let text = text(&class, &fetched, &recipient).unwrap();
     let settings: BTreeMap<String, Secret<String>> =
         guestinfo(&text, "node-1", "uid-1").into_iter().collect();
     assert_eq!(settings["guestinfo.userdata.encoding"].reveal(), "base64");
