@@ -87,11 +87,12 @@ impl Inventory {
         if self.followed.as_ref().is_some_and(|followed| !followed.collector.is_of_use()) {
             self.end().await;
         }
-        if self.followed.is_none() {
-            self.followed = Some(self.follow().await?);
-        }
-        let Some(followed) = &mut self.followed else {
-            return Err(VimError::Malformed("nothing is followed".to_owned()));
+        let followed = match &mut self.followed {
+            Some(followed) => followed,
+            None => {
+                let followed = self.follow().await?;
+                self.followed.insert(followed)
+            }
         };
         let news = followed.news().await;
         if let Err(error) = &news {

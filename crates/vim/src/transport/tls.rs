@@ -131,6 +131,13 @@ impl TlsSettings {
         if self.ca_files.is_empty() {
             // Some of what a computer trusts is always unreadable to somebody; what is left counts.
             roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            if roots.is_empty() {
+                return Err(TlsProblem(
+                    "this computer trusts no authority at all; name the vCenter's authority \
+                     (GOVC_TLS_CA_CERTS), or its certificate's thumbprint (VSPHERE_THUMBPRINT)"
+                        .to_owned(),
+                ));
+            }
             return Ok(roots);
         }
         for file in &self.ca_files {
