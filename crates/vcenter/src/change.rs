@@ -27,6 +27,7 @@ pub(crate) struct About {
 const MEMORY_STEP_MIB: u64 = 4;
 /// What no VM can have more of.
 const CPUS_MAX: u32 = 768;
+const MEMORY_MAX_MIB: u64 = 24 << 20;
 
 /// Changes a VM as a spec says, or says what is wrong with the spec. The VM is then in no state to
 /// be used.
@@ -100,9 +101,12 @@ fn sizes(vm: &mut Vm, spec: &Element) -> Result<(), Fault> {
     }
     if let Some(mib) = spec.parse::<i64>("memoryMB") {
         let fits = u64::try_from(mib).ok();
-        let fits = fits.filter(|mib| *mib > 0 && mib.is_multiple_of(MEMORY_STEP_MIB));
+        let fits = fits.filter(|mib| {
+            (MEMORY_STEP_MIB..=MEMORY_MAX_MIB).contains(mib) && mib.is_multiple_of(MEMORY_STEP_MIB)
+        });
         vm.memory_mib = fits.ok_or_else(|| {
-            Fault::invalid_argument("configSpec.memoryMB", "it is no multiple of 4")
+            let why = "it is no multiple of 4 up to 24 TiB";
+            Fault::invalid_argument("configSpec.memoryMB", why)
         })?;
     }
     if vm.power == Power::On && before != (vm.cpus, vm.memory_mib) {

@@ -18,6 +18,9 @@ use crate::{
 };
 use vm::Vm;
 
+/// How many deleted files are remembered.
+const DELETED_FILES_MAX: usize = 100_000;
+
 /// The objects of the inventory. Who lies where, and what they are called, is in the tree.
 #[derive(Debug)]
 pub(crate) struct Estate {
@@ -95,6 +98,13 @@ impl Estate {
         if let Some(datastore) = self.datastores.get_mut(&datastore) {
             datastore.used_bytes += bytes;
         }
+    }
+
+    /// Takes note of files that are deleted.
+    pub(crate) fn delete_files(&mut self, files: impl IntoIterator<Item = String>) {
+        self.deleted_files.extend(files);
+        let too_many = self.deleted_files.len().saturating_sub(DELETED_FILES_MAX);
+        self.deleted_files.drain(..too_many);
     }
 
     /// Gives it back.

@@ -5,6 +5,7 @@ use crate::{
     estate::{
         Datastore, Host,
         device::{self, Device, Disk, SCSI_CONTROLLER, What},
+        vm::{Power, Vm},
     },
     inventory::{InventoryError, Machine},
     reference::{Kind, Ref},
@@ -19,6 +20,17 @@ pub struct NoSuchObject {
     pub kind: &'static str,
     /// By which name or path.
     pub name: String,
+}
+
+/// Why a VM cannot be managed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// Its files cannot be reached.
+    Inaccessible,
+    /// Its host knows nothing of it any more.
+    Orphaned,
+    /// Its files make no sense.
+    Invalid,
 }
 
 fn missing(kind: &'static str, name: &str) -> NoSuchObject {
@@ -63,7 +75,7 @@ impl VCenter {
             for vm in world.estate.vms_where(|vm| vm.host == host) {
                 world.touch(vm);
             }
-            world.touch_any();
+            world.changes.structure();
             Ok(())
         })
     }
@@ -78,7 +90,7 @@ impl VCenter {
             if let Some(own) = world.estate.datastores.get_mut(&datastore) {
                 change(own);
             }
-            world.touch_any();
+            world.changes.structure();
             Ok(())
         })
     }
@@ -91,6 +103,7 @@ impl VCenter {
             let now = world.moment(world.now);
             let vm = world.estate.add_machine(machine, dc, now)?;
             world.touch(vm);
+            world.changes.structure();
             Ok(())
         })
     }
@@ -109,6 +122,37 @@ impl VCenter {
         self.look(|world| {
             let vm = find(world, Kind::VirtualMachine, name)?;
             world.power_off(vm);
+            Ok(())
+        })
+    }
+
+    /// Suspends a VM.
+    pub fn suspend_vm(&self, name: &str) -> Result<(), NoSuchObject> {
+        self.change_vm(name, |vm| {
+            vm.power = Power::Suspended;
+            vm.guest = None;
+        })
+    }
+
+    /// Loses sight of a VM, or finds it again: what it is configured to be cannot be read, and
+    /// nothing can be done to it.
+    pub fn lose_vm(&self, name: &str, lost: Option<Lost>) -> Result<(), NoSuchObject> {
+        self.change_vm(name, |vm| {
+            vm.lost = lost.map(|lost| match lost {
+                Lost::Inaccessible => "inaccessible",
+                Lost::Orphaned => "orphaned",
+                Lost::Invalid => "invalid",
+            });
+        })
+    }
+
+    fn change_vm(&self, name: &str, change: impl FnOnce(&mut Vm)) -> Result<(), NoSuchObject> {
+        self.look(|world| {
+            let vm = find(world, Kind::VirtualMachine, name)?;
+            if let Some(own) = world.estate.vms.get_mut(&vm) {
+                change(own);
+            }
+            world.touch(vm);
             Ok(())
         })
     }

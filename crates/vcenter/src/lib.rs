@@ -9,6 +9,7 @@
 //! that a mistake of a client is not made here a second time.
 
 mod change;
+mod changes;
 mod collect;
 mod estate;
 mod fault;
@@ -33,7 +34,7 @@ mod wire;
 mod world;
 
 pub use guest::{GuestEvent, GuestMachine};
-pub use hands::NoSuchObject;
+pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;
 pub use inventory::{Inventory, InventoryError};
 pub use log::Call;

@@ -88,7 +88,7 @@ impl World {
             "ModifyListView" => self.modify_list(call, *this),
             "DestroyView" => {
                 self.views.remove(*this);
-                self.touch_any();
+                self.changes.structure();
                 Ok(String::new())
             }
             "RetrievePropertiesEx" => {
@@ -110,14 +110,14 @@ impl World {
             }
             "DestroyPropertyCollector" => {
                 self.collectors.remove_collector(*this, &session);
-                self.touch_any();
+                self.changes.structure();
                 Ok(String::new())
             }
             "CreateFilter" => {
                 let Some(spec) = call.child("spec") else { return Ok(String::new()) };
                 let spec = crate::collect::FilterSpec::read(spec)?;
                 let filter = self.collectors.add_filter(*this, &session, spec);
-                self.touch_any();
+                self.changes.structure();
                 Ok(returned(&Value::Ref(filter)))
             }
             "DestroyPropertyFilter" => {
@@ -126,7 +126,7 @@ impl World {
             }
             "CancelWaitForUpdates" => {
                 self.collectors.cancel(*this, &session);
-                self.touch_any();
+                self.changes.structure();
                 Ok(String::new())
             }
             "FindByUuid" => Ok(self.find_by_uuid(request, true)),
@@ -143,6 +143,7 @@ impl World {
             "ShutdownGuest" => self.shut_down_guest(request),
             "UpgradeVM_Task" => self.upgrade_vm(request),
             "Destroy_Task" => self.destroy_vm(request),
+            "CreateSnapshot_Task" => self.snapshot_vm(request),
             // The schema has no others; these two are not answered here.
             _ => Ok(String::new()),
         }
@@ -164,7 +165,7 @@ impl World {
         let remove: Vec<Ref> =
             call.all("remove").filter_map(|object| named(Some(object)).ok()).collect();
         self.views.modify(view, add, &remove).ok_or_else(|| Fault::gone(view))?;
-        self.touch_any();
+        self.changes.structure();
         Ok(unresolved)
     }
 
@@ -179,7 +180,7 @@ impl World {
         for key in self.sessions.take_ended() {
             self.views.end_session(&key);
             self.collectors.end_session(&key);
-            self.touch_any();
+            self.changes.structure();
         }
     }
 }

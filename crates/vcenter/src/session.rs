@@ -124,8 +124,7 @@ impl Sessions {
     ) -> Result<Session, Refused> {
         self.end_old(now, behaviour);
         let refused = || Refused::Login(Fault::invalid_login());
-        let known = self.accounts.iter().position(|state| state.account.user == user);
-        let at = known.ok_or_else(refused)?;
+        let at = self.position(user).ok_or_else(refused)?;
         let state = &mut self.accounts[at];
         if now < state.locked_until {
             return Err(refused());
@@ -144,7 +143,7 @@ impl Sessions {
         }
         let session = Session {
             key: self.identities.uuid("session"),
-            user: user.to_owned(),
+            user: principal(&self.accounts[at].account.user),
             account: at,
             began: now,
             last_used: now,
@@ -221,15 +220,22 @@ impl Sessions {
 
     /// Gives an account another password.
     pub(crate) fn set_password(&mut self, user: &str, password: &str) {
-        for state in self.accounts.iter_mut().filter(|state| state.account.user == user) {
-            password.clone_into(&mut state.account.password);
+        if let Some(at) = self.position(user) {
+            password.clone_into(&mut self.accounts[at].account.password);
         }
     }
 
     /// The account of a name.
     pub(crate) fn account(&self, user: &str) -> Option<Viewer> {
-        let account = self.accounts.iter().position(|state| state.account.user == user)?;
-        Some(Viewer { session: String::new(), account })
+        Some(Viewer { session: String::new(), account: self.position(user)? })
+    }
+
+    /// Which account a name means, in either of its spellings and in any case.
+    fn position(&self, user: &str) -> Option<usize> {
+        let user = principal(user);
+        let same =
+            |state: &AccountState| principal(&state.account.user).eq_ignore_ascii_case(&user);
+        self.accounts.iter().position(same)
     }
 
     /// What an account may do with an object: what is granted on it, or on the nearest that it
@@ -276,6 +282,14 @@ impl Sessions {
             return Ok(());
         }
         Err(Fault::no_permission(object, privilege))
+    }
+}
+
+/// How the server itself spells the name of an account: `user@domain` is `DOMAIN\\user`.
+fn principal(user: &str) -> String {
+    match user.split_once('@') {
+        Some((name, domain)) => format!("{}\\{name}", domain.to_uppercase()),
+        None => user.to_owned(),
     }
 }
 

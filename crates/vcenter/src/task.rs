@@ -277,7 +277,7 @@ impl World {
 
     pub(crate) fn forget_task(&mut self, reference: Ref) {
         self.tasks.all.remove(&reference);
-        self.touch_gone(reference);
+        self.changes.gone(reference);
     }
 
     /// Cancels a task, if it can be.

@@ -29,6 +29,18 @@ pub(crate) enum Effect {
     AllMissing,
 }
 
+impl Effect {
+    /// Whether the trouble makes sense for a method, or for a verb and a path.
+    fn can_happen_to(&self, method: &str) -> bool {
+        match self {
+            Self::Fault(_) => !method.contains('/'),
+            Self::Task(_) => method.ends_with("_Task"),
+            Self::AllMissing => method == "RetrievePropertiesEx",
+            _ => true,
+        }
+    }
+}
+
 /// What goes wrong with a task.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TaskTrouble {
@@ -118,6 +130,8 @@ impl Rule {
         let method = self.call.is_empty()
             || self.call == call.method
             || path.is_some_and(|path| path.starts_with(&self.call));
-        method && (self.object.is_empty() || call.names.contains(&self.object))
+        method
+            && self.effect.can_happen_to(call.method)
+            && (self.object.is_empty() || call.names.contains(&self.object))
     }
 }

@@ -246,10 +246,10 @@ impl VCenter {
     pub(crate) fn look<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
         let (result, changed, events) = {
             let mut world = lock(&self.0.world);
-            let before = world.changes();
+            let before = world.changes.now();
             world.catch_up(&self.0.clock);
             let result = look(&mut world);
-            (result, world.changes() != before, std::mem::take(&mut world.guest_events))
+            (result, world.changes.now() != before, std::mem::take(&mut world.guest_events))
         };
         if changed {
             self.0.changed.notify_waiters();

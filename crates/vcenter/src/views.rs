@@ -41,6 +41,11 @@ impl Views {
         self.containers.get(&view)
     }
 
+    /// Whether what is in a view depends on which host VMs are on.
+    pub(crate) fn have_hosts(&self) -> bool {
+        self.containers.values().any(|container| container.of.kind == Kind::HostSystem)
+    }
+
     pub(crate) fn add_container(&mut self, container: Container) -> Ref {
         self.made += 1;
         let view = Ref::new(Kind::ContainerView, self.made);

@@ -5,7 +5,7 @@
 //! it does not matter who looked when, only what was asked.
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_clock::Clock;
 
 use crate::{
+    changes::Changes,
     collect::Collectors,
     estate::Estate,
     guest::GuestEvent,
@@ -26,6 +27,9 @@ use crate::{
     views::Views,
     wire::schema::Schema,
 };
+
+/// By how much a clock has to be off before it was set.
+const CLOCK_SET: SignedDuration = SignedDuration::from_secs(1);
 
 /// Everything.
 #[derive(Debug)]
@@ -49,9 +53,7 @@ pub(crate) struct World {
     epoch: Timestamp,
     agenda: BTreeMap<(Duration, u64), Due>,
     planned: u64,
-    changes: u64,
-    /// When objects of which there are many changed last; for looking up only.
-    changed: HashMap<Ref, u64>,
+    pub(crate) changes: Changes,
 }
 
 /// Something that will happen.
@@ -90,8 +92,7 @@ impl World {
             epoch: clock.now(),
             agenda: BTreeMap::new(),
             planned: 0,
-            changes: 0,
-            changed: HashMap::new(),
+            changes: Changes::default(),
         };
         world.catch_up(clock);
         Ok(world)
@@ -101,7 +102,12 @@ impl World {
     pub(crate) fn catch_up(&mut self, clock: &Clock) {
         let until = clock.running().max(self.now);
         let passed = SignedDuration::try_from(until).unwrap_or(SignedDuration::MAX);
-        self.epoch = clock.now().saturating_sub(passed).unwrap_or(Timestamp::MIN);
+        let epoch = clock.now().saturating_sub(passed).unwrap_or(Timestamp::MIN);
+        // The time of day and the time that passes are read one after the other: a little off is
+        // no reason to tell another time of what has happened.
+        if epoch.duration_since(self.epoch).abs() > CLOCK_SET {
+            self.epoch = epoch;
+        }
         while let Some(first) = self.agenda.first_entry() {
             let (at, _) = *first.key();
             if at > until {
@@ -144,32 +150,10 @@ impl World {
 
     /// Takes note that a VM or a task has changed.
     pub(crate) fn touch(&mut self, object: Ref) {
-        self.changes += 1;
-        self.changed.insert(object, self.changes);
+        self.changes.of(object);
         if let Some(vm) = self.estate.vms.get_mut(&object) {
             vm.changes += 1;
         }
-    }
-
-    /// Takes note that an object is gone.
-    pub(crate) fn touch_gone(&mut self, object: Ref) {
-        self.changes += 1;
-        self.changed.remove(&object);
-    }
-
-    /// When an object changed last, as a number that grows.
-    pub(crate) fn changed(&self, object: Ref) -> u64 {
-        self.changed.get(&object).copied().unwrap_or(0)
-    }
-
-    /// How much has changed altogether.
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes
-    }
-
-    /// Takes note of a change to something of which there are few.
-    pub(crate) fn touch_any(&mut self) {
-        self.changes += 1;
     }
 
     /// Whether an object is there.

@@ -213,9 +213,12 @@ fn disk_unit(vm: &Vm, wanted: &Element, index: usize) -> Result<i32, Fault> {
     }
 }
 
+/// What no disk can hold more of.
+const DISK_MAX_BYTES: u64 = 62 << 40;
+
 /// What a disk holds. Both numbers, if both are there, have to mean the same.
 fn capacity(wanted: &Element, index: usize) -> Result<u64, Fault> {
-    let kib = wanted.parse::<u64>("capacityInKB").map(|kib| kib << 10);
+    let kib = wanted.parse::<u64>("capacityInKB").map(|kib| kib.saturating_mul(1024));
     let bytes = wanted.parse::<u64>("capacityInBytes");
     match (kib, bytes) {
         (Some(kib), Some(bytes)) if kib != bytes && kib != 0 && bytes != 0 => {
@@ -224,8 +227,9 @@ fn capacity(wanted: &Element, index: usize) -> Result<u64, Fault> {
         }
         (kib, bytes) => bytes
             .filter(|bytes| *bytes > 0)
-            .or(kib.filter(|kib| *kib > 0))
-            .ok_or_else(|| Fault::invalid_device(index, "a disk of no size")),
+            .or(kib)
+            .filter(|bytes| (1..=DISK_MAX_BYTES).contains(bytes))
+            .ok_or_else(|| Fault::invalid_device(index, "a disk of no size, or above 62 TiB")),
     }
 }
 

@@ -75,6 +75,18 @@ impl FilterSpec {
         Ok(found.list)
     }
 
+    /// Whether what is meant depends on nothing but what there is and what views have in them.
+    pub(super) fn is_plain(&self) -> bool {
+        let view = |way: &Traversal| way.path == "view" && way.select.is_empty();
+        let plain = |selection: &Selection| selection.traversal.as_ref().is_some_and(view);
+        self.objects.iter().all(|set| set.select.iter().all(plain))
+    }
+
+    /// Whether tasks are meant, which come and go all the time.
+    pub(super) fn has_tasks(&self) -> bool {
+        self.properties.iter().any(|set| Kind::Task.is(&set.kind))
+    }
+
     fn wants(&self, object: Ref) -> bool {
         self.properties.iter().any(|set| object.kind.is(&set.kind))
     }

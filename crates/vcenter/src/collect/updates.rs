@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{FilterSpec, retrieve::write_path};
 use crate::{
+    changes::Moment,
     fault::Fault,
     properties::ObjectReader,
     reference::{Kind, Ref},
@@ -18,8 +19,8 @@ pub(super) struct Collector {
     version: u64,
     /// The last answer and the version that it was an answer to, for a client that did not get it.
     last: Option<(String, String)>,
-    /// How much had changed in the world when nothing was found last.
-    looked: Option<u64>,
+    /// When everything there was to tell had been told.
+    looked: Option<Moment>,
     /// How often those who waited were sent away.
     pub(super) cancelled: u64,
 }
@@ -37,6 +38,8 @@ pub(super) struct Filter {
     pub(super) collector: (Ref, String),
     spec: FilterSpec,
     told: BTreeMap<Ref, Told>,
+    /// When everything there was to tell had been told.
+    looked: Option<Moment>,
 }
 
 /// What the client knows of an object.
@@ -49,7 +52,7 @@ struct Told {
 
 impl Filter {
     pub(super) fn new(collector: (Ref, String), spec: FilterSpec) -> Self {
-        Self { collector, spec, told: BTreeMap::new() }
+        Self { collector, spec, told: BTreeMap::new(), looked: None }
     }
 }
 
@@ -63,12 +66,15 @@ impl World {
         updates_max: usize,
     ) -> Result<Option<String>, Fault> {
         let key = (collector, viewer.session.clone());
-        let changes = self.changes();
+        let changes = self.changes.now();
         let state = self.collectors.waiters.entry(key.clone()).or_default();
         if version.is_empty() {
             state.looked = None;
             let own = self.collectors.filters.values_mut().filter(|of| of.collector == key);
-            own.for_each(|filter| filter.told.clear());
+            own.for_each(|filter| {
+                filter.told.clear();
+                filter.looked = None;
+            });
         } else if version != state.version.to_string() {
             return match &state.last {
                 Some((to, answer)) if to == version => Ok(Some(answer.clone())),
@@ -117,26 +123,28 @@ impl World {
         left: &mut usize,
     ) -> Result<String, Fault> {
         let mut out = String::new();
-        let now: Vec<Ref> = match filter.spec.select(self, viewer) {
-            Ok(objects) => objects.into_iter().filter(|object| self.has(*object)).collect(),
-            // What the filter began with is gone: so is everything that was reached from there.
-            Err(fault) if fault.kind == "ManagedObjectNotFound" => Vec::new(),
-            Err(fault) => return Err(fault),
-        };
-        let present: BTreeSet<Ref> = now.iter().copied().collect();
-        let gone: Vec<Ref> =
-            filter.told.keys().copied().filter(|object| !present.contains(object)).collect();
-        for object in gone {
-            if *left == 0 {
-                return Ok(out);
+        let looked = filter.looked.take();
+        let candidates = match looked.and_then(|looked| self.may_have_changed(filter, looked)) {
+            Some(candidates) => candidates,
+            None => {
+                let now = self.selected(viewer, filter)?;
+                let present: BTreeSet<Ref> = now.iter().copied().collect();
+                let gone: Vec<Ref> =
+                    filter.told.keys().copied().filter(|known| !present.contains(known)).collect();
+                for object in gone {
+                    if *left == 0 {
+                        return Ok(out);
+                    }
+                    *left -= 1;
+                    filter.told.remove(&object);
+                    write_update(&mut out, "leave", object, "");
+                }
+                now
             }
-            *left -= 1;
-            filter.told.remove(&object);
-            write_update(&mut out, "leave", object, "");
-        }
-        for object in now {
+        };
+        for object in candidates {
             let known = filter.told.get(&object);
-            let changed = has_counter(object).then(|| self.changed(object));
+            let changed = has_counter(object).then(|| self.changes.last(object));
             if changed.is_some() && known.is_some_and(|told| told.changed == changed) {
                 continue;
             }
@@ -151,7 +159,35 @@ impl World {
             }
             filter.told.insert(object, told);
         }
+        filter.looked = Some(self.changes.now());
         Ok(out)
+    }
+
+    /// All objects that a filter is about.
+    fn selected(&self, viewer: &Viewer, filter: &Filter) -> Result<Vec<Ref>, Fault> {
+        match filter.spec.select(self, viewer) {
+            Ok(objects) => Ok(objects.into_iter().filter(|object| self.has(*object)).collect()),
+            // What the filter began with is gone: so is everything that was reached from there.
+            Err(fault) if fault.kind == "ManagedObjectNotFound" => Ok(Vec::new()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The objects that can be other than they were at a moment; none if any could. Of thousands
+    /// of VMs, only a few change between two looks.
+    fn may_have_changed(&self, filter: &Filter, looked: Moment) -> Option<Vec<Ref>> {
+        let now = self.changes.now();
+        if filter.spec.has_tasks() || !filter.spec.is_plain() || now.structure != looked.structure {
+            return None;
+        }
+        if now.beside_tasks == looked.beside_tasks {
+            return Some(Vec::new());
+        }
+        let mut candidates = self.changes.since(looked)?;
+        candidates.retain(|object| filter.told.contains_key(object));
+        // Of those whose changes are not counted there are few.
+        candidates.extend(filter.told.keys().copied().filter(|object| !has_counter(*object)));
+        Some(candidates.into_iter().collect())
     }
 
     /// What is known of an object from now on, and the changes to what was known.

@@ -266,6 +266,7 @@ impl Estate {
             tools: of.tools,
             guest: None,
             runs: 0,
+            lost: None,
             busy: None,
             changes: 0,
         };

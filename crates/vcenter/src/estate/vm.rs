@@ -44,6 +44,8 @@ pub(crate) struct Vm {
     pub(crate) guest: Option<Guest>,
     /// How often it was powered on; what was planned for an earlier run is void.
     pub(crate) runs: u32,
+    /// Why it cannot be managed, in the interface's own word; none if it can.
+    pub(crate) lost: Option<&'static str>,
     /// The task that has it to itself.
     pub(crate) busy: Option<Ref>,
     /// How often it was changed.
@@ -70,6 +72,7 @@ impl Default for Allocation {
 pub(crate) enum Power {
     On,
     Off,
+    Suspended,
 }
 
 impl Power {
@@ -77,6 +80,7 @@ impl Power {
         match self {
             Self::On => "poweredOn",
             Self::Off => "poweredOff",
+            Self::Suspended => "suspended",
         }
     }
 }

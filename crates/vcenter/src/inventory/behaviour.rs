@@ -42,8 +42,9 @@ pub struct Behaviour {
     pub wrong_passwords_max: u32,
     /// For how long it is.
     pub account_locked: Duration,
-    /// A name that is taken is refused at the call and not by the task.
-    pub duplicate_name_at_call: bool,
+    /// A name that is taken and a power state that does not suit are refused at the call, and not by
+    /// the task.
+    pub refuses_at_call: bool,
     /// How many objects a page of properties has at most, whatever the client asks for.
     pub page_max: usize,
     /// What hosts have to give to provisioning at one time.
@@ -68,7 +69,7 @@ impl Default for Behaviour {
             sessions_max: 2_000,
             wrong_passwords_max: 5,
             account_locked: Duration::from_mins(5),
-            duplicate_name_at_call: false,
+            refuses_at_call: false,
             page_max: 1_000,
             host_units: 16,
             full_clone_units: 4,

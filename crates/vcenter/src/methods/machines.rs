@@ -31,19 +31,19 @@ impl World {
         }
     }
 
-    fn begin(&mut self, request: &Request<'_>, entity: Ref, job: Job) -> String {
+    fn begin(&mut self, request: &Request<'_>, job: Job) -> Result<String, Fault> {
+        if self.behaviour.refuses_at_call {
+            job.check_state(self)?;
+        }
         let user = request.user(self);
-        let task = self.new_task(entity, &user, job, request.trouble.clone());
-        returned(&Value::Ref(task))
+        let task = self.new_task(request.this, &user, job, request.trouble.clone());
+        Ok(returned(&Value::Ref(task)))
     }
 
     pub(super) fn clone_vm(&mut self, request: &Request<'_>) -> Result<String, Fault> {
         let order = self.clone_order(request)?;
         self.may_clone(request, &order)?;
-        if self.behaviour.duplicate_name_at_call {
-            order.check_name(self)?;
-        }
-        Ok(self.begin(request, request.this, Job::Clone(Box::new(order))))
+        self.begin(request, Job::Clone(Box::new(order)))
     }
 
     /// What a clone is to be, as far as the call alone can tell.
@@ -162,7 +162,7 @@ impl World {
         for network in change::networks_of(&self.estate, &spec) {
             self.sessions.require(request.viewer, &self.estate, network, "Network.Assign")?;
         }
-        Ok(self.begin(request, vm, Job::Reconfigure { vm, spec }))
+        self.begin(request, Job::Reconfigure { vm, spec })
     }
 
     pub(super) fn power_on_vm(&mut self, request: &Request<'_>) -> Result<String, Fault> {
@@ -171,27 +171,21 @@ impl World {
             let message = "A template cannot be powered on.";
             return Err(Fault::new("NotSupported", message));
         }
-        if vm.power == Power::On {
-            return Err(Fault::power_state(Power::On.word(), Power::On.word()));
-        }
         let host = request.call.child("host").map(|host| self.present(Some(host))).transpose()?;
         let vm = request.this;
-        Ok(self.begin(request, vm, Job::PowerOn { vm, host }))
+        self.begin(request, Job::PowerOn { vm, host })
     }
 
     pub(super) fn power_off_vm(&mut self, request: &Request<'_>) -> Result<String, Fault> {
-        let vm = self.free_vm(request, "VirtualMachine.Interact.PowerOff")?;
-        if vm.power == Power::Off {
-            return Err(Fault::power_state(Power::Off.word(), Power::Off.word()));
-        }
+        self.free_vm(request, "VirtualMachine.Interact.PowerOff")?;
         let vm = request.this;
-        Ok(self.begin(request, vm, Job::PowerOff { vm }))
+        self.begin(request, Job::PowerOff { vm })
     }
 
     pub(super) fn shut_down_guest(&mut self, request: &Request<'_>) -> Result<String, Fault> {
         let vm = self.free_vm(request, "VirtualMachine.Interact.PowerOff")?;
-        if vm.power == Power::Off {
-            return Err(Fault::power_state(Power::On.word(), Power::Off.word()));
+        if vm.power != Power::On {
+            return Err(Fault::power_state(Power::On.word(), vm.power.word()));
         }
         if vm.guest.is_none() {
             let message = "Cannot complete operation because VMware Tools is not running.";
@@ -204,9 +198,6 @@ impl World {
 
     pub(super) fn upgrade_vm(&mut self, request: &Request<'_>) -> Result<String, Fault> {
         let vm = self.free_vm(request, "VirtualMachine.Config.UpgradeVirtualHardware")?;
-        if vm.power == Power::On {
-            return Err(Fault::power_state(Power::Off.word(), Power::On.word()));
-        }
         let wanted = request.call.text_of("version").unwrap_or_default();
         let hardware = match wanted.strip_prefix("vmx-") {
             None if wanted.is_empty() => HARDWARE_NEWEST,
@@ -221,16 +212,20 @@ impl World {
             return Err(Fault::new("AlreadyUpgraded", message));
         }
         let vm = request.this;
-        Ok(self.begin(request, vm, Job::Upgrade { vm, hardware }))
+        self.begin(request, Job::Upgrade { vm, hardware })
     }
 
     pub(super) fn destroy_vm(&mut self, request: &Request<'_>) -> Result<String, Fault> {
-        let vm = self.free_vm(request, "VirtualMachine.Inventory.Delete")?;
-        if vm.power == Power::On {
-            return Err(Fault::power_state(Power::Off.word(), Power::On.word()));
-        }
+        self.free_vm(request, "VirtualMachine.Inventory.Delete")?;
         let vm = request.this;
-        Ok(self.begin(request, vm, Job::Destroy { vm }))
+        self.begin(request, Job::Destroy { vm })
+    }
+
+    pub(super) fn snapshot_vm(&mut self, request: &Request<'_>) -> Result<String, Fault> {
+        self.free_vm(request, "VirtualMachine.State.CreateSnapshot")?;
+        let name = request.call.text_of("name").unwrap_or_default().to_owned();
+        let vm = request.this;
+        self.begin(request, Job::Snapshot { vm, name })
     }
 }
 

@@ -17,6 +17,8 @@ pub(super) fn vm<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<
     let estate = &world.estate;
     let own = estate.vms.get(&object)?;
     Some(match name {
+        // Nobody knows what is in files that cannot be read.
+        "config" | CONFIG_WITHOUT_LISTS | EXTRA_CONFIG | DEVICES if own.lost.is_some() => Unset,
         "config" => config(world, object, own, true),
         CONFIG_WITHOUT_LISTS => config(world, object, own, false),
         EXTRA_CONFIG => extra_config(own),
@@ -157,7 +159,7 @@ fn allocation(own: &Allocation) -> Value<'_> {
 
 fn runtime(world: &World, own: &Vm) -> Value<'static> {
     let away = world.estate.hosts.get(&own.host).is_some_and(|host| !host.connected);
-    let connection = if away { "disconnected" } else { "connected" };
+    let connection = own.lost.unwrap_or(if away { "disconnected" } else { "connected" });
     let started = own.started.filter(|_| own.power == Power::On);
     Data(
         "VirtualMachineRuntimeInfo",

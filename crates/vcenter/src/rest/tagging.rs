@@ -272,6 +272,14 @@ impl World {
                 }
                 Ok(Some(json!({ "success": problems.is_empty(), "error_messages": problems })))
             }
+            ("detach-multiple-tags-from-object", None) => {
+                let object = self.may_attach(viewer, &body["object_id"])?;
+                let taken = texts(body, "tag_ids")?;
+                if let Some(tags) = self.tagging.attached.get_mut(&object) {
+                    tags.retain(|tag| !taken.contains(tag));
+                }
+                Ok(Some(json!({ "success": true, "error_messages": [] })))
+            }
             ("attach", Some(tag)) => {
                 let object = self.may_attach(viewer, &body["object_id"])?;
                 match self.tagging.objection(object, tag) {

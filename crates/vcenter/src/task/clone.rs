@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::machine::takes;
+use super::machine::{needs, takes};
 use crate::{
     change,
     estate::{
@@ -42,23 +42,12 @@ pub(crate) struct CloneOrder {
 impl CloneOrder {
     /// Begins: everything that can be refused is refused now, and space is put aside.
     pub(super) fn begin(&mut self, world: &mut World) -> Result<Duration, Fault> {
-        self.check_name(world)?;
         if !world.has(self.source) {
             return Err(Fault::gone(self.source));
         }
         let made = self.make(world)?;
-        for (datastore, bytes) in needs(&made) {
-            let Some(own) = world.estate.datastores.get(&datastore) else {
-                return Err(Fault::gone(datastore));
-            };
-            if !own.is_usable() {
-                let name = world.estate.name(datastore);
-                let message = format!("The datastore '{name}' is not accessible.");
-                return Err(Fault::new("InaccessibleDatastore", message));
-            }
-            if own.free_bytes() < bytes {
-                return Err(Fault::no_disk_space(world.estate.name(datastore)));
-            }
+        for (datastore, bytes) in needs(&made.devices) {
+            world.space_for(datastore, bytes)?;
         }
         let durations = &world.behaviour.durations;
         let written: u64 = made.disks().map(|disk| disk.written).sum();
@@ -88,6 +77,7 @@ impl CloneOrder {
         world.estate.tree.insert(vm, &self.name, Some(self.folder));
         world.estate.vms.insert(vm, made);
         world.touch(vm);
+        world.changes.structure();
         if self.power_on {
             world.power_on(vm, None)?;
         }
@@ -119,6 +109,7 @@ impl CloneOrder {
             power: Power::Off,
             started: None,
             guest: None,
+            lost: None,
             busy: None,
             runs: 0,
             changes: 0,
@@ -185,13 +176,4 @@ impl CloneOrder {
         world.estate.last_choice += 1;
         Ok(suits[world.estate.last_choice % suits.len()])
     }
-}
-
-/// What a VM takes of each datastore altogether.
-fn needs(vm: &Vm) -> BTreeMap<Ref, u64> {
-    let mut needs = BTreeMap::new();
-    for (datastore, bytes) in takes(&vm.devices) {
-        *needs.entry(datastore).or_default() += bytes;
-    }
-    needs
 }

@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use super::clone::CloneOrder;
 use crate::{
-    estate::Estate, fault::Fault, inventory::Behaviour, reference::Ref, wire::element::Element,
+    estate::{Estate, vm::Power},
+    fault::Fault,
+    inventory::Behaviour,
+    reference::Ref,
+    wire::element::Element,
     world::World,
 };
 
@@ -30,6 +34,10 @@ pub(crate) enum Job {
     Destroy {
         vm: Ref,
     },
+    Snapshot {
+        vm: Ref,
+        name: String,
+    },
     /// The task has ended, or is being looked at.
     Nothing,
 }
@@ -44,6 +52,7 @@ impl Job {
             Self::PowerOff { .. } => ("PowerOffVM_Task", "VirtualMachine.powerOff"),
             Self::Upgrade { .. } => ("UpgradeVM_Task", "VirtualMachine.upgradeVirtualHardware"),
             Self::Destroy { .. } => ("Destroy_Task", "VirtualMachine.destroy"),
+            Self::Snapshot { .. } => ("CreateSnapshot_Task", "VirtualMachine.createSnapshot"),
             Self::Nothing => ("", ""),
         }
     }
@@ -55,7 +64,8 @@ impl Job {
             | Self::PowerOn { vm, .. }
             | Self::PowerOff { vm }
             | Self::Upgrade { vm, .. }
-            | Self::Destroy { vm } => Some(*vm),
+            | Self::Destroy { vm }
+            | Self::Snapshot { vm, .. } => Some(*vm),
             Self::Clone(_) | Self::Nothing => None,
         }
     }
@@ -69,8 +79,28 @@ impl Job {
         Some((host, units))
     }
 
+    /// Whether the VM's power state, or a clone's name, allow what is asked.
+    pub(crate) fn check_state(&self, world: &World) -> Result<(), Fault> {
+        let (vm, wants) = match self {
+            Self::Clone(order) => return order.check_name(world),
+            Self::PowerOn { vm, .. } => (vm, Power::On),
+            Self::PowerOff { vm } | Self::Upgrade { vm, .. } | Self::Destroy { vm } => {
+                (vm, Power::Off)
+            }
+            Self::Reconfigure { .. } | Self::Snapshot { .. } | Self::Nothing => return Ok(()),
+        };
+        let Some(own) = world.estate.vms.get(vm) else { return Err(Fault::gone(*vm)) };
+        // Power is switched where it is not as wanted; the others need it to be so already.
+        let switches = matches!(self, Self::PowerOn { .. } | Self::PowerOff { .. });
+        if (own.power == wants) == switches {
+            return Err(Fault::power_state(wants.word(), own.power.word()));
+        }
+        Ok(())
+    }
+
     /// Begins, and says how long it takes.
     pub(super) fn begin(&mut self, world: &mut World) -> Result<Duration, Fault> {
+        self.check_state(world)?;
         let durations = world.behaviour.durations.clone();
         match self {
             Self::Clone(order) => order.begin(world),
@@ -80,7 +110,9 @@ impl Job {
             }
             Self::PowerOn { vm, host } => world.find_host(*vm, *host).map(|_| durations.power_on),
             Self::PowerOff { vm } => world.reachable(*vm).map(|()| durations.power_off),
-            Self::Upgrade { vm, .. } => world.reachable(*vm).map(|()| durations.reconfigure),
+            Self::Upgrade { vm, .. } | Self::Snapshot { vm, .. } => {
+                world.reachable(*vm).map(|()| durations.reconfigure)
+            }
             Self::Destroy { vm } => world.reachable(*vm).map(|()| durations.destroy),
             Self::Nothing => Ok(Duration::ZERO),
         }
@@ -107,6 +139,7 @@ impl Job {
                 world.destroy(*vm);
                 Ok(None)
             }
+            Self::Snapshot { vm, name } => world.take_snapshot(*vm, name).map(Some),
             Self::Nothing => Ok(None),
         }
     }

@@ -1,14 +1,16 @@
 //! What tasks do to VMs.
 
+use std::collections::BTreeMap;
+
 use crate::{
     change,
     estate::{
         device::{Device, What},
-        vm::{Power, Vm},
+        vm::{Power, Snapshot, Vm},
     },
     fault::Fault,
     guest::{GuestEvent, GuestMachine},
-    reference::Ref,
+    reference::{Kind, Ref},
     wire::element::Element,
     world::{Due, World},
 };
@@ -17,11 +19,31 @@ impl World {
     /// Whether the host of a VM can be spoken to.
     pub(super) fn reachable(&self, vm: Ref) -> Result<(), Fault> {
         let Some(own) = self.estate.vms.get(&vm) else { return Err(Fault::gone(vm)) };
+        if let Some(state) = own.lost {
+            let message = format!("The virtual machine is {state}.");
+            return Err(Fault::new("InvalidState", message));
+        }
         let host = self.estate.hosts.get(&own.host);
         if host.is_some_and(|host| host.connected) {
             return Ok(());
         }
         Err(Fault::host_not_connected(self.estate.name(own.host)))
+    }
+
+    /// Whether a datastore can take this much more.
+    pub(super) fn space_for(&self, datastore: Ref, bytes: u64) -> Result<(), Fault> {
+        let Some(own) = self.estate.datastores.get(&datastore) else {
+            return Err(Fault::gone(datastore));
+        };
+        let name = self.estate.name(datastore);
+        if bytes > 0 && !own.is_usable() {
+            let message = format!("The datastore '{name}' is not accessible.");
+            return Err(Fault::new("InaccessibleDatastore", message));
+        }
+        if own.free_bytes() < bytes {
+            return Err(Fault::no_disk_space(name));
+        }
+        Ok(())
     }
 
     /// What a VM would be after a change, and the name it would have.
@@ -36,8 +58,13 @@ impl World {
         {
             return Err(Fault::duplicate_name(name, other));
         }
+        let before = needs(&changed.devices);
         let about = change::About { vm: Some(vm), linked: false };
         change::apply(&mut self.estate, &mut changed, spec, about)?;
+        for (datastore, bytes) in needs(&changed.devices) {
+            let more = bytes.saturating_sub(before.get(&datastore).copied().unwrap_or(0));
+            self.space_for(datastore, more)?;
+        }
         Ok(changed)
     }
 
@@ -52,7 +79,7 @@ impl World {
         for (datastore, bytes) in takes(&changed.devices) {
             self.estate.take_space(datastore, bytes);
         }
-        self.estate.deleted_files.extend(removed);
+        self.estate.delete_files(removed);
         if let Some(name) = spec.text_of("name") {
             self.estate.tree.rename(vm, name);
         }
@@ -70,6 +97,9 @@ impl World {
         let (now, boot) = (self.now, self.behaviour.durations.boot);
         let name = self.estate.name(vm).to_owned();
         let Some(own) = self.estate.vms.get_mut(&vm) else { return Err(Fault::gone(vm)) };
+        if own.host != host && self.views.have_hosts() {
+            self.changes.structure();
+        }
         own.host = host;
         own.power = Power::On;
         own.started = Some(now);
@@ -103,12 +133,22 @@ impl World {
         self.touch(vm);
     }
 
+    pub(super) fn take_snapshot(&mut self, vm: Ref, name: &str) -> Result<Ref, Fault> {
+        let snapshot = self.estate.next(Kind::VirtualMachineSnapshot);
+        let created = self.moment(self.now);
+        let Some(own) = self.estate.vms.get_mut(&vm) else { return Err(Fault::gone(vm)) };
+        own.snapshots.push(Snapshot { reference: snapshot, name: name.to_owned(), created });
+        self.estate.snapshots.insert(snapshot, vm);
+        self.touch(vm);
+        Ok(snapshot)
+    }
+
     /// A guest has come up: its tools speak.
     pub(crate) fn guest_up(&mut self, vm: Ref, run: u32) {
         let guest = self.estate.guest_of(vm);
         let name = self.estate.name(vm).to_owned();
         let Some(own) = self.estate.vms.get_mut(&vm) else { return };
-        if own.power == Power::Off || own.runs != run {
+        if own.power != Power::On || own.runs != run {
             return;
         }
         own.guest = guest;
@@ -129,15 +169,24 @@ impl World {
         let Some(own) = self.estate.vms.remove(&vm) else { return };
         for disk in own.disks().filter(|disk| disk.first_class.is_none()) {
             self.estate.give_space(disk.datastore, disk.takes());
-            self.estate.deleted_files.push(disk.file.clone());
+            self.estate.delete_files([disk.file.clone()]);
         }
         for snapshot in &own.snapshots {
             self.estate.snapshots.remove(&snapshot.reference);
         }
         self.estate.tree.remove(vm);
         self.tagging.forget(vm);
-        self.touch_gone(vm);
+        self.changes.gone(vm);
     }
+}
+
+/// What devices take of each datastore altogether.
+pub(super) fn needs(devices: &[Device]) -> BTreeMap<Ref, u64> {
+    let mut needs = BTreeMap::new();
+    for (datastore, bytes) in takes(devices) {
+        *needs.entry(datastore).or_default() += bytes;
+    }
+    needs
 }
 
 /// What devices take of datastores.

@@ -82,8 +82,12 @@ fn rule(words: &[&str]) -> Result<Rule, String> {
             ));
         }
     };
-    if call.starts_with('/') && matches!(effect, Effect::Fault(_) | Effect::Task(_)) {
-        return Err(format!("{call} is a REST path, which knows no faults; write `http STATUS`"));
+    if !call.is_empty() && !effect.can_happen_to(&call) {
+        return Err(format!(
+            "that cannot happen to {call}: REST paths know no faults but `http STATUS`, tasks are \
+             begun by methods that end in `_Task`, and `all missing` is an answer to \
+             RetrievePropertiesEx"
+        ));
     }
     Ok(Rule { effect, call, object, skip, times })
 }
@@ -162,13 +166,14 @@ fn duration(text: &str) -> Result<Duration, String> {
     let (count, unit) = text.split_at(split);
     let wrong = || format!("{text:?} is no time; write it as 1500ms, 30s, 20m or 24h");
     let count: u64 = count.parse().map_err(|_| wrong())?;
-    match unit {
-        "ms" => Ok(Duration::from_millis(count)),
-        "s" => Ok(Duration::from_secs(count)),
-        "m" => Ok(Duration::from_mins(count)),
-        "h" => Ok(Duration::from_hours(count)),
-        _ => Err(wrong()),
-    }
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(wrong()),
+    };
+    count.checked_mul(millis).map(Duration::from_millis).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -195,8 +200,12 @@ mod tests {
             "line 2 of the script of trouble: cannot understand \"foul\"; write `fault KIND`"
         ));
         assert!(problem("http 200").contains("400 to 599"));
-        assert!(problem("slow 3").contains("write it as 1500ms"));
+        for time in ["3", "s", "-1s", "1d", "18446744073709551615h"] {
+            assert!(problem(&format!("slow {time}")).contains("write it as 1500ms"), "{time}");
+        }
         assert!(problem("lost after on X twice").contains("`N times`"));
-        assert!(problem("fault X on /rest").contains("write `http STATUS`"));
+        for script in ["fault X on /rest", "task garbage on CurrentTime", "all missing on Login"] {
+            assert!(problem(script).contains("that cannot happen to"), "{script}");
+        }
     }
 }

@@ -104,6 +104,18 @@ async fn space_is_put_aside_while_a_clone_is_made() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_disk_is_not_added_where_there_is_no_room_for_it() {
+    let client = Client::small().await;
+    let vm = client.clone_vm("a", &Spec::default()).await.unwrap();
+    client.vcenter.leave_free("datastore1", 4).unwrap();
+    let disk = "<spec><deviceChange><operation>add</operation><fileOperation>create</fileOperation>\
+        <device xsi:type=\"VirtualDisk\"><key>-1</key><backing xsi:type=\"VirtualDiskFlatVer2BackingInfo\">\
+        <fileName></fileName><diskMode>persistent</diskMode></backing><controllerKey>1000</controllerKey>\
+        <capacityInKB>8388608</capacityInKB></device></deviceChange></spec>";
+    assert_eq!(client.run("ReconfigVM_Task", &vm, disk).await.unwrap_err(), "NoDiskSpace");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_datastore_that_no_host_has_leaves_no_host() {
     let mut inventory = Inventory::small();
     inventory.datacenters[0].datastores[1].hosts = vec!["esx2".to_owned()];

@@ -121,6 +121,7 @@ async fn devices_that_make_no_sense_fail_the_task() {
         ("one key twice", clash),
         ("a smaller disk", disk_edit(10 * GIB)),
         ("two sizes", contradiction.to_owned()),
+        ("a disk beyond all bounds", disk_edit(1 << 62)),
     ] {
         let spec = Spec { config, ..Spec::full() };
         assert_eq!(client.clone_vm("a", &spec).await.unwrap_err(), "InvalidDeviceSpec", "{what}");
@@ -131,8 +132,12 @@ async fn devices_that_make_no_sense_fail_the_task() {
 #[tokio::test(start_paused = true)]
 async fn sizes_that_no_vm_can_have_fail_the_task() {
     let client = Client::small().await;
-    for config in ["<memoryMB>8590</memoryMB>", "<numCPUs>0</numCPUs>", "<guestId>linux</guestId>"]
-    {
+    for config in [
+        "<memoryMB>8590</memoryMB>",
+        "<memoryMB>9223372036854775804</memoryMB>",
+        "<numCPUs>0</numCPUs>",
+        "<guestId>linux</guestId>",
+    ] {
         let failed = client.clone_vm("a", &Spec::config(config)).await;
         assert_eq!(failed.unwrap_err(), "InvalidArgument", "{config}");
     }
@@ -201,7 +206,7 @@ async fn a_name_belongs_to_who_is_ready_first() {
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_taken_can_be_refused_at_the_call() {
     let mut inventory = Inventory::small();
-    inventory.behaviour.duplicate_name_at_call = true;
+    inventory.behaviour.refuses_at_call = true;
     let client = Client::admin(inventory).await;
     client.clone_vm("web", &Spec::default()).await.unwrap();
     assert_eq!(client.begin_clone("web", &Spec::default()).await.fault(), "DuplicateName");

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use joiner_vcenter::{Inventory, Lost};
+
 use crate::support::{Client, Object, Spec, inside};
 
 async fn small_with_vm() -> (Client, Object) {
@@ -15,21 +17,70 @@ async fn power_goes_on_once_and_off_once() {
     let (client, vm) = small_with_vm().await;
     client.run("PowerOnVM_Task", &vm, "").await.unwrap();
     assert_eq!(client.text(&vm, "runtime.powerState").await.as_deref(), Some("poweredOn"));
-    let again = client.call("PowerOnVM_Task", &vm, "").await;
-    assert_eq!(again.fault(), "InvalidPowerState");
-    assert_eq!(inside(&again.body, "requestedState").as_deref(), Some("poweredOn"));
-    assert_eq!(inside(&again.body, "existingState").as_deref(), Some("poweredOn"));
+    let again = client.call("PowerOnVM_Task", &vm, "").await.object();
+    assert_eq!(client.wait(&again).await.unwrap_err(), "InvalidPowerState");
+    let info = client.read(&again, &["info"]).await;
+    assert_eq!(inside(&info, "requestedState").as_deref(), Some("poweredOn"));
+    assert_eq!(inside(&info, "existingState").as_deref(), Some("poweredOn"));
     client.run("PowerOffVM_Task", &vm, "").await.unwrap();
-    let again = client.call("PowerOffVM_Task", &vm, "").await;
-    assert_eq!(again.fault(), "InvalidPowerState");
-    assert_eq!(inside(&again.body, "existingState").as_deref(), Some("poweredOff"));
+    let again = client.run("PowerOffVM_Task", &vm, "").await;
+    assert_eq!(again.unwrap_err(), "InvalidPowerState");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_power_state_that_does_not_suit_can_be_refused_at_the_call() {
+    let mut inventory = Inventory::small();
+    inventory.behaviour.refuses_at_call = true;
+    let client = Client::admin(inventory).await;
+    let vm = client.clone_vm("web", &Spec::default()).await.unwrap();
+    let off = client.call("PowerOffVM_Task", &vm, "").await;
+    assert_eq!(off.fault(), "InvalidPowerState");
+    assert_eq!(inside(&off.body, "existingState").as_deref(), Some("poweredOff"));
+    client.run("PowerOnVM_Task", &vm, "").await.unwrap();
+    for method in ["PowerOnVM_Task", "Destroy_Task", "UpgradeVM_Task"] {
+        assert_eq!(client.call(method, &vm, "").await.fault(), "InvalidPowerState", "{method}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_suspended_vm_can_be_powered_off_and_must_be_before_it_is_destroyed() {
+    let (client, vm) = small_with_vm().await;
+    client.run("PowerOnVM_Task", &vm, "").await.unwrap();
+    client.vcenter.suspend_vm("web").unwrap();
+    assert_eq!(client.text(&vm, "runtime.powerState").await.as_deref(), Some("suspended"));
+    assert_eq!(client.run("Destroy_Task", &vm, "").await.unwrap_err(), "InvalidPowerState");
+    client.run("PowerOffVM_Task", &vm, "").await.unwrap();
+    client.run("Destroy_Task", &vm, "").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_is_lost_has_a_name_but_no_configuration() {
+    let (client, vm) = small_with_vm().await;
+    client.vcenter.lose_vm("web", Some(Lost::Inaccessible)).unwrap();
+    let state = "runtime.connectionState";
+    assert_eq!(client.text(&vm, state).await.as_deref(), Some("inaccessible"));
+    assert_eq!(client.text(&vm, "name").await.as_deref(), Some("web"));
+    for path in ["config", "config.uuid", "config.extraConfig[\"a\"].value"] {
+        assert_eq!(client.text(&vm, path).await, None, "{path}");
+    }
+    assert_eq!(client.run("Destroy_Task", &vm, "").await.unwrap_err(), "InvalidState");
+    client.vcenter.lose_vm("web", None).unwrap();
+    client.run("Destroy_Task", &vm, "").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_snapshot_is_what_a_linked_clone_begins_with() {
+    let (client, vm) = small_with_vm().await;
+    let snapshot = "<name>later</name><memory>false</memory><quiesce>false</quiesce>";
+    let made = client.run("CreateSnapshot_Task", &vm, snapshot).await.unwrap().unwrap();
+    assert_eq!(client.text(&vm, "snapshot.currentSnapshot").await, Some(made.1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_a_vm_that_is_off_can_be_destroyed_and_then_it_is_gone() {
     let (client, vm) = small_with_vm().await;
     client.run("PowerOnVM_Task", &vm, "").await.unwrap();
-    assert_eq!(client.call("Destroy_Task", &vm, "").await.fault(), "InvalidPowerState");
+    assert_eq!(client.run("Destroy_Task", &vm, "").await.unwrap_err(), "InvalidPowerState");
     client.run("PowerOffVM_Task", &vm, "").await.unwrap();
     client.run("Destroy_Task", &vm, "").await.unwrap();
     assert_eq!(client.call("Destroy_Task", &vm, "").await.fault(), "ManagedObjectNotFound");
@@ -113,8 +164,6 @@ async fn hardware_is_upgraded_while_off_and_once() {
     client.run("UpgradeVM_Task", &vm, upgrade).await.unwrap();
     assert_eq!(client.text(&vm, "config.version").await.as_deref(), Some("vmx-21"));
     assert_eq!(client.call("UpgradeVM_Task", &vm, upgrade).await.fault(), "AlreadyUpgraded");
-    client.run("PowerOnVM_Task", &vm, "").await.unwrap();
-    assert_eq!(client.call("UpgradeVM_Task", &vm, upgrade).await.fault(), "InvalidPowerState");
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@
 
 mod capacity;
 mod clone;
+mod descriptions;
 mod guests;
 mod machines;
 mod properties;

@@ -6,18 +6,9 @@ use joiner_vcenter::{
 };
 
 use crate::support::{
-    Client, Object, all_inside, collector, first_object, from_view, inside, named, object,
+    Client, Object, Spec, all_inside, collector, first_object, from_view, inside, named, object,
     properties,
 };
-
-async fn view(client: &Client, container: &Object, kinds: &[&str], recursive: bool) -> Object {
-    let kinds: Vec<String> = kinds.iter().map(|kind| format!("<type>{kind}</type>")).collect();
-    let kinds = kinds.concat();
-    let arguments =
-        format!("{}{kinds}<recursive>{recursive}</recursive>", named("container", container));
-    let manager = object("ViewManager", "ViewManager");
-    client.call("CreateContainerView", &manager, &arguments).await.object()
-}
 
 async fn root(client: &Client) -> Object {
     let this = object("ServiceInstance", "ServiceInstance");
@@ -100,13 +91,13 @@ async fn an_object_that_is_not_there_fails_the_whole_read() {
 async fn a_container_view_has_what_lies_in_a_container() {
     let client = Client::small().await;
     let root = root(&client).await;
-    let view_of = |kinds: &'static [&'static str]| view(&client, &root, kinds, true);
+    let view_of = |kinds: &'static [&'static str]| client.container_view(&root, kinds, true);
     assert_eq!(names_in(&client, &view_of(&["HostSystem"]).await).await, ["esx1", "esx2", "esx3"]);
     let pools = names_in(&client, &view_of(&["ResourcePool"]).await).await;
     assert_eq!(pools, ["Resources", "workers"]);
     let networks = names_in(&client, &view_of(&["Network"]).await).await;
     assert_eq!(networks, ["VM Network", "workers", "dvs1-uplinks", "segment1"]);
-    let flat = view(&client, &client.find("dc1/vm").await, &[], false).await;
+    let flat = client.container_view(&client.find("dc1/vm").await, &[], false).await;
     assert_eq!(names_in(&client, &flat).await, ["k8s", "templates"]);
     client.call("DestroyView", &flat, "").await.ok();
     assert_eq!(client.try_read(&flat, &["view"]).await.fault(), "ManagedObjectNotFound");
@@ -142,7 +133,7 @@ async fn long_answers_come_in_pages() {
     let machines = (0..450).map(|n| Machine::new(&format!("vm{n:03}")));
     inventory.datacenters[0].machines.extend(machines);
     let client = Client::admin(inventory).await;
-    let view = view(&client, &root(&client).await, &["VirtualMachine"], true).await;
+    let view = client.container_view(&root(&client).await, &["VirtualMachine"], true).await;
     let spec = format!(
         "<specSet>{}{}</specSet><options><maxObjects>200</maxObjects></options>",
         properties("VirtualMachine", &["name"]),
@@ -259,4 +250,30 @@ async fn everything_of_a_kind_can_be_asked_for_at_once() {
         let answer = client.call("RetrievePropertiesEx", &collector(), &spec).await.ok();
         assert!(all_inside(&answer, "propSet").len() > 5, "{path}: {answer}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn damaged_requests_are_answered_with_a_fault_or_taken_as_they_are() {
+    let client = Client::small().await;
+    let source = client.find("dc1/vm/templates/ubuntu-2404").await;
+    let config = "<numCPUs>2</numCPUs><extraConfig><key>a</key><value xsi:type=\"xsd:string\">b</value></extraConfig>";
+    let arguments = client.clone_arguments("web", &Spec::config(config)).await;
+    let document = format!(
+        "<Envelope xmlns:xsi=\"i\"><Body><CloneVM_Task>{}{arguments}</CloneVM_Task></Body></Envelope>",
+        named("_this", &source)
+    );
+    for cut in 0..document.len() {
+        let reply = client.send(&document[..cut]).await.unwrap();
+        assert_eq!(reply.fault(), "InvalidRequest", "{}", &document[..cut]);
+    }
+    for at in 0..document.len() {
+        for other in ["", "<", "&", "\"", "9", "\u{1}"] {
+            let damaged = format!("{}{other}{}", &document[..at], &document[at + 1..]);
+            let reply = client.send(&damaged).await.unwrap();
+            assert!(matches!(reply.status, 200 | 500), "{damaged}: {}", reply.body);
+        }
+    }
+    // Whatever was taken for a call has run its course, and the vCenter is as it should be.
+    client.clock.sleep(std::time::Duration::from_mins(20)).await;
+    assert_eq!(client.vcenter.picture().tasks, []);
 }

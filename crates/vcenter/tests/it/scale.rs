@@ -5,33 +5,31 @@ use joiner_vcenter::{
     inventory::{Host, Machine},
 };
 
-use crate::support::{
-    Client, Spec, all_inside, collector, from_view, inside, named, object, properties,
-};
+use crate::support::{Client, Spec, all_inside, collector, from_view, inside, properties};
 
-#[tokio::test(start_paused = true)]
-async fn thousands_of_vms_are_listed_with_what_a_provider_wants_to_know() {
+/// Five thousand VMs that run on 64 hosts.
+fn large() -> Inventory {
     let mut inventory = Inventory::small();
     let dc = &mut inventory.datacenters[0];
     dc.clusters[0].hosts = (1..=64).map(|n| Host::new(&format!("esx{n}"), 128, 2048)).collect();
     dc.datastores[0].capacity_gib = 200_000;
     for n in 0..5_000 {
         let mut machine = Machine::new(&format!("vm{n:04}"));
-        machine.folder = "k8s".to_owned();
+        "k8s".clone_into(&mut machine.folder);
         machine.powered_on = true;
         machine.host = format!("esx{}", n % 64 + 1);
         machine.extra_config = vec![("joiner.cluster".to_owned(), "prod".to_owned())];
         machine.extra_config.push(("guestinfo.userdata".to_owned(), "x".repeat(8_192)));
         dc.machines.push(machine);
     }
-    let client = Client::admin(inventory).await;
+    inventory
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_of_vms_are_listed_with_what_a_provider_wants_to_know() {
+    let client = Client::admin(large()).await;
     let folder = client.find("dc1/vm/k8s").await;
-    let arguments = format!(
-        "{}<type>VirtualMachine</type><recursive>true</recursive>",
-        named("container", &folder)
-    );
-    let manager = object("ViewManager", "ViewManager");
-    let view = client.call("CreateContainerView", &manager, &arguments).await.object();
+    let view = client.container_view(&folder, &["VirtualMachine"], true).await;
     let paths = [
         "name",
         "config.uuid",
@@ -69,4 +67,34 @@ async fn thousands_of_vms_are_listed_with_what_a_provider_wants_to_know() {
     client.run("PowerOnVM_Task", &vm, "").await.unwrap();
     println!("one more, from clone to power: {:?}", started.elapsed());
     assert_eq!(client.vcenter.picture().hosts.iter().map(|host| host.vms).sum::<usize>(), 5_001);
+}
+
+#[tokio::test(start_paused = true)]
+async fn thousands_of_vms_are_watched_while_more_come() {
+    let client = Client::admin(large()).await;
+    let folder = client.find("dc1/vm/k8s").await;
+    let view = client.container_view(&folder, &["VirtualMachine"], true).await;
+    let spec = format!(
+        "<spec>{}{}</spec><partialUpdates>false</partialUpdates>",
+        properties("VirtualMachine", &["name", "runtime.powerState"]),
+        from_view(&view)
+    );
+    client.call("CreateFilter", &collector(), &spec).await.object();
+    let started = std::time::Instant::now();
+    for n in 0..100 {
+        let power_on = true;
+        client
+            .begin_clone(&format!("more{n:02}"), &Spec { power_on, ..Spec::default() })
+            .await
+            .object();
+    }
+    let (mut version, mut entered, mut answers) = (String::new(), 0, 0);
+    while entered < 5_100 {
+        let arguments = format!("<version>{version}</version>");
+        let update = client.call("WaitForUpdatesEx", &collector(), &arguments).await.ok();
+        version = inside(&update, "version").unwrap();
+        entered += update.matches("<kind>enter</kind>").count();
+        answers += 1;
+    }
+    println!("100 more while 5,000 are watched, {answers} answers: {:?}", started.elapsed());
 }

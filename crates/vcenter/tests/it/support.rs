@@ -183,6 +183,23 @@ impl Client {
         self.call("FindByInventoryPath", &index, &path).await.object()
     }
 
+    /// A view of what lies in a container.
+    pub(crate) async fn container_view(
+        &self,
+        container: &Object,
+        kinds: &[&str],
+        recursive: bool,
+    ) -> Object {
+        let kinds: Vec<String> = kinds.iter().map(|kind| format!("<type>{kind}</type>")).collect();
+        let arguments = format!(
+            "{}{}<recursive>{recursive}</recursive>",
+            named("container", container),
+            kinds.concat()
+        );
+        let manager = object("ViewManager", "ViewManager");
+        self.call("CreateContainerView", &manager, &arguments).await.object()
+    }
+
     /// Reads properties of one object; the answer's `objects`.
     pub(crate) async fn read(&self, of: &Object, paths: &[&str]) -> String {
         self.try_read(of, paths).await.ok()

@@ -61,7 +61,8 @@ async fn a_rest_session_is_a_session_of_its_own() {
     assert_eq!(client.rest_session(ADMIN, "wrong").await.0, 401);
     let (_, session) = client.rest_session(ADMIN, "secret").await;
     let (status, answer) = client.rest("GET", "session", Some(&session), &Value::Null).await;
-    assert_eq!((status, answer["value"]["user"].as_str()), (200, Some(ADMIN)));
+    assert_eq!(status, 200);
+    assert_eq!(answer["value"]["user"], json!("VSPHERE.LOCAL\\administrator"));
     // The other kind of session does not open this door.
     let soap = client.cookie.clone().unwrap().replace("vmware_soap_session=", "").replace('"', "");
     assert_eq!(client.rest("GET", "tagging/tag", Some(&soap), &Value::Null).await.0, 401);
@@ -138,6 +139,9 @@ async fn tags_are_attached_many_at_once_and_found_from_both_sides() {
     let path = "tag-association?~action=list-attached-tags-on-objects";
     let tags = tagger.ok("POST", path, json!({ "object_ids": [of] })).await;
     assert_eq!(tags[0]["tag_ids"].as_array().unwrap().len(), 2);
+    let path = "tag-association?~action=detach-multiple-tags-from-object";
+    tagger.ok("POST", path, json!({ "object_id": of, "tag_ids": [x] })).await;
+    assert_eq!(tagger.client.vcenter.vm("web").unwrap().tags.len(), 1);
     tagger.client.run("Destroy_Task", &vm, "").await.unwrap();
     let objects = format!("tag-association/id:{a}?~action=list-attached-objects");
     assert_eq!(tagger.ok("POST", &objects, json!({})).await, json!([]));

@@ -42,6 +42,15 @@ async fn a_rule_can_wait_for_a_call_and_for_an_object() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn without_a_call_it_is_the_next_one_that_the_trouble_can_happen_to() {
+    let client = Client::small().await;
+    client.vcenter.trouble("task fault NoDiskSpace").unwrap();
+    let vm = client.find("dc1/vm/templates/ubuntu-2404").await;
+    client.read(&vm, &["name"]).await;
+    assert_eq!(client.clone_vm("web", &Spec::default()).await.unwrap_err(), "NoDiskSpace");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_fails_after_a_time() {
     let client = Client::small().await;
     client
@@ -185,4 +194,16 @@ async fn calls_are_counted_with_their_object_and_session() {
     );
     assert_eq!(last.outcome, "ManagedObjectNotFound");
     assert!(client.cookie.unwrap().contains(&last.session));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_script_of_the_documentation_is_understood() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/vcenter.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, after) = page.split_once("```text\n").unwrap();
+    let (script, _) = after.split_once("```").unwrap();
+    let client = Client::small().await;
+    client.vcenter.trouble(script).unwrap();
+    let problem = client.vcenter.trouble("lost").unwrap_err();
+    assert!(problem.to_string().starts_with("line 1 of the script of trouble"), "{problem}");
 }

@@ -96,12 +96,7 @@ async fn a_folder_can_be_watched() {
     let client = Client::small().await;
     let own = own_collector(&client).await;
     let folder = client.find("dc1/vm/k8s").await;
-    let arguments = format!(
-        "{}<type>VirtualMachine</type><recursive>true</recursive>",
-        named("container", &folder)
-    );
-    let manager = object("ViewManager", "ViewManager");
-    let view = client.call("CreateContainerView", &manager, &arguments).await.object();
+    let view = client.container_view(&folder, &["VirtualMachine"], true).await;
     filter(&client, &own, "VirtualMachine", "runtime.powerState", &view).await;
     let waiting = {
         let (client, own) = (client.clone(), own.clone());
