@@ -11,6 +11,9 @@ use crate::trouble::Trouble;
 /// short enough for whoever mends something.
 const FRESH: Duration = Duration::from_mins(1);
 
+/// For how long it counts that nobody answered: those who ask at the same time need not all wait.
+const AWAY: Duration = Duration::from_secs(10);
+
 /// For how long something is kept that nobody asks for any more.
 const KEPT: Duration = Duration::from_hours(1);
 
@@ -44,6 +47,13 @@ impl Unread {
     }
 }
 
+fn counts_for<V>(value: &Read<V>) -> Duration {
+    match value {
+        Err(Unread::Away(_)) => AWAY,
+        Ok(_) | Err(Unread::Refused(_)) => FRESH,
+    }
+}
+
 /// What was read, by what was asked for, and when.
 #[derive(Debug)]
 pub(super) struct Memory<K, V>(Mutex<BTreeMap<K, (Duration, Read<V>)>>);
@@ -65,7 +75,7 @@ impl<K: Ord + Clone, V: Clone> Memory<K, V> {
     ) -> Read<V> {
         let mut known = self.0.lock().await;
         if let Some((at, value)) = known.get(&key)
-            && clock.running().saturating_sub(*at) < FRESH
+            && clock.running().saturating_sub(*at) < counts_for(value)
         {
             return value.clone();
         }
@@ -92,7 +102,8 @@ mod tests {
         let away = || Err(Unread::Away("nobody there".to_owned()));
         let refused = || Err(Unread::Refused("not for you".to_owned()));
         assert_eq!(get(away()).await, away());
-        clock.sleep(FRESH).await;
+        assert_eq!(get(Ok(1)).await, away(), "they were asked a moment ago");
+        clock.sleep(AWAY).await;
         assert_eq!(get(Ok(1)).await, Ok(1));
         assert_eq!(get(Ok(2)).await, Ok(1), "it was read a moment ago");
         clock.sleep(FRESH).await;
