@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use joiner_api::schema;
-use joiner_cloud::class::ClassKind;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,13 +18,11 @@ pub fn crd() -> Value {
     let mut spec = schema::of::<Spec>();
     add_spellings(&mut spec);
     without_required(&mut spec);
-    let ClassKind { version, .. } = NODE_CLASS;
     let mut crd = NODE_CLASS.definition(&spec);
     let names = &mut crd["spec"]["names"];
     names["categories"] = json!(["karpenter"]);
     names["shortNames"] = json!(["vspherenc", "vspherencs"]);
     let definition = &mut crd["spec"]["versions"][0];
-    debug_assert_eq!(definition["name"], version);
     definition["additionalPrinterColumns"] = json!([
         {"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
         {"name": "Image", "type": "string", "jsonPath": ".status.image.name", "priority": 1},
