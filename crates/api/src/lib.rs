@@ -17,9 +17,9 @@ pub mod node_class_reference;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod requirement;
+pub mod schema;
 
 mod null;
-mod schema;
 
 use std::collections::BTreeMap;
 

@@ -74,7 +74,7 @@ pub(crate) fn taints(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// The schema of a custom resource, in the form that CRDs ask for.
-pub(crate) fn of<K: JsonSchema>() -> Value {
+pub fn of<K: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;

@@ -20,15 +20,7 @@ use crate::{
 };
 
 /// Classes that machines are known of.
-pub(crate) const CLASSES: [ClassKind; 2] = [joiner_kwok::NODE_CLASS, VSPHERE];
-
-/// vSphere's class.
-pub(crate) const VSPHERE: ClassKind = ClassKind {
-    group: joiner_vsphere::NODE_CLASS_GROUP,
-    version: "v1alpha1",
-    kind: joiner_vsphere::NODE_CLASS_KIND,
-    plural: "vspherenodeclasses",
-};
+pub(crate) const CLASSES: [ClassKind; 2] = [joiner_kwok::NODE_CLASS, joiner_vsphere::NODE_CLASS];
 
 /// The machines of all pools, and what there is to say about them.
 #[derive(Debug, Default)]
@@ -151,7 +143,9 @@ fn without_types(pool: &NodePool, class: &NodeClassReference) -> String {
 
 fn vsphere_class<'o>(objects: &'o Objects, name: &str) -> Option<&'o objects::NodeClass> {
     objects.node_classes.iter().find(|object| {
-        object.group == VSPHERE.group && object.kind == VSPHERE.kind && object.name == name
+        object.group == joiner_vsphere::NODE_CLASS_GROUP
+            && object.kind == joiner_vsphere::NODE_CLASS_KIND
+            && object.name == name
     })
 }
 
@@ -167,7 +161,7 @@ fn without_class(class: &str, pools: &[String], live: bool) -> String {
         "NodePool {}: spec.template.spec.nodeClassRef is {} {class:?}, which is not {what_to_do}, \
          or list the machines in a file and give it with --instance-types",
         pools.join(", "),
-        VSPHERE.kind
+        joiner_vsphere::NODE_CLASS_KIND
     )
 }
 

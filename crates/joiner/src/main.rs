@@ -63,6 +63,8 @@ fn run(command: Command) -> Result<Exit, Failure> {
 
 /// All CRDs as one stream of YAML documents.
 fn crds() -> String {
-    let crds: Vec<String> = joiner_api::crd::crds().iter().map(joiner_api::crd::to_yaml).collect();
+    let of_vsphere = serde_json::from_value(joiner_vsphere::crd()).expect("it is a definition");
+    let all = joiner_api::crd::crds().into_iter().chain([of_vsphere]);
+    let crds: Vec<String> = all.map(|crd| joiner_api::crd::to_yaml(&crd)).collect();
     format!("---\n{}", crds.join("---\n"))
 }

@@ -17,6 +17,11 @@ use joiner_operator::{
     stop::{Stop, Stopper},
     throttle::Throttle,
 };
+use joiner_vim::{
+    Credentials, Endpoint, Https, TlsSettings, Vim, VimSettings, settings::InvalidEndpoint,
+    transport::InvalidThumbprint,
+};
+use joiner_vsphere::{ProviderSettings, Vsphere};
 use kube::Client;
 
 use crate::{
@@ -55,7 +60,6 @@ pub(crate) struct RunSettings {
     /// The providers that are on.
     pub(crate) providers: Vec<&'static Known>,
     /// What vSphere's machines cost and hide.
-    #[cfg_attr(not(test), expect(dead_code, reason = "checked here, for a provider yet to come"))]
     pub(crate) vsphere: joiner_vsphere::Settings,
     /// How vSphere's provider reaches its vCenter, if it is on.
     pub(crate) vsphere_access: Option<VsphereAccess>,
@@ -165,7 +169,7 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
         on,
         vec![Off {
             name: VSPHERE,
-            class: catalog::VSPHERE,
+            class: joiner_vsphere::NODE_CLASS,
             variable: declared::VSPHERE_ENDPOINT.variable,
         }],
     ))
@@ -173,12 +177,38 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
 
 /// vSphere's provider, made of `settings.vsphere_access` and `settings.vsphere`.
 fn vsphere(settings: &RunSettings) -> Result<Arc<dyn CloudProvider>, Failure> {
-    let vcenter = settings.vsphere_access.as_ref().map(|access| &access.authority);
-    Err(Failure::bad_input(format!(
-        "this version plans for vSphere but cannot make machines in vCenter {:?} yet: unset \
-         GOVC_URL, and give --providers=kwok if that names vsphere",
-        vcenter.map(String::as_str).unwrap_or_default()
-    )))
+    let Some(access) = &settings.vsphere_access else {
+        return Err(Failure::bad_input("vSphere is on and nobody says where it is"));
+    };
+    let refuse = |setting: &Setting, problem: String| {
+        Failure::bad_input(format!("--{} ({}): {problem}", setting.name, setting.variable))
+    };
+    let endpoint: Endpoint = access
+        .authority
+        .parse()
+        .map_err(|error: InvalidEndpoint| refuse(&declared::VSPHERE_ENDPOINT, error.to_string()))?;
+    let thumbprint = access.thumbprint.as_ref().map(|bytes| {
+        let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        pairs.join(":").parse()
+    });
+    let thumbprint = thumbprint.transpose().map_err(|error: InvalidThumbprint| {
+        refuse(&declared::VSPHERE_THUMBPRINT, error.to_string())
+    })?;
+    let tls =
+        TlsSettings { ca_files: access.ca_files.clone(), thumbprint, insecure: access.insecure };
+    let line = Https::new(endpoint, &tls)
+        .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
+    let credentials = Credentials::new(&access.username, access.password.reveal());
+    let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);
+    let vim_settings = VimSettings { user_agent, ..VimSettings::new(credentials) };
+    let clock = Clock::wall();
+    let vim = Vim::new(vim_settings, Arc::new(line), clock.clone());
+    let settings = ProviderSettings {
+        datacenter: access.datacenter.clone(),
+        machines: settings.vsphere,
+        ..ProviderSettings::new(&access.cluster_name, &access.folder)
+    };
+    Ok(Arc::new(Vsphere::new(vim, clock, settings)))
 }
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {

@@ -2,7 +2,10 @@
 //!
 //! The same numbers are what a kubelet is configured with, so that a plan and a node agree.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display, Formatter},
+};
 
 use joiner_core::{
     instance_type::Overhead,
@@ -60,6 +63,15 @@ impl Threshold {
     }
 }
 
+impl Display for Threshold {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Amount(amount) => write!(f, "{amount}"),
+            Self::Percent(percent) => write!(f, "{percent}%"),
+        }
+    }
+}
+
 /// How many pods a machine takes.
 pub(crate) fn pods(of_size: Option<i64>, cpus: i64, kubelet: Option<&Kubelet>) -> i64 {
     let of_class = kubelet.and_then(|kubelet| kubelet.max_pods).map(i64::from);
@@ -99,6 +111,27 @@ fn reserved_cpu(cpus: i64) -> Quantity {
     let of_others = (cpus - 4).max(0) * 25;
     let tenths = [600, 100, 50, 50].iter().take(cpus.max(0) as usize).sum::<i64>() + of_others;
     Quantity::milli((tenths + 9).div_euclid(10))
+}
+
+/// Where the kubelet starts to evict at once, by its own names: what the class says of each, or
+/// what is counted with where it says nothing. The kubelet forgets its defaults as soon as it is
+/// told anything.
+pub(crate) fn hard_evictions(
+    capacity: &Resources,
+    kubelet: Option<&Kubelet>,
+) -> BTreeMap<String, String> {
+    let defaults = DEFAULT_EVICTION.iter().filter(|(resource, _)| capacity.contains(resource));
+    let mut hard: BTreeMap<String, String> = defaults
+        .filter_map(|(resource, threshold)| {
+            let (signal, _) = SIGNALS.iter().find(|(_, of)| of == resource)?;
+            Some(((*signal).to_owned(), threshold.to_string()))
+        })
+        .collect();
+    let written = kubelet.and_then(|kubelet| kubelet.eviction_hard.as_ref());
+    for (signal, text) in written.into_iter().flatten() {
+        hard.insert(signal.clone(), text.trim().to_owned());
+    }
+    hard
 }
 
 /// The higher of hard and soft threshold of each resource that the machine has.

@@ -6,11 +6,33 @@
 //!
 //! This crate knows nothing of Kubernetes clients and controllers.
 
+#![cfg_attr(
+    test,
+    expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")
+)]
+
+mod choose;
+mod clone_spec;
+mod drift;
+mod faults;
+mod glob;
+mod inventory;
 mod kubelet;
+mod limiter;
 mod machines;
+mod marks;
+mod names;
 mod node_class;
+mod places;
+mod privileges;
+mod provider;
 mod size;
+mod tags;
 mod text;
+mod unavailable;
+mod user_data;
+mod vm;
+mod vm_settings;
 
 use std::{
     fmt::{self, Display, Formatter},
@@ -23,12 +45,27 @@ use joiner_core::{
     price::UnitPrices,
 };
 
-pub use crate::{machines::Machines, node_class::NodeClass};
+use joiner_cloud::class::ClassKind;
+
+pub use crate::{
+    machines::{Hardware, Machines},
+    node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
+    provider::{Limits, ProviderSettings, Vsphere},
+    tags::TopologyCategories,
+};
 
 /// API group of vSphere's `NodeClass`.
 pub const NODE_CLASS_GROUP: &str = "karpenter.vsphere.com";
 /// Kind of vSphere's `NodeClass`.
 pub const NODE_CLASS_KIND: &str = "VsphereNodeClass";
+
+/// vSphere's `NodeClass`.
+pub const NODE_CLASS: ClassKind = ClassKind {
+    group: NODE_CLASS_GROUP,
+    version: "v1alpha1",
+    kind: NODE_CLASS_KIND,
+    plural: "vspherenodeclasses",
+};
 
 /// Label: the name of the machine's type.
 pub const INSTANCE_SIZE: &str = "karpenter.vsphere.com/instance-size";
@@ -36,6 +73,13 @@ pub const INSTANCE_SIZE: &str = "karpenter.vsphere.com/instance-size";
 pub const INSTANCE_CPU: &str = "karpenter.vsphere.com/instance-cpu";
 /// Label: memory of the virtual machine in MiB.
 pub const INSTANCE_MEMORY: &str = "karpenter.vsphere.com/instance-memory";
+
+/// Keeps a class until no claim refers to it.
+pub const FINALIZER: &str = "karpenter.vsphere.com/termination";
+/// Annotation of classes and claims: the class's fingerprint.
+pub const HASH: &str = "karpenter.vsphere.com/vspherenodeclass-hash";
+/// Annotation of classes and claims: the way in which the fingerprint was made.
+pub const HASH_VERSION_KEY: &str = "karpenter.vsphere.com/vspherenodeclass-hash-version";
 
 /// The labels that this provider fills in besides Karpenter's own.
 pub const WELL_KNOWN_LABELS: [&str; 3] = [INSTANCE_SIZE, INSTANCE_CPU, INSTANCE_MEMORY];
@@ -81,6 +125,18 @@ pub enum Reason {
     InvalidKubelet,
     /// An entry of `spec.zones` cannot be meant.
     InvalidZone,
+    /// A selector that has to say something says nothing.
+    SelectorMissing,
+    /// A selector is not written as one.
+    InvalidSelector,
+    /// Two spellings of one field say different things.
+    AmbiguousSpelling,
+    /// `spec.userData` cannot be meant.
+    InvalidUserData,
+    /// Two tags for the one zone of a machine.
+    ConflictingZoneTags,
+    /// A field about the virtual machine cannot be meant.
+    InvalidMachine,
 }
 
 impl Display for Reason {

@@ -25,8 +25,23 @@ const MAX_SIZES: usize = 100;
 pub struct Machines {
     /// In the order of their first mention.
     pub types: Vec<InstanceType>,
+    /// What the virtual machines of each type are made of, by its name.
+    pub hardware: BTreeMap<String, Hardware>,
     /// One sentence for each thing that its author may not expect.
     pub notes: Vec<String>,
+}
+
+/// What virtual machines of a type are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hardware {
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Memory in MiB, in vSphere's steps.
+    pub memory_mib: u64,
+    /// Size of the first disk in GiB; 0 keeps the template's.
+    pub disk_gib: u64,
+    /// Cores of each virtual socket; none leaves it to vSphere.
+    pub cores_per_socket: Option<u32>,
 }
 
 /// Sizes of one shape: one type.
@@ -59,7 +74,19 @@ impl NodeClass {
             groups.iter().flat_map(|group| group.shape.labels.keys()).map(String::as_str).collect();
         let types: Vec<InstanceType> =
             groups.iter().map(|group| self.instance_type(group, &own_labels, settings)).collect();
-        Ok(Machines { notes: self.notes(&types), types })
+        let hardware = groups.iter().map(|group| (group.name.clone(), self.hardware(&group.shape)));
+        Ok(Machines { notes: self.notes(&types), hardware: hardware.collect(), types })
+    }
+
+    fn hardware(&self, shape: &Shape) -> Hardware {
+        Hardware {
+            cpus: shape.cpus as u32,
+            memory_mib: shape.memory_mib as u64,
+            disk_gib: shape.disk_gib as u64,
+            cores_per_socket: shape
+                .cores_per_socket
+                .or(self.spec.num_cores_per_socket.filter(|cores| *cores > 0)),
+        }
     }
 
     fn check_zones(&self, problems: &mut Vec<Problem>) {

@@ -1,21 +1,26 @@
-//! The API object, as far as machines depend on it.
+//! The API object: what a user wrote, in every documented spelling.
+
+pub(crate) mod crd;
+pub(crate) mod fold;
+pub(crate) mod hash;
+mod schema;
+mod validate;
 
 use std::collections::BTreeMap;
 
+use joiner_api::duration::Duration;
 use joiner_core::{label::Labels, quantity::Quantity, resources::Resources};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    NotANodeClass,
+    NotANodeClass, Problem,
     size::is_disk,
     text::{IntOrText, NumberOrText},
 };
 
-/// A `VsphereNodeClass`, as far as machines depend on it.
-///
-/// Every field may be absent or null. Fields about where and how machines are cloned are looked
-/// past.
+/// A `VsphereNodeClass`. Every field may be absent or null.
 #[derive(Debug, Clone)]
 pub struct NodeClass {
     pub(crate) name: String,
@@ -24,6 +29,9 @@ pub struct NodeClass {
     pub(crate) template_disk_gib: Option<i64>,
     /// Fields of sizes that nobody knows.
     pub(crate) unknown_fields: Vec<String>,
+    /// What was wrong with the spellings.
+    spelling: Vec<Problem>,
+    hash: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -32,37 +40,176 @@ struct Object {
     status: Option<Status>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+/// What machines are made of, where, and how they join.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Spec {
-    pub(crate) instance_types: Option<Vec<Entry>>,
-    /// In GiB; 0 keeps the template's.
+    /// Where machines run: a cluster or a resource pool.
+    pub(crate) compute_selector: Option<Selector>,
+    /// Where their disks are: a datastore, or several of which the one with most room is used.
+    pub(crate) datastore_selector: Option<Selector>,
+    /// The network of their first adapter.
+    pub(crate) network_selector: Option<Selector>,
+    /// The template they are cloned from.
+    pub(crate) image_selector: Option<ImageSelector>,
+    /// The datacenter that everything is looked for in; the controller's where nobody says.
+    pub(crate) dc_selector: Option<DatacenterSelector>,
+    /// Size of the first disk in GiB; 0 keeps the template's.
+    #[schemars(extend("format" = "int64"))]
     pub(crate) disk_size: Option<i64>,
+    /// The sizes that machines can have.
+    pub(crate) instance_types: Option<Vec<Entry>>,
+    /// How a machine becomes a node.
+    pub(crate) user_data: Option<UserData>,
+    /// The distribution of Kubernetes that machines join; the controller's where nobody says.
+    #[serde(rename = "k8SDistro")]
+    pub(crate) k8s_distro: Option<String>,
+    /// vSphere tags that each machine gets: category and tag.
+    pub(crate) tags: Option<BTreeMap<String, String>>,
+    /// Places that machines can be made in. What a zone does not say is as the class says.
     pub(crate) zones: Option<Vec<Zone>>,
+    /// auto, linkedClone or fullClone. A linked clone is made in seconds, needs a snapshot of the
+    /// template, and its disk cannot be larger; auto makes one where it can.
+    pub(crate) clone_mode: Option<String>,
+    /// The template's snapshot that linked clones are made from; its current one where nobody says.
+    pub(crate) snapshot: Option<String>,
+    /// Folder of the machines, below the controller's.
+    pub(crate) folder: Option<String>,
+    /// The guest system that vSphere is told of; the template's where nobody says.
+    pub(crate) guest_id: Option<String>,
+    /// Cores of each virtual socket; vSphere decides where nobody says.
+    #[schemars(extend("format" = "int32", "minimum" = null))]
+    pub(crate) num_cores_per_socket: Option<u32>,
+    /// Further settings of the virtual machine, by key.
+    #[serde(rename = "customVMXKeys")]
+    pub(crate) custom_vmx_keys: Option<BTreeMap<String, String>>,
+    /// Disks besides the first.
+    pub(crate) data_disks: Option<Vec<DataDisk>>,
+    /// What the kubelet is told, in the words of its own configuration.
     pub(crate) kubelet: Option<Kubelet>,
+    /// hard or trySoft: whether the guest may shut down before its machine is removed.
+    pub(crate) power_off_mode: Option<String>,
+    /// How long a guest may take to shut down, 5m where nobody says.
+    pub(crate) guest_soft_power_off_timeout: Option<Duration>,
 }
 
-/// A size: an entry of `spec.instanceTypes`.
-#[derive(Debug, Clone, Deserialize)]
+/// Finds things by their tags or by their name; tags win.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) struct Selector {
+    /// Category and tag; the tag * stands for any of its category.
+    #[schemars(schema_with = "schema::tags")]
+    pub(crate) tags: Option<BTreeMap<String, String>>,
+    /// A name, or a path in the inventory.
+    pub(crate) name: Option<String>,
+}
+
+/// Finds templates by their tags, their name or a pattern of names; the first of these wins.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) struct ImageSelector {
+    /// Category and tag; the tag * stands for any of its category.
+    #[schemars(schema_with = "schema::tags")]
+    pub(crate) tags: Option<BTreeMap<String, String>>,
+    /// The whole name, or a path in the inventory.
+    pub(crate) name: Option<String>,
+    /// A pattern of names such as ubuntu-*; of several templates the newest is used.
+    pub(crate) pattern: Option<String>,
+}
+
+/// Finds the datacenter by its tags or by its name; tags win.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub(crate) struct DatacenterSelector {
+    /// Category and tag; the tag * stands for any of its category.
+    #[schemars(schema_with = "schema::tags")]
+    pub(crate) tags: Option<BTreeMap<String, String>>,
+    /// Its name.
+    pub(crate) id: Option<String>,
+}
+
+/// What a selector asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted<'c> {
+    /// Things that carry all of these tags.
+    Tags(&'c BTreeMap<String, String>),
+    /// A thing of this name, or at this path.
+    Name(&'c str),
+    /// Things whose names look so.
+    Pattern(&'c str),
+}
+
+impl Selector {
+    /// What it asks for; none when it says nothing.
+    pub(crate) fn wanted(&self) -> Option<Wanted<'_>> {
+        tags(self.tags.as_ref()).or_else(|| name(self.name.as_ref()))
+    }
+}
+
+impl ImageSelector {
+    /// What it asks for; none when it says nothing.
+    pub(crate) fn wanted(&self) -> Option<Wanted<'_>> {
+        let pattern = self.pattern.as_deref().filter(|pattern| !pattern.is_empty());
+        tags(self.tags.as_ref())
+            .or_else(|| name(self.name.as_ref()))
+            .or(pattern.map(Wanted::Pattern))
+    }
+}
+
+impl DatacenterSelector {
+    /// What it asks for; none when it says nothing.
+    pub(crate) fn wanted(&self) -> Option<Wanted<'_>> {
+        tags(self.tags.as_ref()).or_else(|| name(self.id.as_ref()))
+    }
+}
+
+fn tags(tags: Option<&BTreeMap<String, String>>) -> Option<Wanted<'_>> {
+    tags.filter(|tags| !tags.is_empty()).map(Wanted::Tags)
+}
+
+fn name(name: Option<&String>) -> Option<Wanted<'_>> {
+    name.filter(|name| !name.is_empty()).map(|name| Wanted::Name(name))
+}
+
+/// A size of machines.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Entry {
+    /// Virtual CPUs.
+    #[schemars(schema_with = "schema::int_or_string")]
     pub(crate) cpu: Option<IntOrText>,
+    /// Memory: a number of GiB, or an amount such as 16Gi.
+    #[schemars(schema_with = "schema::int_or_string")]
     pub(crate) memory: Option<IntOrText>,
+    /// Pods that a node takes.
+    #[schemars(schema_with = "schema::int_or_string")]
     pub(crate) max_pods: Option<IntOrText>,
+    /// linux or windows.
     pub(crate) os: Option<String>,
+    /// amd64 or arm64; amd64 where nobody says.
     pub(crate) arch: Option<String>,
+    /// The zone it can be had in.
     pub(crate) zone: Option<String>,
+    /// The region of its zone.
     pub(crate) region: Option<String>,
+    /// Instead of the name that is made of the size.
     pub(crate) name: Option<String>,
+    /// For an hour, in any unit; only comparisons matter.
+    #[schemars(schema_with = "schema::number_or_string")]
     pub(crate) price: Option<NumberOrText>,
+    /// Labels that nodes of this size get.
+    #[schemars(with = "Option<BTreeMap<String, String>>")]
     pub(crate) labels: Option<Labels>,
+    /// Further resources, such as GPUs.
+    #[schemars(schema_with = "schema::quantities")]
     pub(crate) extended_resources: Option<BTreeMap<String, Quantity>>,
-    /// In GiB, instead of the class's.
+    /// Size of the first disk in GiB, instead of the class's.
+    #[schemars(extend("format" = "int64"))]
     pub(crate) disk_size: Option<i64>,
+    /// Cores of each virtual socket, instead of the class's.
+    #[schemars(extend("format" = "int32", "minimum" = null))]
+    pub(crate) cores_per_socket: Option<u32>,
 }
 
-/// The fields of a size, also those that do not matter before a machine is cloned.
-const ENTRY_FIELDS: [&str; 15] = [
+/// The fields of a size.
+const ENTRY_FIELDS: [&str; 13] = [
     "arch",
     "coresPerSocket",
     "cpu",
@@ -73,29 +220,88 @@ const ENTRY_FIELDS: [&str; 15] = [
     "memory",
     "name",
     "os",
-    "pciDevices",
     "price",
     "region",
-    "vgpu",
     "zone",
 ];
 
 /// A place that machines can be made in.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Zone {
+    /// The value of the zone label.
+    #[serde(default)]
     pub(crate) name: String,
+    /// The value of the region label.
     pub(crate) region: Option<String>,
+    /// Instead of the class's.
+    pub(crate) compute_selector: Option<Selector>,
+    /// Instead of the class's.
+    pub(crate) datastore_selector: Option<Selector>,
+    /// Instead of the class's.
+    pub(crate) network_selector: Option<Selector>,
+    /// Folder of the zone's machines, below the controller's.
+    pub(crate) folder: Option<String>,
+}
+
+/// How a machine becomes a node.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UserData {
+    /// What the image understands: cloud-config, ignition or talos.
+    #[serde(rename = "type")]
+    pub(crate) type_: Option<String>,
+    /// The user's own text.
+    pub(crate) additional_userdata: Option<String>,
+    /// merge adds the user's text to what is generated, replace uses it alone.
+    pub(crate) mode: Option<String>,
+    /// A Secret whose key userData is the user's own text, instead of `additionalUserdata`.
+    pub(crate) secret_ref: Option<SecretRef>,
+}
+
+/// A Secret.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+pub(crate) struct SecretRef {
+    /// Its name.
+    #[serde(default)]
+    pub(crate) name: String,
+    /// Its namespace; the controller's where nobody says.
+    pub(crate) namespace: Option<String>,
+}
+
+/// A disk besides the first.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DataDisk {
+    /// For people and messages.
+    pub(crate) name: Option<String>,
+    /// Size in GiB.
+    #[serde(rename = "sizeGiB")]
+    #[schemars(extend("format" = "int64"))]
+    pub(crate) size_gib: Option<i64>,
+    /// `Thin`, `Thick` or `EagerlyZeroed`; the datastore decides where nobody says.
+    pub(crate) provisioning_mode: Option<String>,
 }
 
 /// What the kubelet is told, in the words of its own configuration.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Kubelet {
+    /// Pods that a node takes where its size says nothing.
+    #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) max_pods: Option<u32>,
+    /// Pods for each core at most.
+    #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) pods_per_core: Option<u32>,
+    /// Kept for the kubelet and the container runtime.
+    #[schemars(schema_with = "schema::quantities")]
     pub(crate) kube_reserved: Option<Resources>,
+    /// Kept for the operating system.
+    #[schemars(schema_with = "schema::quantities")]
     pub(crate) system_reserved: Option<Resources>,
+    /// Where evictions start, by signal: amounts or shares.
     pub(crate) eviction_hard: Option<BTreeMap<String, String>>,
+    /// Where evictions start after a while, by signal.
     pub(crate) eviction_soft: Option<BTreeMap<String, String>>,
 }
 
@@ -114,7 +320,9 @@ impl NodeClass {
     /// Reads an object; what its schema refuses is an error.
     pub fn read(object: &Value) -> Result<Self, NotANodeClass> {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        let read: Object = serde_path_to_error::deserialize(object).map_err(|error| {
+        let mut folded = object.clone();
+        let spelling = folded.get_mut("spec").map(fold::fold).unwrap_or_default();
+        let read: Object = serde_path_to_error::deserialize(&folded).map_err(|error| {
             let field = error.path().to_string();
             let problem = with_remedy(&error.into_inner().to_string());
             NotANodeClass { class: name.to_owned(), field, problem }
@@ -128,12 +336,44 @@ impl NodeClass {
                 .and_then(|image| image.disk_gib)
                 .filter(|gib| is_disk(*gib)),
             unknown_fields: unknown_fields(object),
+            hash: hash::hash(&folded["spec"]),
+            spelling,
         })
     }
 
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The fingerprint of what its machines are made with.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Every set of tags that its selectors ask for, but that of the datacenter.
+    pub(crate) fn tags_asked_for(&self) -> Vec<&BTreeMap<String, String>> {
+        let spec = &self.spec;
+        let of_class = [&spec.compute_selector, &spec.datastore_selector, &spec.network_selector];
+        let of_zones = spec.zones.iter().flatten().flat_map(|zone| {
+            [&zone.compute_selector, &zone.datastore_selector, &zone.network_selector]
+        });
+        let of_image = spec.image_selector.as_ref().and_then(ImageSelector::wanted);
+        let wanted = of_class.into_iter().chain(of_zones);
+        wanted
+            .filter_map(|selector| selector.as_ref()?.wanted())
+            .chain(of_image)
+            .filter_map(|wanted| match wanted {
+                Wanted::Tags(tags) => Some(tags),
+                Wanted::Name(_) | Wanted::Pattern(_) => None,
+            })
+            .collect()
+    }
+
+    /// The size of a disk that a machine starts with is the template's unless somebody says.
+    pub(crate) fn with_template_disk(mut self, gib: Option<i64>) -> Self {
+        self.template_disk_gib = gib.or(self.template_disk_gib);
+        self
     }
 }
 

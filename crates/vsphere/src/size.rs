@@ -36,6 +36,8 @@ pub(crate) struct Shape {
     pub(crate) disk_gib: i64,
     pub(crate) extended: Resources,
     pub(crate) labels: Labels,
+    /// None leaves it to the class.
+    pub(crate) cores_per_socket: Option<u32>,
     /// The name that the size gives itself.
     own_name: Option<String>,
 }
@@ -98,6 +100,7 @@ impl Size {
             disk_gib: disk_gib.max(class.template_disk_gib.unwrap_or_default()),
             extended: reader.extended(entry),
             labels: reader.labels(entry),
+            cores_per_socket: entry.cores_per_socket.filter(|cores| *cores > 0),
             own_name,
             cpus,
             memory_mib,

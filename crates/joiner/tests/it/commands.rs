@@ -22,7 +22,8 @@ fn crds_are_yaml_documents() {
         nodeclaims.karpenter.sh
         nodeoverlays.karpenter.sh
         capacitybuffers.autoscaling.x-k8s.io
-        kwoknodeclasses.karpenter.kwok.sh"]]
+        kwoknodeclasses.karpenter.kwok.sh
+        vspherenodeclasses.karpenter.vsphere.com"]]
     .assert_eq(&names.join("\n"));
     assert!(documents.iter().all(|crd| crd["kind"] == "CustomResourceDefinition"));
 }

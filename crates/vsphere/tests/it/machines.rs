@@ -295,6 +295,7 @@ fn what_its_author_may_not_expect_is_told() {
           offering: 0.117179869184 at karpenter.sh/capacity-type In [on-demand], topology.kubernetes.io/region DoesNotExist, topology.kubernetes.io/zone DoesNotExist
           for pods: cpu 3920m, memory 13590Mi, pods 110
         note: VsphereNodeClass "general": spec.instanceTypes[0].maxpods is no field, and is not used
+        note: VsphereNodeClass "general": spec.instanceTypes[0].vgpu is no field, and is not used
         note: VsphereNodeClass "general": the size of the disk is not known, so pods that request ephemeral-storage have no place there; set spec.diskSize
         note: VsphereNodeClass "general": no zone is known, so pods that ask for one or are spread over zones have no place there; set spec.instanceTypes[].zone
     "#]].assert_eq(&describe(&made.unwrap()));

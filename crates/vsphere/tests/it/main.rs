@@ -1,10 +1,18 @@
 //! What a `VsphereNodeClass` says, and which machines follow from it.
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
+#![expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")]
 
+mod bars;
+mod bench;
+mod class;
+mod conformance;
+mod crashes;
 mod damaged;
 mod machines;
 mod refused;
+mod seeds;
+mod trouble;
 
 use joiner_core::{instance_type::InstanceType, label};
 use joiner_vsphere::{Machines, NodeClass, NotReady, Settings};

@@ -1,0 +1,347 @@
+//! What a fault of vCenter means for the machine that is being made or removed.
+//!
+//! One function decides, by the fault's type and its ancestors and never by its words. How often
+//! something is tried again is counted elsewhere; here it only says how often it may be.
+
+use joiner_vim::Fault;
+
+/// What was being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// The template is cloned.
+    Clone,
+    /// The machine is changed, switched on or off, or looked at.
+    Machine,
+    /// The machine is destroyed.
+    Destroy,
+}
+
+/// What to do about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is as it was wanted already.
+    Done,
+    /// Our machine is not there.
+    Gone,
+    /// There is no room for the type in its zone: try another one, and not this for a while.
+    NoRoom,
+    /// The datastore is full or out of reach: try another one, and not this for a while.
+    NoSpace,
+    /// Somebody has the name: it may be an earlier attempt of our own.
+    NameTaken,
+    /// Too much at once: later, and less of it.
+    Throttled,
+    /// Later.
+    Busy,
+    /// Later; three times in one zone and the zone counts as full.
+    Trouble,
+    /// Later; three times and the machine is made anew.
+    Stuck,
+    /// Later; five times and it is given up.
+    Unknown,
+    /// What the class names has gone: look for it anew, once.
+    Stale,
+    /// It was given up by somebody: start from the beginning.
+    Canceled,
+    /// The class or the account is wrong: nothing can be made of it.
+    NotReady,
+    /// The order cannot be met as it is.
+    Invalid,
+    /// The vCenter has no licence for it.
+    Unlicensed,
+}
+
+/// The rows of the table. The first whose type the fault has decides, so what descends from another
+/// row's type stands before it.
+const TABLE: &[(&[&str], Outcome)] = &[
+    (&["NotAuthenticated"], Outcome::Busy),
+    (&["DuplicateName"], Outcome::NameTaken),
+    (&["RequestCanceled"], Outcome::Canceled),
+    (
+        &[
+            "InsufficientStorageSpace",
+            "NoDiskSpace",
+            "InaccessibleDatastore",
+            "DatastoreNotWritableOnHost",
+        ],
+        Outcome::NoSpace,
+    ),
+    (
+        &[
+            "InsufficientResourcesFault",
+            "NumVirtualCpusExceedsLimit",
+            "NoCompatibleHost",
+            "NoCompatibleDatastore",
+            "NoActiveHostInCluster",
+            "DestinationSwitchFull",
+            "QuarantineModeFault",
+            "NoCompatibleHardAffinityHost",
+        ],
+        Outcome::NoRoom,
+    ),
+    (&["TooManyConcurrentNativeClones", "Timedout"], Outcome::Throttled),
+    (
+        &[
+            "TooManyNativeClonesOnFile",
+            "TaskInProgress",
+            "ConcurrentAccess",
+            "ResourceInUse",
+            "FileLocked",
+        ],
+        Outcome::Busy,
+    ),
+    (
+        &[
+            "HostCommunication",
+            "SystemError",
+            "NetworkCopyFault",
+            "DatabaseError",
+            "UnexpectedFault",
+        ],
+        Outcome::Trouble,
+    ),
+    (&["NoPermission", "InvalidLogin", "RestrictedVersion"], Outcome::NotReady),
+    (&["NotEnoughLicenses", "VmLimitLicense"], Outcome::Unlicensed),
+    (
+        &[
+            "InvalidDeviceSpec",
+            "InvalidVmConfig",
+            "InvalidArgument",
+            "InvalidName",
+            "GenericVmConfigFault",
+            "CannotAccessNetwork",
+            "InvalidDatastore",
+            "MemorySizeNotSupported",
+            "NumVirtualCpusIncompatible",
+            "UnsupportedGuest",
+            "SnapshotCloneNotSupported",
+            "DiskMoveTypeNotSupported",
+        ],
+        Outcome::Invalid,
+    ),
+    (&["InvalidState", "QuestionPending", "VmPowerOnDisabled"], Outcome::Stuck),
+];
+
+/// What to do about a fault that came while something was being done.
+pub(crate) fn outcome(fault: &Fault, phase: Phase) -> Outcome {
+    if fault.is("InvalidPowerState") && is_as_requested(fault) {
+        return Outcome::Done;
+    }
+    if fault.is("ManagedObjectNotFound") {
+        // What is referred to when cloning is what the class names; later it is our own machine.
+        return match phase {
+            Phase::Clone => Outcome::Stale,
+            Phase::Machine | Phase::Destroy => Outcome::Gone,
+        };
+    }
+    let row = TABLE.iter().find(|(kinds, _)| kinds.iter().any(|kind| fault.is(kind)));
+    match row.map(|(_, outcome)| *outcome) {
+        // A host that goes into maintenance cannot take a clone; one that has our machine may
+        // come back.
+        Some(Outcome::Stuck) if phase == Phase::Clone => Outcome::NoRoom,
+        Some(outcome) => outcome,
+        None => Outcome::Unknown,
+    }
+}
+
+/// Whether the machine has the power state already that it was to have.
+fn is_as_requested(fault: &Fault) -> bool {
+    let existing = fault.field("existingState");
+    existing.is_some() && existing == fault.field("requestedState")
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_vim::Element;
+
+    use super::*;
+
+    fn fault(kind: &str) -> Fault {
+        Fault { kind: kind.to_owned(), message: String::new(), detail: Element::default() }
+    }
+
+    fn child(name: &str, text: &str) -> Element {
+        Element { name: name.into(), text: text.into(), ..Element::default() }
+    }
+
+    #[track_caller]
+    fn check(kinds: &[&str], phase: Phase, expected: Outcome) {
+        for kind in kinds {
+            assert_eq!(outcome(&fault(kind), phase), expected, "{kind}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_pools_without_room_are_a_want_of_room() {
+        check(
+            &[
+                "InsufficientResourcesFault",
+                "InsufficientHostCapacityFault",
+                "InsufficientHostCpuCapacityFault",
+                "InsufficientHostMemoryCapacityFault",
+                "InsufficientPerCpuCapacity",
+                "InsufficientCpuResourcesFault",
+                "InsufficientMemoryResourcesFault",
+                "InsufficientFailoverResourcesFault",
+                "InsufficientStandbyCpuResource",
+                "InsufficientGraphicsResourcesFault",
+                "InsufficientNetworkCapacity",
+                "NumVirtualCpusExceedsLimit",
+            ],
+            Phase::Machine,
+            Outcome::NoRoom,
+        );
+    }
+
+    #[test]
+    fn full_datastores_are_a_want_of_space() {
+        check(
+            &[
+                "InsufficientStorageSpace",
+                "NoDiskSpace",
+                "InaccessibleDatastore",
+                "DatastoreNotWritableOnHost",
+            ],
+            Phase::Clone,
+            Outcome::NoSpace,
+        );
+    }
+
+    #[test]
+    fn no_place_that_suits_is_a_want_of_room() {
+        check(
+            &[
+                "NoCompatibleHost",
+                "NoCompatibleDatastore",
+                "NoActiveHostInCluster",
+                "DestinationSwitchFull",
+                "QuarantineModeFault",
+                "NoCompatibleHardAffinityHost",
+            ],
+            Phase::Clone,
+            Outcome::NoRoom,
+        );
+    }
+
+    #[test]
+    fn too_many_clones_at_once_slow_down() {
+        check(&["TooManyConcurrentNativeClones", "Timedout"], Phase::Clone, Outcome::Throttled);
+    }
+
+    #[test]
+    fn what_somebody_else_works_on_is_tried_later() {
+        check(
+            &[
+                "TooManyNativeClonesOnFile",
+                "TaskInProgress",
+                "ConcurrentAccess",
+                "ResourceInUse",
+                "FileLocked",
+            ],
+            Phase::Machine,
+            Outcome::Busy,
+        );
+    }
+
+    #[test]
+    fn hosts_out_of_reach_are_trouble() {
+        check(
+            &[
+                "HostCommunication",
+                "HostNotConnected",
+                "HostNotReachable",
+                "SystemError",
+                "NetworkCopyFault",
+                "DatabaseError",
+                "UnexpectedFault",
+            ],
+            Phase::Machine,
+            Outcome::Trouble,
+        );
+    }
+
+    #[test]
+    fn an_ended_session_is_no_want_of_permission() {
+        check(&["NotAuthenticated"], Phase::Clone, Outcome::Busy);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_may_be_our_own() {
+        check(&["DuplicateName"], Phase::Clone, Outcome::NameTaken);
+    }
+
+    #[test]
+    fn a_power_state_that_is_there_already_is_success() {
+        let mut same = fault("InvalidPowerState");
+        same.detail.children =
+            vec![child("requestedState", "poweredOn"), child("existingState", "poweredOn")];
+        assert_eq!(outcome(&same, Phase::Machine), Outcome::Done);
+        let mut other = same.clone();
+        other.detail.children[1] = child("existingState", "suspended");
+        assert_eq!(outcome(&other, Phase::Machine), Outcome::Stuck);
+        assert_eq!(outcome(&fault("InvalidPowerState"), Phase::Machine), Outcome::Stuck);
+    }
+
+    #[test]
+    fn a_template_that_is_gone_is_looked_for_anew_and_a_machine_is_gone() {
+        check(&["ManagedObjectNotFound"], Phase::Clone, Outcome::Stale);
+        check(&["ManagedObjectNotFound"], Phase::Machine, Outcome::Gone);
+        check(&["ManagedObjectNotFound"], Phase::Destroy, Outcome::Gone);
+    }
+
+    #[test]
+    fn an_account_that_may_not_makes_the_class_unready() {
+        check(
+            &["NoPermission", "InvalidLogin", "RestrictedVersion"],
+            Phase::Clone,
+            Outcome::NotReady,
+        );
+    }
+
+    #[test]
+    fn an_order_that_cannot_be_met_is_told() {
+        check(
+            &[
+                "InvalidArgument",
+                "InvalidDeviceSpec",
+                "InvalidVmConfig",
+                "InvalidName",
+                "GenericVmConfigFault",
+                "CannotAccessNetwork",
+                "InvalidDatastore",
+                "MemorySizeNotSupported",
+                "NumVirtualCpusIncompatible",
+                "UnsupportedGuest",
+                "SnapshotCloneNotSupported",
+                "DiskMoveTypeNotSupported",
+            ],
+            Phase::Clone,
+            Outcome::Invalid,
+        );
+    }
+
+    #[test]
+    fn a_missing_licence_is_told() {
+        check(&["NotEnoughLicenses", "VmLimitLicense"], Phase::Machine, Outcome::Unlicensed);
+    }
+
+    #[test]
+    fn a_machine_in_an_odd_state_is_stuck_and_a_host_in_one_has_no_room() {
+        check(
+            &["InvalidState", "QuestionPending", "VmPowerOnDisabled"],
+            Phase::Machine,
+            Outcome::Stuck,
+        );
+        check(&["InvalidState"], Phase::Clone, Outcome::NoRoom);
+    }
+
+    #[test]
+    fn what_was_canceled_is_not_done() {
+        check(&["RequestCanceled"], Phase::Clone, Outcome::Canceled);
+    }
+
+    #[test]
+    fn what_nobody_knows_is_tried_a_few_times() {
+        check(&["SomethingNew"], Phase::Clone, Outcome::Unknown);
+    }
+}

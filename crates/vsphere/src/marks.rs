@@ -1,0 +1,186 @@
+//! Whose a machine is.
+//!
+//! A machine carries this in its configuration, written by the very call that makes it, out of its
+//! guest's sight. Without it a machine is nobody's of ours and is left alone.
+
+use std::collections::BTreeMap;
+
+use joiner_cloud::order::ClaimId;
+use joiner_core::label::Labels;
+
+/// How every key begins.
+pub(crate) const PREFIX: &str = "joiner.";
+/// The version of the form of a mark.
+const SCHEMA: &str = "1";
+
+/// The keys, without their prefix.
+const CLUSTER: &str = "cluster";
+const CLAIM: &str = "nodeclaim";
+const CLAIM_UID: &str = "nodeclaim-uid";
+const POOL: &str = "nodepool";
+const CLASS: &str = "nodeclass";
+const INSTANCE_TYPE: &str = "instance-type";
+const ZONE: &str = "zone";
+const REGION: &str = "region";
+const IMAGE: &str = "image";
+const HASH: &str = "nodeclass-hash";
+const LABELS: &str = "labels";
+const VERSION: &str = "schema";
+
+/// Every key, without its prefix.
+const KEYS: [&str; 12] = [
+    CLUSTER,
+    CLAIM,
+    CLAIM_UID,
+    POOL,
+    CLASS,
+    INSTANCE_TYPE,
+    ZONE,
+    REGION,
+    IMAGE,
+    HASH,
+    LABELS,
+    VERSION,
+];
+
+/// Whose a machine is, and what it was made as.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Mark {
+    /// The cluster.
+    pub(crate) cluster: String,
+    /// The claim.
+    pub(crate) claim: ClaimId,
+    /// The pool; empty for a claim that somebody wrote by hand.
+    pub(crate) pool: String,
+    /// The class.
+    pub(crate) class: String,
+    /// The class's fingerprint when the machine was made.
+    pub(crate) class_hash: String,
+    /// The instance type.
+    pub(crate) instance_type: String,
+    /// The zone; empty where there is none.
+    pub(crate) zone: String,
+    /// The region; empty where there is none.
+    pub(crate) region: String,
+    /// The template it was cloned from, by its instance UUID.
+    pub(crate) image: String,
+    /// The labels that the choice of type and place decided.
+    pub(crate) labels: Labels,
+    /// Whether this program made the machine; others were adopted.
+    pub(crate) made_here: bool,
+}
+
+impl Mark {
+    /// The settings of the machine that say it.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let labels = serde_json::to_string(&self.labels).expect("labels are texts");
+        let version = if self.made_here { SCHEMA } else { "" };
+        [
+            (CLUSTER, self.cluster.as_str()),
+            (CLAIM, &self.claim.name),
+            (CLAIM_UID, &self.claim.uid),
+            (POOL, &self.pool),
+            (CLASS, &self.class),
+            (HASH, &self.class_hash),
+            (INSTANCE_TYPE, &self.instance_type),
+            (ZONE, &self.zone),
+            (REGION, &self.region),
+            (IMAGE, &self.image),
+            (LABELS, &labels),
+            (VERSION, version),
+        ]
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (format!("{PREFIX}{key}"), value.to_owned()))
+        .collect()
+    }
+
+    /// Reads the mark of a machine; none when it carries none of any cluster.
+    pub(crate) fn read(values: &BTreeMap<String, String>) -> Option<Self> {
+        let value = |key: &str| values.get(&format!("{PREFIX}{key}")).cloned().unwrap_or_default();
+        let cluster = value(CLUSTER);
+        if cluster.is_empty() {
+            return None;
+        }
+        Some(Self {
+            cluster,
+            claim: ClaimId { name: value(CLAIM), uid: value(CLAIM_UID) },
+            pool: value(POOL),
+            class: value(CLASS),
+            class_hash: value(HASH),
+            instance_type: value(INSTANCE_TYPE),
+            zone: value(ZONE),
+            region: value(REGION),
+            image: value(IMAGE),
+            labels: serde_json::from_str(&value(LABELS)).unwrap_or_default(),
+            made_here: !value(VERSION).is_empty(),
+        })
+    }
+
+    /// The claim, unless its identity has become unreadable.
+    pub(crate) fn claim(&self) -> Option<ClaimId> {
+        (!self.claim.uid.is_empty()).then(|| self.claim.clone())
+    }
+}
+
+/// The properties of a virtual machine that its mark is read from: its keys alone, so that nobody
+/// downloads user data.
+pub(crate) fn properties() -> impl Iterator<Item = String> {
+    KEYS.iter().map(|key| property(&format!("{PREFIX}{key}")))
+}
+
+/// The path of the property that is a setting's value.
+fn property(key: &str) -> String {
+    format!("config.extraConfig[\"{key}\"].value")
+}
+
+/// The setting that a property is the value of.
+pub(crate) fn setting_of(property: &str) -> Option<&str> {
+    property.strip_prefix("config.extraConfig[\"")?.strip_suffix("\"].value")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark() -> Mark {
+        Mark {
+            cluster: "prod".to_owned(),
+            claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
+            pool: "general".to_owned(),
+            class: "default".to_owned(),
+            class_hash: "42".to_owned(),
+            instance_type: "small".to_owned(),
+            zone: "az1".to_owned(),
+            labels: [("a".to_owned(), "b".to_owned())].into(),
+            image: "uuid".to_owned(),
+            made_here: true,
+            ..Mark::default()
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let written: BTreeMap<String, String> = mark().settings().into_iter().collect();
+        assert_eq!(Mark::read(&written), Some(mark()));
+        assert_eq!(written["joiner.nodeclaim-uid"], "uid-1");
+        assert_eq!(written["joiner.schema"], "1");
+        assert!(!written.contains_key("joiner.region"), "what is empty is not written");
+    }
+
+    #[test]
+    fn a_machine_without_a_cluster_is_nobodys() {
+        assert_eq!(Mark::read(&BTreeMap::new()), None);
+        let foreign = [("joiner.nodeclaim-uid".to_owned(), "uid-1".to_owned())].into();
+        assert_eq!(Mark::read(&foreign), None);
+    }
+
+    #[test]
+    fn only_the_keys_of_marks_are_downloaded() {
+        let paths: Vec<String> = properties().collect();
+        assert!(paths.contains(&"config.extraConfig[\"joiner.cluster\"].value".to_owned()));
+        let keys: Vec<&str> = paths.iter().filter_map(|path| setting_of(path)).collect();
+        assert_eq!(keys.len(), KEYS.len());
+        assert!(mark().settings().iter().all(|(key, _)| keys.contains(&key.as_str())));
+    }
+}

@@ -1,0 +1,96 @@
+//! What machines are called.
+
+use ring::digest::{SHA256, digest};
+
+/// A machine's name is its guest's host name, which DNS takes up to here.
+const NAME_MAX: usize = 63;
+/// What is kept of a longer name, so that a hash of the whole has room.
+const KEPT: usize = 54;
+
+/// The scheme of provider ids.
+const SCHEME: &str = "vsphere://";
+
+/// The name of the machine of a claim: of the virtual machine, its guest and its Node. The same on
+/// every attempt, so that vCenter's rule that names are unique in a folder is our lock.
+pub(crate) fn machine(cluster: &str, claim: &str) -> String {
+    let whole = format!("{cluster}-karp-{claim}");
+    if whole.len() <= NAME_MAX {
+        return whole;
+    }
+    let hash = digest(&SHA256, whole.as_bytes());
+    let first = hash.as_ref().first_chunk().expect("a digest has 32 bytes");
+    let kept = whole.char_indices().take_while(|(at, char)| at + char.len_utf8() <= KEPT);
+    let kept: String = kept.map(|(_, char)| char).collect();
+    format!("{kept}-{:08x}", u32::from_be_bytes(*first))
+}
+
+/// The provider id of a machine, by the UUID that its firmware shows.
+pub(crate) fn provider_id(uuid: &str) -> String {
+    format!("{SCHEME}{}", uuid.to_ascii_lowercase())
+}
+
+/// The UUID of a provider id; none if this provider could not have given it.
+pub(crate) fn uuid_of(provider_id: &str) -> Option<String> {
+    let (scheme, uuid) = provider_id.split_at_checked(SCHEME.len())?;
+    let is_uuid = uuid.len() == 36
+        && uuid.char_indices().all(|(at, char)| match at {
+            8 | 13 | 18 | 23 => char == '-',
+            _ => char.is_ascii_hexdigit(),
+        });
+    (scheme.eq_ignore_ascii_case(SCHEME) && is_uuid).then(|| uuid.to_ascii_lowercase())
+}
+
+/// The same UUID with its first three groups in the other order of bytes, as some firmware shows
+/// it.
+pub(crate) fn swapped(uuid: &str) -> String {
+    let swap = |group: &str| -> String {
+        let bytes: Vec<&str> = (0..group.len()).step_by(2).map(|at| &group[at..at + 2]).collect();
+        bytes.into_iter().rev().collect()
+    };
+    let groups: Vec<&str> = uuid.split('-').collect();
+    let swapped: Vec<String> = groups
+        .iter()
+        .enumerate()
+        .map(|(i, group)| if i < 3 { swap(group) } else { (*group).to_owned() })
+        .collect();
+    swapped.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_named_after_cluster_and_claim() {
+        assert_eq!(machine("prod", "general-x7k2p"), "prod-karp-general-x7k2p");
+    }
+
+    #[test]
+    fn hostnames_longer_than_63_are_shortened_and_stay_apart() {
+        let (one, other) = (machine("prod", &"a".repeat(60)), machine("prod", &"a".repeat(61)));
+        assert_eq!(one.len(), 63);
+        assert_eq!(&one[..55], format!("prod-karp-{}-", "a".repeat(44)));
+        assert_ne!(one, other);
+        assert_eq!(one, machine("prod", &"a".repeat(60)));
+        let exactly = machine("prod", &"a".repeat(53));
+        assert_eq!(exactly, format!("prod-karp-{}", "a".repeat(53)));
+    }
+
+    #[test]
+    fn provider_ids_are_read_in_any_case_and_nothing_else_is() {
+        let uuid = "421d5f2a-330e-4b7c-9a10-6b2f1e8d44c7";
+        assert_eq!(provider_id(&uuid.to_uppercase()), format!("vsphere://{uuid}"));
+        assert_eq!(uuid_of(&format!("VSPHERE://{}", uuid.to_uppercase())).as_deref(), Some(uuid));
+        for other in ["", "vsphere://", uuid, "kwok://x", "vsphere://421d5f2a", "vsphére://x"] {
+            assert_eq!(uuid_of(other), None, "{other}");
+        }
+        assert_eq!(uuid_of(&format!("vsphere://{uuid}-more")), None);
+    }
+
+    #[test]
+    fn firmware_may_show_three_groups_backwards() {
+        let uuid = "421d5f2a-330e-4b7c-9a10-6b2f1e8d44c7";
+        assert_eq!(swapped(uuid), "2a5f1d42-0e33-7c4b-9a10-6b2f1e8d44c7");
+        assert_eq!(swapped(&swapped(uuid)), uuid);
+    }
+}

@@ -1,0 +1,101 @@
+//! The definition of the kind, made of the types that read it.
+
+use std::collections::BTreeMap;
+
+use joiner_api::schema;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Spec,
+    fold::{SELECTORS, TAG, USER_DATA},
+};
+use crate::NODE_CLASS;
+
+/// The definition of `VsphereNodeClass` for an API server. It refuses what upstream's refuses and
+/// nothing else: every stricter rule is a condition of the class, so that a manifest that was
+/// accepted yesterday is accepted today.
+pub fn crd() -> Value {
+    let mut spec = schema::of::<Spec>();
+    add_spellings(&mut spec);
+    without_required(&mut spec);
+    let mut crd = NODE_CLASS.definition(&spec);
+    let names = &mut crd["spec"]["names"];
+    names["categories"] = json!(["karpenter"]);
+    names["shortNames"] = json!(["vspherenc", "vspherencs"]);
+    let definition = &mut crd["spec"]["versions"][0];
+    definition["additionalPrinterColumns"] = json!([
+        {"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"},
+        {"name": "Image", "type": "string", "jsonPath": ".status.image.name", "priority": 1},
+        {"name": "K8s", "type": "string", "jsonPath": ".status.kubernetesVersion"},
+        {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
+    ]);
+    let properties = &mut definition["schema"]["openAPIV3Schema"]["properties"];
+    properties["apiVersion"] = json!({"type": "string"});
+    properties["kind"] = json!({"type": "string"});
+    properties["metadata"] = json!({"type": "object"});
+    properties["status"] = status();
+    crd
+}
+
+/// Adds the documented spellings that are folded when an object is read.
+fn add_spellings(spec: &mut Value) {
+    let fields = &mut spec["properties"];
+    fields[USER_DATA.0] = fields[USER_DATA.1].clone();
+    add_selector_spellings(fields);
+    add_selector_spellings(&mut fields["zones"]["items"]["properties"]);
+}
+
+/// Upstream has no field that must be there, at any depth.
+fn without_required(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
+    keywords.remove("required");
+    for keyword in ["items", "additionalProperties"] {
+        keywords.get_mut(keyword).into_iter().for_each(without_required);
+    }
+    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flat_map(Map::values_mut).for_each(without_required);
+}
+
+fn add_selector_spellings(fields: &mut Value) {
+    for (selector, aliases) in SELECTORS {
+        let Some(own) = fields.get_mut(selector) else { continue };
+        let own = &mut own["properties"];
+        for (alias, name) in aliases {
+            // Whatever stood there was pruned by upstream, and so was never refused.
+            own[*alias] = if (*alias, *name) == TAG {
+                json!({
+                    "description": "Another spelling of tags.",
+                    "x-kubernetes-preserve-unknown-fields": true,
+                })
+            } else {
+                own[*name].clone()
+            };
+        }
+    }
+}
+
+/// What a class says about itself.
+fn status() -> Value {
+    let text = |names: &[&str]| -> BTreeMap<String, Value> {
+        names.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect()
+    };
+    let mut image =
+        text(&["name", "path", "moref", "instanceUUID", "snapshot", "guestId", "hwVersion"]);
+    image.insert("diskGiB".to_owned(), json!({"type": "integer", "format": "int64"}));
+    let mut zone = text(&["zone", "region", "folder"]);
+    for part in ["compute", "datastore", "network"] {
+        zone.insert(
+            part.to_owned(),
+            json!({"type": "object", "properties": text(&["name", "moref"])}),
+        );
+    }
+    json!({
+        "type": "object",
+        "properties": {
+            "conditions": {"type": "array", "items": schema::of::<joiner_api::condition::Condition>()},
+            "kubernetesVersion": {"type": "string"},
+            "image": {"type": "object", "properties": image},
+            "zones": {"type": "array", "items": {"type": "object", "properties": zone}},
+        },
+    })
+}

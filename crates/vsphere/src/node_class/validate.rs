@@ -1,0 +1,174 @@
+//! What keeps a class from being used, beyond what its schema refuses.
+
+use super::{ImageSelector, NodeClass, Selector, Wanted, Zone};
+use crate::{
+    NODE_CLASS_KIND, Problem, Reason, Settings, marks,
+    size::is_disk,
+    tags, user_data,
+    vm_settings::{CloneMode, PowerOff, Provisioning},
+};
+
+/// SCSI controllers have sixteen units, one of which is their own and one the root disk's.
+const MAX_DATA_DISKS: usize = 14;
+
+impl NodeClass {
+    /// Everything that keeps the class from being used, as far as the object itself shows it.
+    pub fn problems(&self, settings: &Settings) -> Vec<Problem> {
+        let mut problems = self.spelling.clone();
+        self.check_selectors(&mut problems);
+        if let Err(not_ready) = self.machines(settings) {
+            problems.extend(not_ready.problems);
+        }
+        problems.extend(user_data::problems(&self.spec));
+        problems.extend(tags::conflicts(self.spec.tags.as_ref()));
+        self.check_machine(&mut problems);
+        problems
+    }
+
+    /// Fields that are set and have no effect, each in a sentence.
+    pub fn ignored(&self) -> Vec<String> {
+        let mut ignored = Vec::new();
+        let mut say = |field: &str, winner: &str| {
+            ignored.push(format!(
+                "{NODE_CLASS_KIND} {:?}: spec.{field} is not used, because {winner} is set too",
+                self.name
+            ));
+        };
+        let spec = &self.spec;
+        for (selector, named) in [
+            ("computeSelector", &spec.compute_selector),
+            ("datastoreSelector", &spec.datastore_selector),
+            ("networkSelector", &spec.network_selector),
+        ] {
+            let both = named.as_ref().is_some_and(|named| {
+                matches!(named.wanted(), Some(Wanted::Tags(_))) && written(named.name.as_ref())
+            });
+            if both {
+                say(&format!("{selector}.name"), "tags");
+            }
+        }
+        if let Some(image) = &spec.image_selector {
+            let winner = match image.wanted() {
+                Some(Wanted::Tags(_)) => "tags",
+                Some(Wanted::Name(_)) => "name",
+                Some(Wanted::Pattern(_)) | None => "",
+            };
+            if winner == "tags" && written(image.name.as_ref()) {
+                say("imageSelector.name", winner);
+            }
+            if !winner.is_empty() && written(image.pattern.as_ref()) {
+                say("imageSelector.pattern", winner);
+            }
+        }
+        if let Some(datacenter) = &spec.dc_selector
+            && matches!(datacenter.wanted(), Some(Wanted::Tags(_)))
+            && written(datacenter.id.as_ref())
+        {
+            say("dcSelector.id", "tags");
+        }
+        ignored
+    }
+
+    fn check_selectors(&self, problems: &mut Vec<Problem>) {
+        let spec = &self.spec;
+        let zones = spec.zones.as_deref().unwrap_or_default();
+        // A class may leave to its zones what every one of them says.
+        let says = |own: fn(&Zone) -> Option<&Selector>| {
+            !zones.is_empty() && zones.iter().all(|zone| is_asked(own(zone)))
+        };
+        let placement = [
+            (
+                "computeSelector",
+                is_asked(spec.compute_selector.as_ref()),
+                says(|zone| zone.compute_selector.as_ref()),
+            ),
+            (
+                "datastoreSelector",
+                is_asked(spec.datastore_selector.as_ref()),
+                says(|zone| zone.datastore_selector.as_ref()),
+            ),
+            (
+                "networkSelector",
+                is_asked(spec.network_selector.as_ref()),
+                says(|zone| zone.network_selector.as_ref()),
+            ),
+        ];
+        for (selector, of_class, of_zones) in placement {
+            if !of_class && !of_zones {
+                problems.push(missing(selector, "{name: …} or {tags: {category: tag}}"));
+            }
+        }
+        if spec.image_selector.as_ref().and_then(ImageSelector::wanted).is_none() {
+            problems.push(missing(
+                "imageSelector",
+                "{name: …}, {pattern: …} or {tags: {category: tag}}",
+            ));
+        }
+    }
+
+    fn check_machine(&self, problems: &mut Vec<Problem>) {
+        let spec = &self.spec;
+        let mut refuse = |field: String, text: String| {
+            problems.push(Problem::new(Reason::InvalidMachine, field, text));
+        };
+        if let Err(text) = CloneMode::read(spec.clone_mode.as_deref()) {
+            refuse("spec.cloneMode".to_owned(), text);
+        }
+        if let Err(text) = PowerOff::read(
+            spec.power_off_mode.as_deref(),
+            spec.guest_soft_power_off_timeout.as_ref(),
+        ) {
+            refuse("spec.powerOffMode".to_owned(), text);
+        }
+        let zones = spec.zones.iter().flatten().enumerate();
+        let of_zones = zones.map(|(i, zone)| (format!("spec.zones[{i}].folder"), &zone.folder));
+        for (field, folder) in of_zones.chain([("spec.folder".to_owned(), &spec.folder)]) {
+            let folder = folder.as_deref().unwrap_or_default();
+            if folder.split('/').any(|part| part == "..") {
+                refuse(
+                    field,
+                    format!("{folder:?} leads upwards; write a path below the controller's folder"),
+                );
+            }
+        }
+        let disks = spec.data_disks.as_deref().unwrap_or_default();
+        if disks.len() > MAX_DATA_DISKS {
+            let text = format!("lists {} disks; keep {MAX_DATA_DISKS} at most", disks.len());
+            refuse("spec.dataDisks".to_owned(), text);
+        }
+        for (i, disk) in disks.iter().enumerate() {
+            let of = disk.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+            let gib = disk.size_gib.unwrap_or_default();
+            if gib == 0 || !is_disk(gib) {
+                let text = format!("{gib} is no disk's size; write GiB, 1 or more");
+                refuse(format!("spec.dataDisks[{i}].sizeGiB{of}"), text);
+            }
+            if let Err(text) = Provisioning::read(disk.provisioning_mode.as_deref()) {
+                refuse(format!("spec.dataDisks[{i}].provisioningMode{of}"), text);
+            }
+        }
+        for key in spec.custom_vmx_keys.iter().flat_map(|keys| keys.keys()) {
+            if key.is_empty() || key.starts_with(marks::PREFIX) || key.starts_with("guestinfo.") {
+                let text = "is not yours to set; use a key that does not begin with joiner. or \
+                            guestinfo.";
+                refuse(format!("spec.customVMXKeys[{key:?}]"), text.to_owned());
+            }
+        }
+    }
+}
+
+fn is_asked(selector: Option<&Selector>) -> bool {
+    selector.is_some_and(|selector| selector.wanted().is_some())
+}
+
+fn written(field: Option<&String>) -> bool {
+    field.is_some_and(|text| !text.is_empty())
+}
+
+fn missing(selector: &str, example: &str) -> Problem {
+    Problem::new(
+        Reason::SelectorMissing,
+        format!("spec.{selector}"),
+        format!("says nothing; write {example}"),
+    )
+}

@@ -1,0 +1,294 @@
+//! Where machines of a class can be made, and what they are cloned from.
+
+use joiner_vim::MoRef;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    choose::{self, Compute, Datastores, Tagged, Unresolved},
+    clone_spec::Copying,
+    inventory::{Inventory, Named, Network, Template},
+    machines::Machines,
+    node_class::{ImageSelector, NodeClass, Selector, Wanted, Zone},
+};
+
+/// Conditions of a class that say where its selectors lead.
+pub(crate) const COMPUTE_READY: &str = "ComputeReady";
+pub(crate) const DATASTORE_READY: &str = "DatastoreReady";
+pub(crate) const NETWORK_READY: &str = "NetworkReady";
+pub(crate) const IMAGE_READY: &str = "ImageReady";
+pub(crate) const FOLDER_READY: &str = "FolderReady";
+
+/// All of them.
+pub(crate) const CONDITIONS: [&str; 5] =
+    [COMPUTE_READY, DATASTORE_READY, NETWORK_READY, IMAGE_READY, FOLDER_READY];
+
+/// What a class comes to in a vCenter.
+#[derive(Debug, Clone)]
+pub(crate) struct Resolution {
+    pub(crate) image: Template,
+    /// At least one.
+    pub(crate) places: Vec<Place>,
+}
+
+/// Where machines of a zone go.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// None for a place that is every zone's.
+    pub(crate) zone: Option<String>,
+    pub(crate) region: Option<String>,
+    pub(crate) compute: Compute,
+    pub(crate) datastores: Datastores,
+    pub(crate) network: Network,
+    pub(crate) folder: Folder,
+}
+
+/// A folder of machines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Folder {
+    pub(crate) path: String,
+    pub(crate) reference: MoRef,
+}
+
+/// What is wrong with where a class leads, by the condition that says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    pub(crate) condition: &'static str,
+    pub(crate) unresolved: Unresolved,
+}
+
+/// Paths of the folders that a class's machines go into, one for each of its places.
+pub(crate) fn folder_paths(class: &NodeClass, datacenter: &Named, base: &str) -> Vec<String> {
+    let of_class = class.spec.folder.as_deref().unwrap_or_default();
+    places_of(class)
+        .map(|zone| {
+            let own = zone.and_then(|zone| zone.folder.as_deref()).unwrap_or(of_class);
+            folder_path(datacenter, base, own)
+        })
+        .collect()
+}
+
+/// The path of a folder below the controller's.
+pub(crate) fn folder_path(datacenter: &Named, base: &str, below: &str) -> String {
+    let parts = base.split('/').chain(below.split('/')).filter(|part| !part.is_empty());
+    parts.fold(format!("{}/vm", datacenter.path), |path, part| format!("{path}/{part}"))
+}
+
+/// The zones that a class maps to places; none stands for the one place of a class that maps none.
+fn places_of(class: &NodeClass) -> impl Iterator<Item = Option<&Zone>> {
+    let zones = class.spec.zones.as_deref().unwrap_or_default();
+    let only = zones.is_empty().then_some(None);
+    zones.iter().map(Some).chain(only)
+}
+
+/// Finds out what a class comes to, or everything that keeps it from that.
+pub(crate) fn resolve(
+    class: &NodeClass,
+    inventory: &Inventory,
+    tagged: &Tagged,
+    folders: &[(String, Option<MoRef>)],
+) -> Result<Resolution, Vec<Trouble>> {
+    let mut troubles = Vec::new();
+    let mut places = Vec::new();
+    for ((i, zone), folder) in places_of(class).enumerate().zip(folders) {
+        match place(class, zone.map(|zone| (i, zone)), inventory, tagged, folder) {
+            Ok(place) => places.push(place),
+            Err(trouble) => troubles.extend(trouble),
+        }
+    }
+    let image = image(class, inventory, tagged);
+    match image {
+        Ok(image) if troubles.is_empty() => Ok(Resolution { image, places }),
+        Ok(_) => Err(troubles),
+        Err(unresolved) => {
+            troubles.push(Trouble { condition: IMAGE_READY, unresolved });
+            Err(troubles)
+        }
+    }
+}
+
+fn image(
+    class: &NodeClass,
+    inventory: &Inventory,
+    tagged: &Tagged,
+) -> Result<Template, Unresolved> {
+    let wanted = class.spec.image_selector.as_ref().and_then(ImageSelector::wanted);
+    let wanted = wanted.ok_or_else(|| says_nothing("spec.imageSelector"))?;
+    choose::image("spec.imageSelector", wanted, tagged, inventory)
+}
+
+/// What the chosen template itself keeps the class's machines from.
+pub(crate) fn check_image(
+    class: &NodeClass,
+    image: &Template,
+    machines: &Machines,
+) -> Result<(), Unresolved> {
+    if image.details.disks.is_empty() {
+        return Err(Unresolved {
+            reason: "ImageWithoutDisk",
+            message: format!("{} has no disk to start from; choose another", image.named.path),
+        });
+    }
+    let least = image.disk_gib().unwrap_or_default();
+    let entries = class.spec.instance_types.iter().flatten().enumerate();
+    let of_entries =
+        entries.map(|(i, entry)| (format!("spec.instanceTypes[{i}].diskSize"), entry.disk_size));
+    let asked = of_entries.chain([("spec.diskSize".to_owned(), class.spec.disk_size)]);
+    for (field, asked) in asked {
+        if let Some(gib) = asked.filter(|gib| *gib > 0 && *gib < least) {
+            return Err(Unresolved {
+                reason: "DiskSmallerThanTemplate",
+                message: format!(
+                    "{field} asks for {gib} GiB, but the disk of {} has {least}, and none can be \
+                     made smaller; write {least} or more, or 0 to keep it",
+                    image.named.path
+                ),
+            });
+        }
+    }
+    for hardware in machines.hardware.values() {
+        Copying::choose(class, image, hardware.disk_gib)?;
+    }
+    Ok(())
+}
+
+fn place(
+    class: &NodeClass,
+    zone: Option<(usize, &Zone)>,
+    inventory: &Inventory,
+    tagged: &Tagged,
+    (folder_path, folder): &(String, Option<MoRef>),
+) -> Result<Place, Vec<Trouble>> {
+    let spec = &class.spec;
+    let asked = |name: &str, of_zone: Option<&Selector>, of_class: Option<&Selector>| {
+        let at = zone.map(|(i, _)| format!("spec.zones[{i}].{name}"));
+        match of_zone.filter(|own| own.wanted().is_some()) {
+            Some(own) => (at.unwrap_or_default(), Some(own.clone())),
+            None => (format!("spec.{name}"), of_class.cloned()),
+        }
+    };
+    let of_zone = zone.map(|(_, zone)| zone);
+    let mut troubles = Vec::new();
+    let mut tell = |condition: &'static str, unresolved: Unresolved| {
+        troubles.push(Trouble { condition, unresolved });
+    };
+
+    let (field, selector) = asked(
+        "computeSelector",
+        of_zone.and_then(|zone| zone.compute_selector.as_ref()),
+        spec.compute_selector.as_ref(),
+    );
+    let compute = wanted_of(&field, selector.as_ref())
+        .and_then(|wanted| choose::compute(&field, wanted, tagged, inventory));
+    let folder = folder.clone().ok_or_else(|| Unresolved {
+        reason: "FolderNotFound",
+        message: format!(
+            "there is no folder {folder_path} that the account can see; make it, or correct \
+             VSPHERE_FOLDER (--vsphere-path) or spec.folder"
+        ),
+    });
+    let (datastores, network) = match &compute {
+        Ok(compute) => {
+            let (field, selector) = asked(
+                "datastoreSelector",
+                of_zone.and_then(|zone| zone.datastore_selector.as_ref()),
+                spec.datastore_selector.as_ref(),
+            );
+            let datastores = wanted_of(&field, selector.as_ref())
+                .and_then(|wanted| choose::datastores(&field, wanted, tagged, inventory, compute));
+            let (field, selector) = asked(
+                "networkSelector",
+                of_zone.and_then(|zone| zone.network_selector.as_ref()),
+                spec.network_selector.as_ref(),
+            );
+            let network = wanted_of(&field, selector.as_ref())
+                .and_then(|wanted| choose::network(&field, wanted, tagged, inventory, compute));
+            (Some(datastores), Some(network))
+        }
+        Err(_) => (None, None),
+    };
+    match (compute, datastores, network, folder) {
+        (Ok(compute), Some(Ok(datastores)), Some(Ok(network)), Ok(folder)) => Ok(Place {
+            zone: of_zone.map(|zone| zone.name.clone()),
+            region: of_zone.and_then(|zone| zone.region.clone()).filter(|own| !own.is_empty()),
+            compute,
+            datastores,
+            network,
+            folder: Folder { path: folder_path.clone(), reference: folder },
+        }),
+        (compute, datastores, network, folder) => {
+            if let Err(unresolved) = compute {
+                tell(COMPUTE_READY, unresolved);
+            }
+            if let Some(Err(unresolved)) = datastores {
+                tell(DATASTORE_READY, unresolved);
+            }
+            if let Some(Err(unresolved)) = network {
+                tell(NETWORK_READY, unresolved);
+            }
+            if let Err(unresolved) = folder {
+                tell(FOLDER_READY, unresolved);
+            }
+            Err(troubles)
+        }
+    }
+}
+
+fn wanted_of<'s>(field: &str, selector: Option<&'s Selector>) -> Result<Wanted<'s>, Unresolved> {
+    selector.and_then(Selector::wanted).ok_or_else(|| says_nothing(field))
+}
+
+fn says_nothing(field: &str) -> Unresolved {
+    Unresolved {
+        reason: "SelectorMissing",
+        message: format!("{field} says nothing; write a name or tags"),
+    }
+}
+
+impl Resolution {
+    /// Where machines of a zone go.
+    pub(crate) fn place(&self, zone: Option<&str>) -> Option<&Place> {
+        let own =
+            self.places.iter().find(|place| place.zone.is_some() && place.zone.as_deref() == zone);
+        own.or_else(|| self.places.iter().find(|place| place.zone.is_none()))
+    }
+
+    /// What the class's status says of it.
+    pub(crate) fn status(&self) -> Map<String, Value> {
+        let named =
+            |named: &Named| json!({"name": named.name, "moref": named.reference.to_string()});
+        let image = &self.image;
+        let details = &image.details;
+        let mut of_image = json!({
+            "name": image.named.name,
+            "path": image.named.path,
+            "moref": image.named.reference.to_string(),
+            "instanceUUID": image.instance_uuid,
+            "diskGiB": image.disk_gib(),
+            "guestId": details.guest_id,
+            "hwVersion": details.hw_version,
+            "snapshot": details.current_snapshot.as_ref().map(ToString::to_string),
+        });
+        if let Some(fields) = of_image.as_object_mut() {
+            fields.retain(|_, value| !value.is_null() && *value != "");
+        }
+        let zones: Vec<Value> = self
+            .places
+            .iter()
+            .map(|place| {
+                let mut zone = json!({
+                    "zone": place.zone,
+                    "region": place.region,
+                    "compute": named(&place.compute.named),
+                    "datastore": place.datastores.usable.first().map(|own| named(&own.named)),
+                    "network": named(&place.network.named),
+                    "folder": place.folder.path,
+                });
+                if let Some(fields) = zone.as_object_mut() {
+                    fields.retain(|_, value| !value.is_null());
+                }
+                zone
+            })
+            .collect();
+        Map::from_iter([("image".to_owned(), of_image), ("zones".to_owned(), Value::Array(zones))])
+    }
+}

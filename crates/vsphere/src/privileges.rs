@@ -1,0 +1,91 @@
+//! What the account must be allowed to do, and where.
+
+use std::collections::BTreeSet;
+
+/// An object that something is done with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The folder that machines are made in.
+    Folder,
+    /// The template that they are cloned from.
+    Template,
+    /// A virtual machine that is no template and that they are cloned from.
+    Source,
+    /// The resource pool that they run in.
+    Pool,
+    /// A datastore of theirs.
+    Datastore,
+    /// A network of theirs.
+    Network,
+}
+
+impl Role {
+    /// What the account needs there.
+    pub(crate) fn needed(self) -> &'static [&'static str] {
+        match self {
+            Self::Folder => &[
+                "VirtualMachine.Inventory.CreateFromExisting",
+                "VirtualMachine.Inventory.Delete",
+                "VirtualMachine.Config.AddNewDisk",
+                "VirtualMachine.Config.AddRemoveDevice",
+                "VirtualMachine.Config.AdvancedConfig",
+                "VirtualMachine.Config.Annotation",
+                "VirtualMachine.Config.CPUCount",
+                "VirtualMachine.Config.DiskExtend",
+                "VirtualMachine.Config.EditDevice",
+                "VirtualMachine.Config.Memory",
+                "VirtualMachine.Config.RemoveDisk",
+                "VirtualMachine.Config.Rename",
+                "VirtualMachine.Config.Resource",
+                "VirtualMachine.Config.Settings",
+                "VirtualMachine.Interact.PowerOff",
+                "VirtualMachine.Interact.PowerOn",
+            ],
+            Self::Template => &["VirtualMachine.Provisioning.DeployTemplate"],
+            Self::Source => &["VirtualMachine.Provisioning.Clone"],
+            Self::Pool => &["Resource.AssignVMToPool"],
+            Self::Datastore => &["Datastore.AllocateSpace"],
+            Self::Network => &["Network.Assign"],
+        }
+    }
+
+    /// What of it the account does not have.
+    pub(crate) fn missing(self, had: &BTreeSet<String>) -> Vec<&'static str> {
+        self.needed().iter().filter(|id| !had.contains(**id)).copied().collect()
+    }
+}
+
+/// What is said of privileges that are missing.
+pub(crate) fn message(missing: &[(&str, Vec<&'static str>)]) -> Option<String> {
+    let parts: Vec<String> = missing
+        .iter()
+        .filter(|(_, ids)| !ids.is_empty())
+        .map(|(object, ids)| format!("{} on {object}", ids.join(", ")))
+        .collect();
+    (!parts.is_empty()).then(|| {
+        format!("the account lacks privileges: {}; add them to its role", parts.join("; "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_named_with_its_object() {
+        let had: BTreeSet<String> = [].into();
+        let network = Role::Network.missing(&had);
+        let all: BTreeSet<String> = Role::Pool.needed().iter().map(|id| (*id).to_owned()).collect();
+        let pool = Role::Pool.missing(&all);
+        assert_eq!(
+            message(&[("workers", network), ("Cluster01", pool.clone())]).as_deref(),
+            Some("the account lacks privileges: Network.Assign on workers; add them to its role")
+        );
+        assert_eq!(message(&[("Cluster01", pool)]), None);
+    }
+
+    #[test]
+    fn a_template_is_deployed_and_a_machine_is_cloned() {
+        assert_ne!(Role::Template.needed(), Role::Source.needed());
+    }
+}

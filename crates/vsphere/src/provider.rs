@@ -1,0 +1,341 @@
+//! The provider: makes, finds and removes virtual machines through a vCenter.
+//!
+//! A thin shell: every decision is a pure function beside it (`choose`, `places`, `clone_spec`,
+//! `faults`, `drift`, `vm`); what is here asks vCenter and carries out.
+
+mod create;
+mod delete;
+mod look;
+mod resolve;
+mod state;
+mod status;
+mod tagging;
+mod troubles;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use joiner_clock::Clock;
+use joiner_cloud::{
+    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
+    class::{self, ClassHash, ClassKind, ClassStatus},
+    inputs::ClassInputs,
+    machine::Machine,
+    needs::Needs,
+    order::{ClaimId, Order},
+};
+use joiner_core::{
+    instance_type::InstanceType,
+    label::{self, WellKnown},
+};
+use joiner_vim::Vim;
+
+use self::{
+    state::{ClassMemory, State},
+    tagging::TagDirectory,
+};
+use crate::{
+    FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, NODE_CLASS, Settings, TopologyCategories,
+    WELL_KNOWN_LABELS, limiter::Gates, names, node_class::NodeClass, user_data,
+    vm_settings::PowerOff,
+};
+
+/// The lease that the predecessor holds while it acts.
+const PREDECESSOR_LEASE: &str = "karpenter-leader-election";
+
+/// Which conditions of a node mean that its machine should be replaced. A host that fails takes
+/// minutes to have its machines started elsewhere, so this has to be patient.
+const REPAIR_POLICIES: &[RepairPolicy] = &[
+    RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(30) },
+    RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(30) },
+];
+
+/// What the user can choose about the provider.
+#[derive(Debug, Clone)]
+pub struct ProviderSettings {
+    /// Name of the cluster: machines are named after it and marked with it.
+    pub cluster: String,
+    /// Folder of the machines, below a datacenter's folder of virtual machines.
+    pub folder: String,
+    /// The datacenter of classes that name none; the only one where nobody says.
+    pub datacenter: Option<String>,
+    /// About machines of all classes.
+    pub machines: Settings,
+    /// Where the cloud controller reads zones and regions.
+    pub topology: TopologyCategories,
+    /// How much is asked of the vCenter at once.
+    pub limits: Limits,
+    /// How long a launch may take.
+    pub launch_timeout: Duration,
+}
+
+impl ProviderSettings {
+    /// The settings that nobody has changed.
+    pub fn new(cluster: impl Into<String>, folder: impl Into<String>) -> Self {
+        Self {
+            cluster: cluster.into(),
+            folder: folder.into(),
+            datacenter: None,
+            machines: Settings::default(),
+            topology: TopologyCategories::default(),
+            limits: Limits::default(),
+            launch_timeout: Duration::from_mins(15),
+        }
+    }
+}
+
+/// How much is asked of a vCenter at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Copies of templates of one host. A host has sixteen units for such work, and a copy takes
+    /// four of two hosts.
+    pub full_clones: usize,
+    /// Linked clones of templates of one host.
+    pub linked_clones: usize,
+    /// Machines that are started.
+    pub power_ons: usize,
+    /// Machines that are removed.
+    pub destroys: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { full_clones: 8, linked_clones: 32, power_ons: 16, destroys: 16 }
+    }
+}
+
+/// A vCenter's machines for one cluster. Cheap to clone.
+#[derive(Clone)]
+pub struct Vsphere(Arc<Inner>);
+
+struct Inner {
+    vim: Vim,
+    tags: TagDirectory,
+    clock: Clock,
+    settings: ProviderSettings,
+    gates: Gates,
+    /// One look at the inventory at a time; others wait for it and share it.
+    gathering: tokio::sync::Mutex<resolve::Gathered>,
+    state: Mutex<State>,
+}
+
+impl fmt::Debug for Vsphere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vsphere").field("cluster", &self.0.settings.cluster).finish_non_exhaustive()
+    }
+}
+
+impl Vsphere {
+    /// A provider that knows nothing yet.
+    pub fn new(vim: Vim, clock: Clock, settings: ProviderSettings) -> Self {
+        let tags = TagDirectory::new(vim.tags(), clock.clone());
+        Self(Arc::new(Inner {
+            vim,
+            tags,
+            clock,
+            settings,
+            gates: Gates::default(),
+            gathering: tokio::sync::Mutex::default(),
+            state: Mutex::default(),
+        }))
+    }
+
+    /// How many wait for their turn, by what they wait for.
+    pub fn waiting(&self) -> std::collections::BTreeMap<String, usize> {
+        self.0.gates.waiting()
+    }
+
+    /// Ends the sessions.
+    pub async fn logout(&self) {
+        self.0.vim.logout().await;
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    fn well_known() -> WellKnown {
+        WellKnown::with(WELL_KNOWN_LABELS.map(str::to_owned))
+            .restricting([crate::NODE_CLASS_GROUP.to_owned()])
+    }
+
+    /// Reads a class, with what the template adds to it.
+    fn read_class(&self, class: &class::NodeClass) -> Result<NodeClass, CloudError> {
+        let read = NodeClass::read(&class.object());
+        let read = read.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
+        let state = self.state();
+        let kept = state.resolutions.get(&class.name).filter(|kept| kept.uid == class.uid);
+        let template_disk = kept.and_then(|kept| kept.resolution.image.disk_gib());
+        Ok(read.with_template_disk(template_disk))
+    }
+
+    /// What machines of a class are like.
+    fn class_memory(
+        &self,
+        class: &class::NodeClass,
+        read: &NodeClass,
+    ) -> Result<ClassMemory, CloudError> {
+        let version = (class.uid.clone(), class.generation, read.template_disk_gib);
+        if let Some(known) = self.state().classes.get(&class.name)
+            && known.version == version
+        {
+            return Ok(known.clone());
+        }
+        let machines = read
+            .machines(&self.settings.machines)
+            .map_err(|not_ready| CloudError::NodeClassNotReady(not_ready.to_string()))?;
+        let spec = &read.spec;
+        let memory = ClassMemory {
+            version,
+            types: machines.types.into_iter().map(Arc::new).collect(),
+            hardware: Arc::new(machines.hardware),
+            power_off: PowerOff::read(
+                spec.power_off_mode.as_deref(),
+                spec.guest_soft_power_off_timeout.as_ref(),
+            )
+            .unwrap_or_default(),
+        };
+        self.state().classes.insert(class.name.clone(), memory.clone());
+        Ok(memory)
+    }
+
+    /// The types of a class, those that could not be had lately marked as such.
+    fn offered(&self, class: &str, types: &[Arc<InstanceType>]) -> InstanceTypes {
+        let (now, state) = (self.now(), self.state());
+        let zone = |offering: &joiner_core::instance_type::Offering| {
+            offering.requirements.get(label::ZONE).and_then(|zone| zone.single()).map(str::to_owned)
+        };
+        types
+            .iter()
+            .map(|own| {
+                let away: Vec<bool> = own
+                    .offerings
+                    .iter()
+                    .map(|offering| {
+                        state.is_unavailable(class, &own.name, zone(offering).as_deref(), now)
+                    })
+                    .collect();
+                if !away.contains(&true) {
+                    return Arc::clone(own);
+                }
+                let mut own = InstanceType::clone(own);
+                for (offering, away) in own.offerings.iter_mut().zip(away) {
+                    offering.available = !away;
+                }
+                Arc::new(own)
+            })
+            .collect()
+    }
+}
+
+#[async_trait]
+impl CloudProvider for Vsphere {
+    fn name(&self) -> &'static str {
+        "vsphere"
+    }
+
+    fn class_kinds(&self) -> &'static [ClassKind] {
+        &[NODE_CLASS]
+    }
+
+    fn well_known(&self) -> WellKnown {
+        Inner::well_known()
+    }
+
+    fn predecessor_lease(&self) -> Option<&'static str> {
+        Some(PREDECESSOR_LEASE)
+    }
+
+    fn launch_timeout(&self) -> Duration {
+        self.0.settings.launch_timeout
+    }
+
+    fn class_finalizer(&self) -> Option<&'static str> {
+        Some(FINALIZER)
+    }
+
+    fn class_hash(&self, class: &class::NodeClass) -> Option<ClassHash> {
+        let read = NodeClass::read(&class.object()).ok()?;
+        Some(ClassHash {
+            key: HASH,
+            version_key: HASH_VERSION_KEY,
+            version: HASH_VERSION,
+            hash: read.hash().to_owned(),
+        })
+    }
+
+    fn needs(&self, class: &class::NodeClass) -> Needs {
+        // Of a class that cannot be read nothing is needed: it is told so.
+        let read = NodeClass::read(&class.object()).ok();
+        Needs {
+            secrets: read.iter().filter_map(user_data::secret_need).collect(),
+            joining: read.as_ref().map(user_data::join_needs),
+            ..Needs::default()
+        }
+    }
+
+    fn machine_name(&self, claim: &ClaimId) -> String {
+        names::machine(&self.0.settings.cluster, &claim.name)
+    }
+
+    async fn resolve_class(
+        &self,
+        class: &class::NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<ClassStatus, CloudError> {
+        self.0.resolve_class(class, inputs).await
+    }
+
+    fn instance_types(
+        &self,
+        _pool: &str,
+        class: &class::NodeClass,
+    ) -> Result<InstanceTypes, CloudError> {
+        let read = self.0.read_class(class)?;
+        let memory = self.0.class_memory(class, &read)?;
+        Ok(self.0.offered(&class.name, &memory.types))
+    }
+
+    async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+        self.0.create(order).await
+    }
+
+    async fn delete(
+        &self,
+        claim: &ClaimId,
+        provider_id: Option<&str>,
+    ) -> Result<Deletion, CloudError> {
+        self.0.delete(claim, provider_id).await
+    }
+
+    async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
+        self.0.get(provider_id).await
+    }
+
+    async fn list(&self) -> Result<Vec<Machine>, CloudError> {
+        self.0.list().await
+    }
+
+    async fn drift(
+        &self,
+        machine: &Machine,
+        class: &class::NodeClass,
+    ) -> Result<Option<String>, CloudError> {
+        self.0.drift(machine, class).await
+    }
+
+    fn repair_policies(&self) -> &'static [RepairPolicy] {
+        REPAIR_POLICIES
+    }
+}

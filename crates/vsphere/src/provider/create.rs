@@ -1,0 +1,256 @@
+//! Making a machine.
+//!
+//! Whatever happened before, a creation begins by looking for the claim's machine and goes on from
+//! what it finds: nothing, a machine that is off, one that runs. So it can be killed anywhere and
+//! begun again.
+
+mod cloning;
+mod finishing;
+mod refusals;
+
+use std::time::Duration;
+
+use joiner_cloud::{CloudError, choice, machine::Machine, order::Order};
+use joiner_core::{
+    label,
+    resources::{CPU, MEMORY},
+};
+use joiner_vim::{Method, MoRef};
+
+use self::refusals::{Refused, name_taken};
+use super::{Inner, look::Found, state::ClassMemory, troubles::unanswered};
+use crate::{
+    NODE_CLASS_KIND,
+    choose::by_room,
+    clone_spec::{Copying, Making, clone_spec},
+    inventory::{DATASTORES, Datastore, Paths},
+    marks::Mark,
+    names,
+    node_class::NodeClass,
+    places::{Place, Resolution},
+    unavailable::Wanting,
+    user_data::{self, Fetched, Recipient},
+};
+
+/// How often a name that is taken is looked at again: it may be our own, on its way.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+
+/// What is made for an order, and of what.
+struct Work<'o> {
+    order: &'o Order,
+    class: &'o NodeClass,
+    memory: &'o ClassMemory,
+    resolution: &'o Resolution,
+    name: String,
+}
+
+impl Inner {
+    pub(super) async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+        let class = self.read_class(&order.class)?;
+        if let Some(problem) = class.problems(&self.settings.machines).first() {
+            return Err(CloudError::NodeClassNotReady(format!(
+                "{NODE_CLASS_KIND} {:?} is not ready: {problem}",
+                class.name()
+            )));
+        }
+        match self.create_once(order, &class).await {
+            Err(Refused::Stale(why)) => {
+                tracing::info!(
+                    class = class.name(),
+                    "looking anew for what the class names: {why}"
+                );
+                self.invalidate(class.name()).await;
+                match self.create_once(order, &class).await {
+                    Err(Refused::Stale(why)) => Err(CloudError::NodeClassNotReady(format!(
+                        "{NODE_CLASS_KIND} {:?} names something that has gone: {why}",
+                        class.name()
+                    ))),
+                    other => other.map_err(Refused::told),
+                }
+            }
+            other => other.map_err(Refused::told),
+        }
+    }
+
+    async fn create_once(&self, order: &Order, class: &NodeClass) -> Result<Machine, Refused> {
+        let resolution = self.resolution(&order.class, class).await?;
+        let class = class.clone().with_template_disk(resolution.image.disk_gib());
+        let memory = self.class_memory(&order.class, &class)?;
+        let name = names::machine(&self.settings.cluster, &order.claim.name);
+        let work = Work { order, class: &class, memory: &memory, resolution: &resolution, name };
+        match self.find_own(&work).await? {
+            Found::Own(vm) => return self.finish(&work, *vm).await,
+            Found::Foreign(vm) => return Err(name_taken(&work, &vm).into()),
+            Found::Nothing => {}
+        }
+        let machine = self.make_somehow(&work).await?;
+        Ok(machine)
+    }
+
+    async fn find_own(&self, work: &Work<'_>) -> Result<Found, CloudError> {
+        let places = &work.resolution.places;
+        let mut folders: Vec<String> = places.iter().map(|own| own.folder.path.clone()).collect();
+        folders.sort();
+        folders.dedup();
+        let found = self.find(&work.order.claim, &folders).await;
+        found.map_err(unanswered("looking for the claim's machine"))
+    }
+
+    /// Tries every way to make the machine, the cheapest first, until one is had.
+    async fn make_somehow(&self, work: &Work<'_>) -> Result<Machine, Refused> {
+        let types = self.offered(work.class.name(), &work.memory.types);
+        let mut choices: Vec<choice::Choice<'_>> =
+            choice::every(work.order, &types, &Self::well_known()).collect();
+        choices.sort_by(|a, b| {
+            let size = |choice: &choice::Choice<'_>| {
+                let capacity = &choice.instance_type.capacity;
+                (capacity.get(CPU), capacity.get(MEMORY))
+            };
+            (a.offering.price.total_cmp(&b.offering.price))
+                .then_with(|| size(a).cmp(&size(b)))
+                .then_with(|| a.instance_type.name.cmp(&b.instance_type.name))
+        });
+        let mut refusals: Vec<String> = Vec::new();
+        for choice in &choices {
+            let labels = choice.labels();
+            let zone = labels.get(label::ZONE).map(String::as_str);
+            let Some(place) = work.resolution.place(zone) else {
+                refusals.push(format!("zone {zone:?} is not among spec.zones"));
+                continue;
+            };
+            for datastore in self.datastores(place).await? {
+                match self.make(work, choice, place, &datastore).await {
+                    Ok(machine) => return Ok(machine),
+                    Err(Refused::NoSpace(why)) => {
+                        let space = Wanting::Space(datastore.named.reference.clone());
+                        self.state().unavailable.remember(space, self.now());
+                        refusals.push(why);
+                    }
+                    Err(Refused::NoRoom(why)) => {
+                        let room = Wanting::Room {
+                            class: work.class.name().to_owned(),
+                            instance_type: choice.instance_type.name.clone(),
+                            zone: zone.unwrap_or_default().to_owned(),
+                        };
+                        self.state().unavailable.remember(room, self.now());
+                        refusals.push(why);
+                        break;
+                    }
+                    Err(other) => return Err(other),
+                }
+            }
+        }
+        let why = if refusals.is_empty() {
+            "no size of the class serves the claim and can be had now".to_owned()
+        } else {
+            refusals.join("; ")
+        };
+        Err(CloudError::InsufficientCapacity(format!(
+            "NodeClaim {} has no place in {NODE_CLASS_KIND} {:?}: {why}",
+            work.order.claim.name,
+            work.class.name()
+        ))
+        .into())
+    }
+
+    /// The datastores of a place that may have space, the one with most of it first.
+    async fn datastores(&self, place: &Place) -> Result<Vec<Datastore>, CloudError> {
+        let now = self.now();
+        let mut left = place.datastores.usable.clone();
+        left.retain(|own| {
+            let space = Wanting::Space(own.named.reference.clone());
+            !self.state().unavailable.is(&space, now)
+        });
+        if left.len() > 1 {
+            let references: Vec<MoRef> =
+                left.iter().map(|own| own.named.reference.clone()).collect();
+            let read = self.vim.read(&references, DATASTORES).await;
+            let read = read.map_err(unanswered("looking for space in datastores"))?;
+            for object in &read {
+                let fresh = Datastore::read(object, &Paths::default());
+                let own = left.iter_mut().find(|own| own.named.reference == object.reference);
+                if let Some(own) = own {
+                    (own.usable, own.free) = (fresh.usable, fresh.free);
+                }
+            }
+            left.retain(|own| own.usable);
+            by_room(&mut left);
+        }
+        Ok(left)
+    }
+
+    /// Makes the machine in one way.
+    async fn make(
+        &self,
+        work: &Work<'_>,
+        choice: &choice::Choice<'_>,
+        place: &Place,
+        datastore: &Datastore,
+    ) -> Result<Machine, Refused> {
+        let image = &work.resolution.image;
+        let mark = self.mark(work, choice, place);
+        let hardware = work.memory.hardware.get(&choice.instance_type.name).copied();
+        let hardware = hardware.ok_or_else(|| {
+            CloudError::Unknown(format!("type {:?} has no hardware", choice.instance_type.name))
+        })?;
+        let copying = Copying::choose(work.class, image, hardware.disk_gib)
+            .map_err(|error| CloudError::NodeClassNotReady(error.message))?;
+        let recipient = Recipient {
+            node_name: &work.name,
+            instance_type: choice.instance_type,
+            token: work.order.inputs.token.clone(),
+            order: Some(work.order),
+        };
+        let fetched = Fetched::of(&work.order.inputs.class).ok_or_else(|| CloudError::Create {
+            reason: "BootstrapNotReady",
+            message: format!(
+                "it is not known what machines of {NODE_CLASS_KIND} {:?} join with; see its \
+                 condition BootstrapReady",
+                work.class.name()
+            ),
+        })?;
+        let text = user_data::text(work.class, &fetched, &recipient);
+        let text = text.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
+        let guestinfo = user_data::guestinfo(&text, &work.name, &mark.claim.uid);
+        let spec = clone_spec(&Making {
+            class: work.class,
+            template: image,
+            copying: &copying,
+            folder: &place.folder.reference,
+            pool: &place.compute.pool,
+            datastore: &datastore.named.reference,
+            network: &place.network,
+            hardware,
+            mark: &mark,
+            guestinfo: &guestinfo,
+        });
+        let clone = Method::Clone {
+            folder: place.folder.reference.clone(),
+            name: work.name.clone(),
+            spec: Box::new(spec),
+        };
+        let vm = self.cloned(work, &copying, clone).await?;
+        self.finish(work, vm).await
+    }
+
+    fn mark(&self, work: &Work<'_>, choice: &choice::Choice<'_>, place: &Place) -> Mark {
+        let mut labels = choice.labels();
+        if let Some(region) = &place.region {
+            labels.entry(label::REGION.to_owned()).or_insert_with(|| region.clone());
+        }
+        let own = |key: &str| labels.get(key).cloned().unwrap_or_default();
+        Mark {
+            cluster: self.settings.cluster.clone(),
+            claim: work.order.claim.clone(),
+            pool: work.order.node_pool.clone().unwrap_or_default(),
+            class: work.class.name().to_owned(),
+            class_hash: work.class.hash().to_owned(),
+            instance_type: choice.instance_type.name.clone(),
+            zone: own(label::ZONE),
+            region: own(label::REGION),
+            image: work.resolution.image.instance_uuid.clone(),
+            made_here: true,
+            labels,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What becomes of an order that vCenter does not meet.
+
+use joiner_cloud::CloudError;
+use joiner_vim::Fault;
+
+use super::{Inner, Work};
+use crate::{NODE_CLASS_KIND, faults::Outcome, vm::Vm};
+
+/// How often trouble in one zone is taken for trouble and not for a want of room, and how often a
+/// machine that is stuck is tried before it is made anew.
+pub(super) const TRIES_MAX: u32 = 3;
+
+/// Why one way to make a machine has come to nothing.
+pub(super) enum Refused {
+    /// Another type or zone may do.
+    NoRoom(String),
+    /// Another datastore may do.
+    NoSpace(String),
+    /// What the class names has gone.
+    Stale(String),
+    /// Nothing else will do now.
+    Final(CloudError),
+}
+
+impl From<CloudError> for Refused {
+    fn from(error: CloudError) -> Self {
+        Self::Final(error)
+    }
+}
+
+impl Inner {
+    /// What becomes of an order after a fault.
+    pub(super) fn refused(
+        &self,
+        work: &Work<'_>,
+        fault: &Fault,
+        judged: Outcome,
+        doing: &str,
+    ) -> Refused {
+        let claim = &work.order.claim;
+        let class = work.class.name();
+        let what = format!(
+            "{doing} virtual machine {:?} for NodeClaim {}: {fault}",
+            work.name, claim.name
+        );
+        let later = |reason: &'static str| {
+            Refused::Final(CloudError::Create { reason, message: what.clone() })
+        };
+        match judged {
+            Outcome::NoRoom => Refused::NoRoom(what),
+            Outcome::NoSpace => Refused::NoSpace(what),
+            Outcome::Stale => Refused::Stale(what),
+            Outcome::Trouble => {
+                let tries = self.state().count(&claim.uid);
+                if tries >= TRIES_MAX {
+                    Refused::NoRoom(what)
+                } else {
+                    later("CreateInstanceFailed")
+                }
+            }
+            Outcome::Stuck | Outcome::Unknown => {
+                let tries = self.state().count(&claim.uid);
+                tracing::warn!(tries, fault = %fault.kind, detail = ?fault.detail, "{what}");
+                later("CreateInstanceFailed")
+            }
+            Outcome::NotReady => Refused::Final(CloudError::NodeClassNotReady(format!(
+                "{NODE_CLASS_KIND} {class:?} cannot be used: {what}"
+            ))),
+            Outcome::Invalid => later("InvalidMachine"),
+            Outcome::Unlicensed => later("NotEnoughLicenses"),
+            Outcome::NameTaken => later("NameConflict"),
+            Outcome::Done
+            | Outcome::Gone
+            | Outcome::Throttled
+            | Outcome::Busy
+            | Outcome::Canceled => later("CreateInstanceFailed"),
+        }
+    }
+}
+
+impl Refused {
+    pub(super) fn told(self) -> CloudError {
+        match self {
+            Self::Final(error) => error,
+            // A machine that was adopted has no other way to be made in.
+            Self::NoRoom(why) | Self::NoSpace(why) => CloudError::InsufficientCapacity(why),
+            Self::Stale(why) => CloudError::NodeClassNotReady(why),
+        }
+    }
+}
+
+pub(super) fn name_taken(work: &Work<'_>, vm: &Vm) -> CloudError {
+    CloudError::Create {
+        reason: "NameConflict",
+        message: format!(
+            "virtual machine {:?} ({}) exists and was not made for NodeClaim {}: rename or remove \
+             it, or give one of two clusters that share a folder another CLUSTER_NAME",
+            work.name, vm.reference, work.order.claim.name
+        ),
+    }
+}

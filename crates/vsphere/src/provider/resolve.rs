@@ -1,0 +1,239 @@
+//! What classes come to: reads the inventory and has the choice made.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use joiner_cloud::{CloudError, class};
+use joiner_vim::{MoRef, VimError, tags::TagError};
+
+use super::{Inner, state::Kept};
+use crate::{
+    NODE_CLASS_KIND,
+    choose::{self, Tagged, Unresolved},
+    inventory::{
+        CLUSTERS, Cluster, DATASTORES, DETAILS, Datastore, Details, FOLDERS, Inventory, NETWORKS,
+        Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
+    },
+    node_class::{DatacenterSelector, NodeClass, Wanted},
+    places::{self, COMPUTE_READY, IMAGE_READY, Resolution, Trouble, folder_paths},
+};
+
+/// How old a look at the inventory may be, so that several classes share one.
+const INVENTORY_FOR: Duration = Duration::from_secs(30);
+/// How long what a class came to is used without another look.
+const RESOLVED_FOR: Duration = Duration::from_mins(5);
+/// How long what a class came to is used while vCenter is away.
+pub(super) const KEPT_FOR: Duration = Duration::from_mins(10);
+/// How long the list of datacenters is used.
+const DATACENTERS_FOR: Duration = Duration::from_mins(10);
+
+/// The last look at each datacenter.
+pub(super) type Gathered = BTreeMap<MoRef, (Timestamp, Arc<Inventory>)>;
+
+/// Why nobody knows what a class comes to.
+#[derive(Debug)]
+pub(super) enum NotResolved {
+    /// vCenter did not say.
+    Vim(VimError),
+    /// vCenter did not say it about tags.
+    Tags(TagError),
+    /// It leads nowhere that machines could be made.
+    Troubles(Vec<Trouble>),
+}
+
+impl From<VimError> for NotResolved {
+    fn from(error: VimError) -> Self {
+        Self::Vim(error)
+    }
+}
+
+impl From<TagError> for NotResolved {
+    fn from(error: TagError) -> Self {
+        match error {
+            TagError::Vim(error) => Self::Vim(error),
+            other => Self::Tags(other),
+        }
+    }
+}
+
+impl Inner {
+    /// What a class comes to, as a creation needs it.
+    pub(super) async fn resolution(
+        &self,
+        class: &class::NodeClass,
+        read: &NodeClass,
+    ) -> Result<Arc<Resolution>, CloudError> {
+        if let Some(kept) = self.kept(class, RESOLVED_FOR) {
+            return Ok(kept);
+        }
+        match self.resolve(class, read).await {
+            Ok(resolution) => Ok(resolution),
+            Err(NotResolved::Troubles(troubles)) => {
+                let texts: Vec<&str> =
+                    troubles.iter().map(|own| own.unresolved.message.as_str()).collect();
+                Err(CloudError::NodeClassNotReady(format!(
+                    "{NODE_CLASS_KIND} {:?} is not ready: {}",
+                    class.name,
+                    texts.join("; ")
+                )))
+            }
+            Err(NotResolved::Vim(error)) => self.kept(class, KEPT_FOR).ok_or_else(|| {
+                CloudError::Unknown(format!("looking for what {} names: {error}", class.name))
+            }),
+            Err(NotResolved::Tags(error)) => self.kept(class, KEPT_FOR).ok_or_else(|| {
+                CloudError::Unknown(format!("looking for what {} names: {error}", class.name))
+            }),
+        }
+    }
+
+    /// What a class came to when last looked at, unless that is too long ago.
+    pub(super) fn kept(&self, class: &class::NodeClass, age: Duration) -> Option<Arc<Resolution>> {
+        let (now, state) = (self.now(), self.state());
+        let kept = state.resolutions.get(&class.name)?;
+        let is_it = kept.uid == class.uid && kept.generation == class.generation;
+        let is_fresh = now.duration_since(kept.at).unsigned_abs() < age;
+        (is_it && is_fresh).then(|| Arc::clone(&kept.resolution))
+    }
+
+    /// Forgets what a class came to: something of it has gone.
+    pub(super) async fn invalidate(&self, class: &str) {
+        self.state().resolutions.remove(class);
+        self.gathering.lock().await.clear();
+    }
+
+    /// Finds out what a class comes to, and remembers it.
+    pub(super) async fn resolve(
+        &self,
+        class: &class::NodeClass,
+        read: &NodeClass,
+    ) -> Result<Arc<Resolution>, NotResolved> {
+        let unresolved =
+            |condition, unresolved| NotResolved::Troubles(vec![Trouble { condition, unresolved }]);
+        let mut tagged = Tagged::default();
+        let datacenter = self.datacenter(read, &mut tagged).await?;
+        let datacenter = datacenter.map_err(|error| unresolved(COMPUTE_READY, error))?;
+        let inventory = self.inventory(&datacenter).await?;
+        self.look_up_tags(read, &mut tagged).await?;
+        let mut folders = Vec::new();
+        for path in folder_paths(read, &datacenter, &self.settings.folder) {
+            let found = self.vim.find_by_path(&path).await?;
+            folders.push((path, found.filter(|found| found.kind == "Folder")));
+        }
+        let resolved = places::resolve(read, &inventory, &tagged, &folders);
+        let mut resolution = resolved.map_err(NotResolved::Troubles)?;
+        let template = &mut resolution.image;
+        let details =
+            self.vim.read(std::slice::from_ref(&template.named.reference), DETAILS).await?;
+        template.details = details.first().map(Details::read).unwrap_or_default();
+        let read = read.clone().with_template_disk(template.disk_gib());
+        let machines = read.machines(&self.settings.machines).unwrap_or_default();
+        places::check_image(&read, template, &machines)
+            .map_err(|error| unresolved(IMAGE_READY, error))?;
+        let resolution = Arc::new(resolution);
+        self.state().resolutions.insert(
+            class.name.clone(),
+            Kept {
+                uid: class.uid.clone(),
+                generation: class.generation,
+                at: self.now(),
+                resolution: Arc::clone(&resolution),
+            },
+        );
+        Ok(resolution)
+    }
+
+    async fn datacenter(
+        &self,
+        read: &NodeClass,
+        tagged: &mut Tagged,
+    ) -> Result<Result<Named, Unresolved>, NotResolved> {
+        let wanted = read.spec.dc_selector.as_ref().and_then(DatacenterSelector::wanted);
+        if let Some(Wanted::Tags(tags)) = wanted {
+            tagged.learn(tags, self.tags.objects_with_all(tags).await?);
+        }
+        let datacenters = self.datacenters().await?;
+        let setting = self.settings.datacenter.as_deref();
+        Ok(choose::datacenter(wanted, setting, tagged, &datacenters))
+    }
+
+    /// Every datacenter that the account sees.
+    pub(super) async fn datacenters(&self) -> Result<Vec<Named>, VimError> {
+        let now = self.now();
+        if let Some((at, known)) = &self.state().datacenters
+            && now.duration_since(*at).unsigned_abs() < DATACENTERS_FOR
+        {
+            return Ok(known.clone());
+        }
+        let root = self.vim.service_content().await?.root_folder.clone();
+        let mut paths = Paths::with_root(&root);
+        paths.learn(&self.vim.list(&root, "Folder", FOLDERS).await?);
+        let found = self.vim.list(&root, "Datacenter", FOLDERS).await?;
+        let found: Vec<Named> = found.iter().map(|own| paths.named(own)).collect();
+        self.state().datacenters = Some((now, found.clone()));
+        Ok(found)
+    }
+
+    /// What a datacenter has, from a look that is not too old.
+    async fn inventory(&self, datacenter: &Named) -> Result<Arc<Inventory>, VimError> {
+        let mut gathered = self.gathering.lock().await;
+        let now = self.now();
+        if let Some((at, inventory)) = gathered.get(&datacenter.reference)
+            && now.duration_since(*at).unsigned_abs() < INVENTORY_FOR
+        {
+            return Ok(Arc::clone(inventory));
+        }
+        let inventory = Arc::new(self.gather(datacenter).await?);
+        gathered.insert(datacenter.reference.clone(), (now, Arc::clone(&inventory)));
+        Ok(inventory)
+    }
+
+    async fn gather(&self, datacenter: &Named) -> Result<Inventory, VimError> {
+        let vim = &self.vim;
+        let inside = &datacenter.reference;
+        let mut paths = Paths::below(datacenter);
+        paths.learn(&vim.list(inside, "Folder", FOLDERS).await?);
+        let clusters = vim.list(inside, "ClusterComputeResource", CLUSTERS).await?;
+        paths.learn(&clusters);
+        let pools = vim.list(inside, "ResourcePool", POOLS).await?;
+        paths.learn(&pools);
+        let pods = vim.list(inside, "StoragePod", FOLDERS).await?;
+        paths.learn(&pods);
+        let datastores = vim.list(inside, "Datastore", DATASTORES).await?;
+        let networks = vim.list(inside, "Network", NETWORKS).await?;
+        let port_groups = vim.list(inside, "DistributedVirtualPortgroup", PORT_GROUPS).await?;
+        let opaque = vim.list(inside, "OpaqueNetwork", OPAQUE_NETWORKS).await?;
+        let mut switches: Vec<MoRef> = port_groups
+            .iter()
+            .filter_map(|own| own.reference("config.distributedVirtualSwitch"))
+            .collect();
+        switches.sort();
+        switches.dedup();
+        let uuids: BTreeMap<MoRef, String> = if switches.is_empty() {
+            BTreeMap::new()
+        } else {
+            let read = vim.read(&switches, &["uuid"]).await?;
+            let uuid = |own: &joiner_vim::Object| own.text("uuid").map(str::to_owned);
+            read.iter().filter_map(|own| Some((own.reference.clone(), uuid(own)?))).collect()
+        };
+        let machines = vim.list(inside, "VirtualMachine", TEMPLATES).await?;
+        let standard = networks.iter().filter(|own| own.reference.kind == "Network");
+        let all_networks = standard
+            .map(|own| Network::standard(own, &paths))
+            .chain(port_groups.iter().filter_map(|own| Network::port_group(own, &paths, &uuids)))
+            .chain(opaque.iter().map(|own| Network::opaque(own, &paths)));
+        Ok(Inventory {
+            clusters: clusters.iter().filter_map(|own| Cluster::read(own, &paths)).collect(),
+            pools: pools.iter().filter_map(|own| Pool::read(own, &paths)).collect(),
+            datastores: datastores.iter().map(|own| Datastore::read(own, &paths)).collect(),
+            networks: all_networks.collect(),
+            templates: machines.iter().map(|own| Template::read(own, &paths)).collect(),
+        })
+    }
+
+    async fn look_up_tags(&self, read: &NodeClass, tagged: &mut Tagged) -> Result<(), TagError> {
+        for tags in read.tags_asked_for() {
+            tagged.learn(tags, self.tags.objects_with_all(tags).await?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,199 @@
+//! Tags by name: looked up once, and remembered for a while.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use joiner_clock::Clock;
+use joiner_vim::{
+    MoRef, Tags,
+    tags::{Cardinality, NewCategory, TagError},
+};
+
+use crate::tags::WantedTag;
+
+/// How long names of categories and tags are remembered.
+const REMEMBERED_FOR: Duration = Duration::from_mins(10);
+/// The tag of a selector that stands for any of its category.
+const ANY: &str = "*";
+
+/// Categories and tags of a vCenter by their names.
+pub(super) struct TagDirectory {
+    tags: Tags,
+    clock: Clock,
+    known: tokio::sync::Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    since: Option<Timestamp>,
+    /// Identifiers of categories by name.
+    categories: BTreeMap<String, String>,
+    /// Identifiers of tags by name, by the identifier of their category.
+    tags: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+impl TagDirectory {
+    pub(super) fn new(tags: Tags, clock: Clock) -> Self {
+        Self { tags, clock, known: tokio::sync::Mutex::default() }
+    }
+
+    /// Objects that carry every one of these tags.
+    pub(super) async fn objects_with_all(
+        &self,
+        wanted: &BTreeMap<String, String>,
+    ) -> Result<BTreeSet<MoRef>, TagError> {
+        let mut all: Option<BTreeSet<MoRef>> = None;
+        for (category, tag) in wanted {
+            let ids = self.ids(category, tag).await?;
+            let found: BTreeSet<MoRef> = if ids.is_empty() {
+                BTreeSet::new()
+            } else {
+                self.tags.objects_with(&ids).await?.into_values().flatten().collect()
+            };
+            all = Some(match all {
+                Some(before) => before.intersection(&found).cloned().collect(),
+                None => found,
+            });
+        }
+        Ok(all.unwrap_or_default())
+    }
+
+    /// Whether an object carries a tag.
+    pub(super) async fn carries(
+        &self,
+        object: &MoRef,
+        category: &str,
+        tag: &str,
+    ) -> Result<bool, TagError> {
+        let ids = self.ids(category, tag).await?;
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let on = self.tags.tags_on(std::slice::from_ref(object)).await?;
+        Ok(on.get(object).is_some_and(|own| own.iter().any(|id| ids.contains(id))))
+    }
+
+    /// Puts tags on an object. Categories and tags that are missing are made; those that are there
+    /// are used as they are.
+    pub(super) async fn attach(
+        &self,
+        object: &MoRef,
+        wanted: &[WantedTag],
+    ) -> Result<(), TagError> {
+        let mut ids = Vec::new();
+        for tag in wanted {
+            ids.push(self.ensured(tag).await?);
+        }
+        self.tags.attach(object, &ids).await
+    }
+
+    /// Identifiers of the tags that a name stands for; none where there is no such tag.
+    async fn ids(&self, category: &str, tag: &str) -> Result<Vec<String>, TagError> {
+        let mut known = self.known.lock().await;
+        self.refresh(&mut known).await?;
+        let Some(category) = self.category(&mut known, category).await? else {
+            return Ok(Vec::new());
+        };
+        let tags = self.tags_of(&mut known, &category, tag).await?;
+        Ok(if tag == ANY {
+            tags.values().cloned().collect()
+        } else {
+            tags.get(tag).into_iter().cloned().collect()
+        })
+    }
+
+    /// The identifier of a tag, which is made if it is missing.
+    async fn ensured(&self, wanted: &WantedTag) -> Result<String, TagError> {
+        let mut known = self.known.lock().await;
+        self.refresh(&mut known).await?;
+        let category = match self.category(&mut known, &wanted.category).await? {
+            Some(category) => category,
+            None => self.make_category(&mut known, wanted).await?,
+        };
+        if let Some(id) = self.tags_of(&mut known, &category, &wanted.tag).await?.get(&wanted.tag) {
+            return Ok(id.clone());
+        }
+        let made =
+            self.tags.create_tag(&category, &wanted.tag, "Made by Joiner for its nodes.").await;
+        let id = match made {
+            Ok(id) => id,
+            // Somebody was quicker.
+            Err(TagError::AlreadyExists) => {
+                let again = self.tags.tags_of(&category).await?;
+                let found = again.into_iter().find(|tag| tag.name == wanted.tag);
+                found.ok_or(TagError::NotFound)?.id
+            }
+            Err(error) => return Err(error),
+        };
+        known.tags.entry(category).or_default().insert(wanted.tag.clone(), id.clone());
+        Ok(id)
+    }
+
+    async fn make_category(
+        &self,
+        known: &mut Known,
+        wanted: &WantedTag,
+    ) -> Result<String, TagError> {
+        let category = NewCategory {
+            name: wanted.category.clone(),
+            description: "Made by Joiner for its nodes.".to_owned(),
+            cardinality: if wanted.single { Cardinality::Single } else { Cardinality::Multiple },
+            associable_types: vec!["VirtualMachine".to_owned()],
+        };
+        let id = match self.tags.create_category(&category).await {
+            Ok(id) => id,
+            Err(TagError::AlreadyExists) => {
+                let again = self.tags.categories().await?;
+                let found = again.into_iter().find(|own| own.name == wanted.category);
+                found.ok_or(TagError::NotFound)?.id
+            }
+            Err(error) => return Err(error),
+        };
+        known.categories.insert(wanted.category.clone(), id.clone());
+        Ok(id)
+    }
+
+    /// Forgets everything that has been remembered for too long.
+    async fn refresh(&self, known: &mut Known) -> Result<(), TagError> {
+        let now = self.clock.now();
+        let is_fresh = known
+            .since
+            .is_some_and(|since| now.duration_since(since).unsigned_abs() < REMEMBERED_FOR);
+        if !is_fresh {
+            let categories = self.tags.categories().await?;
+            *known = Known {
+                since: Some(now),
+                categories: categories.into_iter().map(|own| (own.name, own.id)).collect(),
+                tags: BTreeMap::new(),
+            };
+        }
+        Ok(())
+    }
+
+    async fn category(&self, known: &mut Known, name: &str) -> Result<Option<String>, TagError> {
+        if !known.categories.contains_key(name) {
+            // It may have been made since.
+            let categories = self.tags.categories().await?;
+            known.categories = categories.into_iter().map(|own| (own.name, own.id)).collect();
+        }
+        Ok(known.categories.get(name).cloned())
+    }
+
+    async fn tags_of<'k>(
+        &self,
+        known: &'k mut Known,
+        category: &str,
+        tag: &str,
+    ) -> Result<&'k BTreeMap<String, String>, TagError> {
+        let is_known = known.tags.get(category).is_some_and(|tags| tags.contains_key(tag));
+        if !is_known {
+            let tags = self.tags.tags_of(category).await?;
+            let tags = tags.into_iter().map(|own| (own.name, own.id)).collect();
+            known.tags.insert(category.to_owned(), tags);
+        }
+        Ok(known.tags.entry(category.to_owned()).or_default())
+    }
+}

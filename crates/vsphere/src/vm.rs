@@ -1,0 +1,203 @@
+//! Virtual machines that exist, and what they mean.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use joiner_cloud::machine::Machine;
+use joiner_core::{
+    instance_type::InstanceType,
+    label::Labels,
+    quantity::Quantity,
+    resources::{CPU, MEMORY, Resources},
+};
+use joiner_vim::{MoRef, Object, inventory_name};
+
+use crate::{
+    HASH, HASH_VERSION, HASH_VERSION_KEY, MIB,
+    marks::{self, Mark},
+    names,
+};
+
+/// How the first line of a machine's notes begins that says what it was cloned from. The
+/// predecessor wrote the same.
+pub(crate) const CLONED_FROM: &str = "cloned_from:";
+
+/// A virtual machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Vm {
+    pub(crate) reference: MoRef,
+    pub(crate) name: String,
+    /// What its guest sees; none while vCenter cannot read its configuration.
+    pub(crate) uuid: Option<String>,
+    /// Whose it is; none where nobody marked it.
+    pub(crate) mark: Option<Mark>,
+    pub(crate) is_template: bool,
+    pub(crate) created: Option<Timestamp>,
+    pub(crate) cpus: Option<u32>,
+    pub(crate) memory_mib: Option<u64>,
+    pub(crate) power: Power,
+    /// Whether its host can be asked about it.
+    pub(crate) connected: bool,
+    /// The template's path, as its notes say.
+    pub(crate) cloned_from: Option<String>,
+}
+
+/// Whether a machine runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Power {
+    On,
+    Off,
+    Suspended,
+    /// Nobody can say.
+    Unknown,
+}
+
+/// The properties that a machine is read from.
+pub(crate) fn properties() -> Vec<String> {
+    [
+        "name",
+        "config.uuid",
+        "config.template",
+        "config.annotation",
+        "config.createDate",
+        "config.hardware.numCPU",
+        "config.hardware.memoryMB",
+        "runtime.powerState",
+        "runtime.connectionState",
+    ]
+    .into_iter()
+    .map(str::to_owned)
+    .chain(marks::properties())
+    .collect()
+}
+
+impl Vm {
+    pub(crate) fn read(object: &Object) -> Self {
+        let settings: BTreeMap<String, String> = object
+            .values
+            .iter()
+            .filter_map(|(path, value)| {
+                Some((marks::setting_of(path)?.to_owned(), value.text.to_string()))
+            })
+            .collect();
+        let first_line = object.text("config.annotation").and_then(|notes| notes.lines().next());
+        Self {
+            reference: object.reference.clone(),
+            name: inventory_name::unescaped(object.text("name").unwrap_or_default()),
+            uuid: object.text("config.uuid").filter(|uuid| !uuid.is_empty()).map(str::to_owned),
+            mark: Mark::read(&settings),
+            is_template: object.parse("config.template") == Some(true),
+            created: object.parse("config.createDate"),
+            cpus: object.parse("config.hardware.numCPU"),
+            memory_mib: object.parse("config.hardware.memoryMB"),
+            power: match object.text("runtime.powerState") {
+                Some("poweredOn") => Power::On,
+                Some("poweredOff") => Power::Off,
+                Some("suspended") => Power::Suspended,
+                _ => Power::Unknown,
+            },
+            connected: object
+                .text("runtime.connectionState")
+                .is_none_or(|state| state == "connected"),
+            cloned_from: first_line
+                .and_then(|line| line.strip_prefix(CLONED_FROM))
+                .filter(|path| !path.is_empty())
+                .map(str::to_owned),
+        }
+    }
+
+    /// Whether it carries a cluster's mark.
+    pub(crate) fn is_of(&self, cluster: &str) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.cluster == cluster)
+    }
+
+    /// The machine that it is to the operator; none while nobody knows what to call it. What its
+    /// type has is said by the type, or by the hardware when nobody knows the type any more.
+    pub(crate) fn machine(&self, instance_type: Option<&InstanceType>) -> Option<Machine> {
+        let mark = self.mark.clone().unwrap_or_default();
+        let offering = instance_type.and_then(|own| own.offerings.first());
+        let (capacity, allocatable) = match (instance_type, offering) {
+            (Some(own), Some(offering)) => {
+                (own.offered_capacity(offering), own.allocatable(offering))
+            }
+            _ => (self.hardware(), self.hardware()),
+        };
+        Some(Machine {
+            provider_id: names::provider_id(self.uuid.as_deref()?),
+            claim: mark.claim(),
+            image_id: self.cloned_from.clone(),
+            annotations: hash_annotations(&mark),
+            labels: mark.labels,
+            capacity,
+            allocatable,
+            created: self.created,
+            deleting: false,
+        })
+    }
+
+    fn hardware(&self) -> Resources {
+        let mut hardware = Resources::new();
+        if let Some(cpus) = self.cpus {
+            hardware.set(CPU, Quantity::whole(i64::from(cpus)));
+        }
+        if let Some(mib) = self.memory_mib.and_then(|mib| i64::try_from(mib).ok()) {
+            hardware.set(MEMORY, Quantity::bytes(mib.saturating_mul(MIB)));
+        }
+        hardware
+    }
+}
+
+/// What the class was like when the machine was made.
+fn hash_annotations(mark: &Mark) -> Labels {
+    if mark.class_hash.is_empty() {
+        return Labels::new();
+    }
+    [
+        (HASH.to_owned(), mark.class_hash.clone()),
+        (HASH_VERSION_KEY.to_owned(), HASH_VERSION.to_owned()),
+    ]
+    .into()
+}
+
+/// What a list shows of a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Listed {
+    /// It is one of ours.
+    Ours(Box<Machine>),
+    /// It belongs to others, or is not a machine yet.
+    NotOurs,
+    /// It may be ours, and nobody can say: its host is away. A list without it would be short.
+    Unreadable,
+}
+
+/// Judges what a list found. `known` is what was last known of the machine.
+pub(crate) fn listed(
+    vm: &Vm,
+    cluster: &str,
+    is_legacy: bool,
+    instance_type: Option<&InstanceType>,
+    known: Option<&Machine>,
+) -> Listed {
+    if vm.is_template {
+        return Listed::NotOurs;
+    }
+    if vm.uuid.is_none() {
+        // While it is being cloned it has no configuration yet, and nobody knows it by name.
+        if vm.connected {
+            return Listed::NotOurs;
+        }
+        if let Some(known) = known {
+            return Listed::Ours(Box::new(known.clone()));
+        }
+        let may_be = vm.name.starts_with(&format!("{cluster}-karp-"));
+        return if may_be { Listed::Unreadable } else { Listed::NotOurs };
+    }
+    let of_predecessor = vm.mark.is_none() && is_legacy;
+    if !(vm.is_of(cluster) || of_predecessor) {
+        return Listed::NotOurs;
+    }
+    vm.machine(instance_type).map_or(Listed::NotOurs, |machine| Listed::Ours(Box::new(machine)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Words about virtual machines that a class may use.
+
+use std::time::Duration;
+
+/// How long a guest may take to shut down where nobody says.
+const DEFAULT_PATIENCE: Duration = Duration::from_mins(5);
+
+/// How a machine's disks come from its template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum CloneMode {
+    /// Linked where that is possible, in full otherwise.
+    #[default]
+    Auto,
+    /// As a difference to a snapshot of the template: seconds, but the disk cannot grow.
+    Linked,
+    /// As a copy.
+    Full,
+}
+
+impl CloneMode {
+    /// Reads the word; an error says what to write.
+    pub(crate) fn read(word: Option<&str>) -> Result<Self, String> {
+        match word.unwrap_or_default() {
+            "" | "auto" => Ok(Self::Auto),
+            "linkedClone" => Ok(Self::Linked),
+            "fullClone" => Ok(Self::Full),
+            other => Err(format!("{other:?} is not known; write auto, linkedClone or fullClone")),
+        }
+    }
+}
+
+/// How a running machine is switched off before it is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum PowerOff {
+    /// At once.
+    #[default]
+    Hard,
+    /// The guest may shut down for so long.
+    Soft(Duration),
+}
+
+impl PowerOff {
+    /// Reads the word and the patience that goes with it; an error says what to write.
+    pub(crate) fn read(
+        word: Option<&str>,
+        patience: Option<&joiner_api::duration::Duration>,
+    ) -> Result<Self, String> {
+        match word.unwrap_or_default() {
+            "" | "hard" => Ok(Self::Hard),
+            "trySoft" => {
+                let nanos = patience.map(|patience| patience.nanos().max(0).unsigned_abs());
+                Ok(Self::Soft(nanos.map_or(DEFAULT_PATIENCE, Duration::from_nanos)))
+            }
+            other => Err(format!("{other:?} is not known; write hard or trySoft")),
+        }
+    }
+}
+
+/// How the blocks of a disk come to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Provisioning {
+    /// As the datastore has it.
+    #[default]
+    Default,
+    /// When they are written.
+    Thin,
+    /// At once, zeroed when they are first used.
+    Thick,
+    /// At once, and zeroed at once.
+    EagerlyZeroed,
+}
+
+impl Provisioning {
+    /// Reads the word; an error says what to write.
+    pub(crate) fn read(word: Option<&str>) -> Result<Self, String> {
+        match word.unwrap_or_default() {
+            "" => Ok(Self::Default),
+            "Thin" => Ok(Self::Thin),
+            "Thick" => Ok(Self::Thick),
+            "EagerlyZeroed" => Ok(Self::EagerlyZeroed),
+            other => Err(format!("{other:?} is not known; write Thin, Thick or EagerlyZeroed")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_known_or_told() {
+        assert_eq!(CloneMode::read(None), Ok(CloneMode::Auto));
+        assert_eq!(CloneMode::read(Some("linkedClone")), Ok(CloneMode::Linked));
+        assert_eq!(
+            CloneMode::read(Some("instant")),
+            Err("\"instant\" is not known; write auto, linkedClone or fullClone".to_owned())
+        );
+        assert_eq!(Provisioning::read(Some("Thin")), Ok(Provisioning::Thin));
+        assert!(Provisioning::read(Some("thin")).is_err());
+    }
+
+    #[test]
+    fn a_soft_shutdown_has_five_minutes_unless_said_otherwise() {
+        assert_eq!(PowerOff::read(None, None), Ok(PowerOff::Hard));
+        assert_eq!(
+            PowerOff::read(Some("trySoft"), None),
+            Ok(PowerOff::Soft(Duration::from_mins(5)))
+        );
+        let patience = "90s".to_owned().try_into().unwrap();
+        assert_eq!(
+            PowerOff::read(Some("trySoft"), Some(&patience)),
+            Ok(PowerOff::Soft(Duration::from_secs(90)))
+        );
+        assert!(PowerOff::read(Some("soft"), None).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! What is promised of a provider under load.
+
+use std::{sync::Arc, time::Duration};
+
+use joiner_cloud::CloudProvider;
+use joiner_vcenter::Inventory;
+use serde_json::json;
+
+use crate::bench::{World, class, order};
+
+/// An inventory with room for many machines, whose clones take a second.
+fn large() -> Inventory {
+    let mut inventory = Inventory::small();
+    inventory.behaviour.durations.clone = Duration::from_secs(1);
+    for host in &mut inventory.datacenters[0].clusters[0].hosts {
+        host.cores = 20_000;
+        host.memory_mib = 1 << 30;
+    }
+    for datastore in &mut inventory.datacenters[0].datastores {
+        datastore.capacity_gib = 10_000_000;
+    }
+    inventory
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_hundred_claims_at_once_never_exceed_the_limit() {
+    let world = World::of(large());
+    let class = class(json!({"cloneMode": "linkedClone"}));
+    let provider = Arc::new(world.provider());
+    let creations = (0..200).map(|number| {
+        let (provider, order) = (Arc::clone(&provider), order(&class, number));
+        tokio::spawn(async move { provider.create(&order).await })
+    });
+    let creations: Vec<_> = creations.collect();
+    let mut most = 0;
+    while creations.iter().any(|creation| !creation.is_finished()) {
+        let clones = world
+            .server
+            .picture()
+            .tasks
+            .iter()
+            .filter(|task| task.method == "CloneVM_Task")
+            .count();
+        most = most.max(clones);
+        world.clock.sleep(Duration::from_millis(100)).await;
+    }
+    for creation in creations {
+        creation.await.expect("it does not panic").expect("there is room");
+    }
+    assert!((16..=32).contains(&most), "{most} clones at once");
+    assert_eq!(world.all_machines().await.len(), 200);
+}
+
+/// The calls that it takes to make one more machine where there are so many. One question for news
+/// serves everybody who waits for a task, so those are no machine's own.
+async fn calls_for_one_more(machines: u32) -> Vec<String> {
+    let mut inventory = large();
+    for number in 0..machines {
+        let mut machine = joiner_vcenter::inventory::Machine::new(&format!("other-{number}"));
+        "k8s".clone_into(&mut machine.folder);
+        machine.written_gib = 0;
+        inventory.datacenters[0].machines.push(machine);
+    }
+    let world = World::of(inventory);
+    let class = class(json!({}));
+    let provider = world.provider();
+    // What is looked at once is no part of it.
+    provider.create(&order(&class, 1)).await.expect("there is room");
+    let before = world.server.calls().len();
+    provider.create(&order(&class, 2)).await.expect("there is room");
+    let calls = world.server.calls().split_off(before).into_iter().map(|call| call.method);
+    calls.filter(|method| method != "WaitForUpdatesEx").collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_takes_as_many_calls_among_five_thousand_as_among_a_hundred() {
+    let (few, many) = (calls_for_one_more(100).await, calls_for_one_more(5_000).await);
+    assert_eq!(few.len(), many.len());
+    assert!(few.len() <= 10, "{} calls for one machine: {few:#?}", few.len());
+}

@@ -1,0 +1,412 @@
+//! A vCenter in the process with providers that use it, and what goes wrong between them.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use joiner_clock::Clock;
+use joiner_cloud::{
+    CloudProvider, Deletion,
+    bootstrap::{
+        Distro, Facts, GuestLookup, ProviderId, Secret,
+        token::{Token, TokenSource},
+    },
+    class::NodeClass,
+    conformance::{Bench, Mishap, Process},
+    inputs::{ClassInputs, OrderInputs},
+    order::{ClaimId, Order},
+};
+use joiner_core::{
+    label::{self, Labels},
+    quantity::Quantity,
+    requirement::Requirements,
+    resources::{CPU, Resources},
+};
+use joiner_vim::{
+    Credentials, Method, MoRef, Transport, Vim, VimSettings,
+    spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
+    transport::TransportError,
+};
+use joiner_vsphere::{NODE_CLASS, ProviderSettings, Vsphere};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// The cluster that machines are made for.
+pub(crate) const CLUSTER: &str = "prod";
+/// How many objects the vCenter answers at once.
+const PAGE: usize = 20;
+const USER: &str = "administrator@vsphere.local";
+const PASSWORD: &str = "secret";
+
+/// When something goes wrong.
+#[derive(Debug, Clone)]
+enum When {
+    /// Once so many calls have got through.
+    After(u32),
+    /// At the first call of this name.
+    At(&'static str),
+}
+
+/// What goes wrong with calls, and whom it kills.
+#[derive(Debug, Default)]
+struct Faults {
+    armed: Mutex<Option<(Mishap, When)>>,
+    killed: Notify,
+}
+
+/// The way to the vCenter.
+struct Line {
+    server: joiner_vcenter::VCenter,
+    /// None for a line on which nothing goes wrong.
+    faults: Option<Arc<Faults>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Faults {
+    fn strike(&self, request: &Request<Bytes>) -> Option<Mishap> {
+        let mut armed = lock(&self.armed);
+        let (mishap, when) = armed.as_mut()?;
+        let is_now = match when {
+            When::After(0) => true,
+            When::After(left) => {
+                *left -= 1;
+                false
+            }
+            When::At(call) => {
+                let body = String::from_utf8_lossy(request.body());
+                body.contains(&format!("<{call} ")) || body.contains(&format!("<{call}>"))
+            }
+        };
+        let mishap = *mishap;
+        is_now.then(|| {
+            *armed = None;
+            mishap
+        })
+    }
+
+    async fn die<T>(&self) -> T {
+        self.killed.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl Transport for Line {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        let mishap =
+            self.faults.as_ref().and_then(|faults| Some((faults, faults.strike(&request)?)));
+        let lost = || TransportError::NoAnswer("the connection broke".to_owned());
+        match mishap {
+            None => self.server.answer(request).await.map_err(|_| lost()),
+            Some((faults, Mishap::KilledBefore)) => faults.die().await,
+            Some((faults, Mishap::KilledAfter)) => {
+                // Nobody is left to hear what it answers.
+                let _ = self.server.answer(request).await;
+                faults.die().await
+            }
+            Some((_, Mishap::NoAnswer)) => std::future::pending().await,
+            Some((_, Mishap::AnswerLost)) => {
+                let _ = self.server.answer(request).await;
+                Err(lost())
+            }
+            Some((_, Mishap::Failed)) => {
+                let mut response = Response::new(Bytes::new());
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                Ok(response)
+            }
+        }
+    }
+}
+
+/// A vCenter, and everybody who uses it.
+#[derive(Clone)]
+pub(crate) struct World {
+    pub(crate) server: joiner_vcenter::VCenter,
+    pub(crate) clock: Clock,
+    faults: Arc<Faults>,
+    /// Somebody else, with whom nothing goes wrong.
+    pub(crate) admin: Vim,
+    pub(crate) settings: ProviderSettings,
+}
+
+impl World {
+    /// A small vCenter with room for some hundred machines.
+    pub(crate) fn new() -> Self {
+        let mut inventory = joiner_vcenter::Inventory::small();
+        let hosts =
+            (1..=8).map(|n| joiner_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
+        inventory.datacenters[0].clusters[0].hosts = hosts.collect();
+        inventory.behaviour.page_max = PAGE;
+        Self::of(inventory)
+    }
+
+    pub(crate) fn of(inventory: joiner_vcenter::Inventory) -> Self {
+        let start = "2026-11-15T00:00:00Z".parse().expect("it is a time");
+        let clock = Clock::following_runtime(start);
+        let server = joiner_vcenter::VCenter::new(inventory, clock.clone())
+            .expect("the description holds together");
+        let admin = vim(&server, None, &clock);
+        let settings = ProviderSettings::new(CLUSTER, "k8s");
+        Self { server, clock, faults: Arc::default(), admin, settings }
+    }
+
+    /// A provider in a process that was started just now.
+    pub(crate) fn provider(&self) -> Vsphere {
+        let vim = vim(&self.server, Some(&self.faults), &self.clock);
+        Vsphere::new(vim, self.clock.clone(), self.settings.clone())
+    }
+
+    /// Lets the first call of this name go wrong.
+    pub(crate) fn arm_at(&self, mishap: Mishap, call: &'static str) {
+        *lock(&self.faults.armed) = Some((mishap, When::At(call)));
+    }
+
+    /// Has a new process do something until it is done or killed.
+    pub(crate) async fn until_killed<T>(&self, work: impl AsyncFnOnce(Vsphere) -> T) -> Option<T> {
+        let provider = self.provider();
+        tokio::select! {
+            biased;
+            () = self.faults.killed.notified() => None,
+            answer = work(provider) => Some(answer),
+        }
+    }
+
+    /// An object of the inventory by its path.
+    pub(crate) async fn at(&self, path: &str) -> MoRef {
+        let found = self.admin.find_by_path(path).await.expect("it answers");
+        found.expect("the path leads somewhere")
+    }
+
+    /// Makes a machine as somebody else would.
+    pub(crate) async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
+        let (template, folder) =
+            (self.at("/dc1/vm/templates/ubuntu-2404").await, self.at("/dc1/vm/k8s").await);
+        let spec = CloneSpec {
+            location: RelocateSpec {
+                pool: Some(self.at("/dc1/host/cluster1/Resources").await),
+                datastore: Some(self.at("/dc1/datastore/datastore1").await),
+                ..RelocateSpec::default()
+            },
+            config: Some(config),
+            ..CloneSpec::default()
+        };
+        let method = Method::Clone { folder, name: name.to_owned(), spec: Box::new(spec) };
+        let task = self.admin.start(&template, method).await.expect("it is taken");
+        let done = self.admin.wait(&task, Duration::from_hours(1)).await.expect("it is cloned");
+        let vm = done.object().expect("a clone is a machine");
+        let read = self.admin.read(&[vm], &["config.uuid"]).await.expect("it answers");
+        format!("vsphere://{}", read[0].text("config.uuid").expect("it has one"))
+    }
+
+    /// Every machine by its provider id, with all that could be changed about it.
+    pub(crate) async fn all_machines(&self) -> BTreeMap<String, String> {
+        let root = self.admin.service_content().await.expect("it answers").root_folder.clone();
+        let paths = [
+            "name",
+            "config.uuid",
+            "config.template",
+            "config.annotation",
+            "config.extraConfig",
+            "config.hardware.numCPU",
+            "config.hardware.memoryMB",
+            "runtime.powerState",
+        ];
+        let all = self.admin.list(&root, "VirtualMachine", &paths).await.expect("it answers");
+        all.iter()
+            .filter(|own| own.parse("config.template") != Some(true))
+            .map(|own| {
+                let uuid = own.text("config.uuid").unwrap_or_default();
+                (format!("vsphere://{uuid}"), format!("{:?}", own.values))
+            })
+            .collect()
+    }
+
+    /// What one machine's property says.
+    pub(crate) async fn property(&self, name: &str, path: &str) -> Option<String> {
+        let vm = self.at(&format!("/dc1/vm/k8s/{name}")).await;
+        let read = self.admin.read(&[vm], &[path]).await.expect("it answers");
+        read[0].text(path).map(str::to_owned)
+    }
+}
+
+fn vim(server: &joiner_vcenter::VCenter, faults: Option<&Arc<Faults>>, clock: &Clock) -> Vim {
+    let line = Line { server: server.clone(), faults: faults.cloned() };
+    let settings = VimSettings::new(Credentials::new(USER, PASSWORD));
+    Vim::new(settings, Arc::new(line), clock.clone())
+}
+
+/// A class whose selectors lead somewhere, with what a test adds.
+pub(crate) fn class(more: Value) -> Arc<NodeClass> {
+    let mut spec = json!({
+        "computeSelector": {"name": "cluster1"},
+        "datastoreSelector": {"name": "datastore1"},
+        "networkSelector": {"name": "workers"},
+        "imageSelector": {"name": "ubuntu-2404"},
+        "instanceTypes": [
+            {"os": "linux", "cpu": 2, "memory": 4, "zone": "az1", "region": "dc1"},
+            {"os": "linux", "cpu": 8, "memory": 32, "zone": "az1", "region": "dc1"},
+            {"os": "linux", "cpu": 256, "memory": 4096, "zone": "az1", "region": "dc1"},
+        ],
+    });
+    for (field, value) in more.as_object().into_iter().flatten() {
+        spec[field] = value.clone();
+    }
+    Arc::new(NodeClass {
+        group: NODE_CLASS.group.to_owned(),
+        api_version: NODE_CLASS.version.to_owned(),
+        kind: NODE_CLASS.kind.to_owned(),
+        name: "general".to_owned(),
+        uid: "class-uid".to_owned(),
+        generation: 1,
+        spec,
+        ..NodeClass::default()
+    })
+}
+
+/// What machines join an RKE2 cluster with.
+pub(crate) fn rke2() -> Facts {
+    Facts {
+        distro: Distro::Rke2,
+        endpoint: Some("https://10.0.0.10:9345".to_owned()),
+        version: Some("v1.33.4+rke2r1".to_owned()),
+        ca: None,
+        pin_ca: false,
+        token: Some(TokenSource::Given(Secret::from("s3cret"))),
+        provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+    }
+}
+
+/// What an order comes with.
+pub(crate) fn inputs(facts: Facts) -> OrderInputs {
+    let token = match &facts.token {
+        Some(TokenSource::Given(text)) => Some(Token::Given(text.clone())),
+        Some(TokenSource::Mint) | None => None,
+    };
+    let class = ClassInputs { joining: Some(facts), ..ClassInputs::default() };
+    OrderInputs { class: Arc::new(class), token, ..OrderInputs::default() }
+}
+
+/// The n-th order of a test.
+pub(crate) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
+    Order {
+        claim: ClaimId {
+            name: format!("general-{number}"),
+            uid: format!("5f0e7a10-1111-4222-8333-{number:012x}"),
+        },
+        node_pool: Some("general".to_owned()),
+        labels: [(label::NODE_POOL.to_owned(), "general".to_owned())].into(),
+        annotations: Labels::new(),
+        requirements: Requirements::new(),
+        requests: Resources::from_iter([(CPU, Quantity::whole(1))]),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        class: Arc::clone(class),
+        inputs: inputs(rke2()),
+    }
+}
+
+#[async_trait(?Send)]
+impl Bench for World {
+    fn start(&self) -> Process {
+        let faults = Arc::clone(&self.faults);
+        Process {
+            provider: Arc::new(self.provider()),
+            killed: Box::pin(async move { faults.killed.notified().await }),
+        }
+    }
+
+    fn class(&self) -> Arc<NodeClass> {
+        class(json!({}))
+    }
+
+    fn inputs(&self) -> OrderInputs {
+        inputs(rke2())
+    }
+
+    fn arm(&self, mishap: Mishap, after: u32) {
+        *lock(&self.faults.armed) = Some((mishap, When::After(after)));
+    }
+
+    fn disarm(&self) -> bool {
+        lock(&self.faults.armed).take().is_none()
+    }
+
+    async fn machines(&self) -> BTreeMap<String, String> {
+        self.all_machines().await
+    }
+
+    async fn add_foreign(&self, order: &Order) -> Vec<String> {
+        let of_another = ConfigSpec {
+            extra_config: vec![
+                ExtraConfig::new("joiner.cluster", "prod-eu"),
+                ExtraConfig::new("joiner.nodeclaim-uid", &order.claim.uid),
+            ],
+            ..ConfigSpec::default()
+        };
+        vec![
+            self.clone_as_somebody("somebodys", ConfigSpec::default()).await,
+            self.clone_as_somebody("prod-eu-karp-general-1", of_another).await,
+            self.clone_as_somebody(
+                &format!("{CLUSTER}-karp-{}", order.claim.name),
+                ConfigSpec::default(),
+            )
+            .await,
+        ]
+    }
+
+    async fn without_room(&self, mut order: Order) -> Order {
+        // No host has as much, so it is cloned and cannot be switched on.
+        order.requests.set(CPU, Quantity::whole(200));
+        order
+    }
+
+    fn more_than_a_page(&self) -> u32 {
+        PAGE as u32 + 1
+    }
+}
+
+/// What a condition of a class says.
+pub(crate) async fn condition(
+    provider: &Vsphere,
+    class: &NodeClass,
+    type_: &str,
+) -> (Option<bool>, String, String) {
+    let inputs = inputs(rke2());
+    let status = provider.resolve_class(class, Some(&inputs.class)).await.expect("it answers");
+    let found = status.conditions.iter().find(|own| own.type_ == type_);
+    let found = found.expect("the class has the condition");
+    (found.holds, found.reason.clone(), found.message.clone())
+}
+
+impl World {
+    /// What a guest is given.
+    pub(crate) async fn guest_text(&self, name: &str, key: &str) -> String {
+        let vm = self.at(&format!("/dc1/vm/k8s/{name}")).await;
+        let read = self.admin.read(&[vm], &["config.extraConfig"]).await.expect("it answers");
+        let settings = read[0].value("config.extraConfig").expect("there are settings");
+        let is_it = |own: &&joiner_vim::Element| own.text_at("key") == Some(key);
+        let found = settings.children.iter().find(is_it);
+        let text = found.and_then(|own| own.text_at("value")).unwrap_or_default();
+        let bytes = STANDARD.decode(text).expect("guests' texts are base64");
+        String::from_utf8(bytes).expect("and texts")
+    }
+
+    /// Asks for a deletion until the machine is gone.
+    pub(crate) async fn remove(&self, provider: &Vsphere, claim: &ClaimId, id: Option<&str>) {
+        let mut asked = 0;
+        while provider.delete(claim, id).await.expect("it answers") != Deletion::Gone {
+            asked += 1;
+            assert!(asked < 100, "{} is not gone", claim.name);
+            self.clock.sleep(Duration::from_secs(5)).await;
+        }
+    }
+}
