@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 
 use self::fleet::Fleet;
 use crate::whole::{
-    allow_only, assert_for_seeds, broken_rules, chosen, create, deployment, furnished_as,
-    work_beside,
+    allow_only, assert_for_seeds, broken_rules, change_pool, chosen, create, deployment, furnished,
+    furnished_as, pass, scale, work_beside,
 };
 
 /// How long the cluster has until it is packed.
@@ -87,6 +87,49 @@ async fn objections(seed: u64, hours: i64) -> Vec<String> {
     objections.extend(broken.iter().map(Violation::to_string));
     println!("seed {seed}: {hours} hours, {}", fleet.in_words());
     objections
+}
+
+/// A shop on small machines, whose pods keep to rules about zones and hosts: it fills up and empties
+/// again, and what is left is packed anew.
+async fn shop(seed: u64) -> Lab {
+    let mut lab = furnished(seed);
+    allow_only(&lab, &["lab-4x", "lab-8x"]);
+    change_pool(&lab, &json!({"disruption": {"budgets": [{"nodes": "100%"}]}}));
+    let mut chance = lab.chance("story");
+    let web = 5 + chance.below(4);
+    for (name, replicas, cpu, over) in [
+        ("web", web, "500m", Some("topology.kubernetes.io/zone")),
+        ("checkout", 4, "750m", None),
+        ("cache", 3, "1", Some("kubernetes.io/hostname")),
+    ] {
+        let mut workload = deployment(name, replicas);
+        let spec = &mut workload["spec"]["template"]["spec"];
+        spec["containers"][0]["resources"]["requests"]["cpu"] = cpu.into();
+        if let Some(key) = over {
+            spec["topologySpreadConstraints"] = json!([{
+                "maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule",
+                "labelSelector": {"matchLabels": {"app": name}},
+            }]);
+        }
+        create(&lab, "apps", "deployments", workload);
+    }
+    pass(&mut lab, 15, seed).await;
+    scale(&lab, "web", 3 * web + chance.below(5));
+    pass(&mut lab, 15, seed).await;
+    scale(&lab, "web", web);
+    pass(&mut lab, 30, seed).await;
+    lab
+}
+
+#[test]
+fn no_machine_is_made_again_for_pods_that_were_to_fit_elsewhere() {
+    assert_for_seeds(chosen("JOINER_CALM_SEEDS", 2) * 3, async |seed| {
+        let lab = shop(seed).await;
+        let fleet = Fleet::of(lab.history());
+        println!("seed {seed}: {}", fleet.in_words());
+        let broken = broken_rules(&lab);
+        fleet.undone().into_iter().chain(broken.iter().map(Violation::to_string)).collect()
+    });
 }
 
 #[test]
