@@ -3,7 +3,7 @@
 
 use expect_test::expect;
 use jiff::SignedDuration;
-use joiner_apiserver::{Key, Resource};
+use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_lab::{Lab, Setup, checks};
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ async fn what_is_away_for_whatever_reason_takes_from_the_budget() {
     let budgets = json!([{"nodes": "1"}]);
     let being_deleted = Pool::new(&budgets, 3);
     let (claims, key) = (Resource::new("karpenter.sh", "nodeclaims"), Key::new("", "m0"));
-    being_deleted.lab.caller("user").delete(&claims, &key, Default::default()).unwrap();
+    being_deleted.lab.caller("user").delete(&claims, &key, DeleteOptions::default()).unwrap();
     being_deleted.choose(1, "Empty");
     assert_eq!(being_deleted.found().len(), 1);
 

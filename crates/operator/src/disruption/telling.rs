@@ -148,10 +148,11 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
         consuming.entry(pool.clone()).or_default().push(series(allowance.consuming));
         if let Some(error) = &allowance.error {
             tracing::error!(controller = CONTROLLER, NodePool.name = pool, "{error}");
-        } else if allowance.machines > 0 && allowance.allowed == 0 {
-            if let Some(subject) = pool_subject(context, pool) {
-                context.events.tell(Event::pool_disruption_blocked(&subject, reason.as_str()));
-            }
+        } else if allowance.machines > 0
+            && allowance.allowed == 0
+            && let Some(subject) = pool_subject(context, pool)
+        {
+            context.events.tell(Event::pool_disruption_blocked(&subject, reason.as_str()));
         }
     }
     context.metrics.nodepools_allowed_disruptions().replace_all(allowed);
@@ -286,7 +287,9 @@ pub(super) fn proposed(context: &Context, command: &Command, fleet: &Fleet) {
             let score = command.scores.iter().find(|score| score.node_pool == pool);
             let worth = score.map(|score| score.score);
             judged(context, "approved", pool, policy_of(fleet, pool), worth);
-            score.into_iter().for_each(|score| approved(context, command, score));
+            if let Some(score) = score {
+                approved(context, command, score);
+            }
         }
     }
     tracing::debug!(

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Change, ChangeKind};
 use joiner_lab::history::History;
+use joiner_operator::marks::DISRUPTION_COMMAND;
 use serde_json::Value;
 
 /// How long a disruption has to pay off.
 const PAYS_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+/// How soon after a removal a machine is made that would not have been needed without it.
+const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(2);
 /// What a CPU of the laboratory's machines costs per hour.
 const PRICE_PER_CPU: f64 = 0.03;
 
@@ -18,6 +21,8 @@ pub(super) struct Fleet {
     /// From when on all machines together cost so much per hour.
     prices: Vec<(Timestamp, f64)>,
     disruptions: Vec<Disruption>,
+    /// Claims that were made because pods waited.
+    provisioned: Vec<(Timestamp, String)>,
     /// Nodes that ever had a pod.
     used: BTreeSet<String>,
     end: Timestamp,
@@ -41,6 +46,7 @@ impl Fleet {
         let mut fleet = Self {
             prices: Vec::new(),
             disruptions: Vec::new(),
+            provisioned: Vec::new(),
             used: bound.collect(),
             end: history.latest(),
         };
@@ -53,6 +59,10 @@ impl Fleet {
                 let node = claim["status"]["nodeName"].as_str().unwrap_or_default().to_owned();
                 let (at, claim) = (change.at, name.clone());
                 fleet.disruptions.push(Disruption { at, claim, node, reason, before });
+            }
+            let replaces = claim["metadata"]["annotations"][DISRUPTION_COMMAND].is_string();
+            if change.kind == ChangeKind::Added && !replaces {
+                fleet.provisioned.push((change.at, name.clone()));
             }
             match change.kind {
                 ChangeKind::Deleted => machines.remove(&name),
@@ -90,6 +100,19 @@ impl Fleet {
         let unused = self.disruptions.iter().filter(|it| !self.used.contains(&it.node));
         let told = unused.map(|it| {
             format!("{} {} goes ({}) and has never had a pod", it.at, it.claim, it.reason)
+        });
+        told.collect()
+    }
+
+    /// Machines that went because their pods would fit elsewhere, and one had to be made for those.
+    pub(super) fn undone(&self) -> Vec<String> {
+        let packed = self.disruptions.iter().filter(|it| it.reason == "Underutilized");
+        let told = packed.filter_map(|it| {
+            let soon = |at: &Timestamp| {
+                (SignedDuration::ZERO..=UNDONE_WITHIN).contains(&at.duration_since(it.at))
+            };
+            let (at, made) = self.provisioned.iter().find(|(at, _)| soon(at))?;
+            Some(format!("{} {} was chosen to go, and at {at} {made} was made", it.at, it.claim))
         });
         told.collect()
     }
@@ -132,4 +155,49 @@ fn newly_disrupted(change: &Change) -> Option<String> {
     };
     let was = change.previous.as_ref().and_then(|claim| reason(&claim.value()));
     reason(&change.object.value()).filter(|_| was.is_none())
+}
+
+/// A fleet whose one disruption is 10 minutes after its beginning, with these prices by minute.
+fn disrupted_once(reason: &str, node: &str, prices: &[(i64, f64)]) -> Fleet {
+    let minute = |minute: i64| Timestamp::from_second(60 * minute).unwrap();
+    let disruption = Disruption {
+        at: minute(10),
+        claim: "claim".to_owned(),
+        node: node.to_owned(),
+        reason: reason.to_owned(),
+        before: 1.0,
+    };
+    Fleet {
+        prices: prices.iter().map(|(at, price)| (minute(*at), *price)).collect(),
+        disruptions: vec![disruption],
+        provisioned: vec![(minute(11), "new".to_owned())],
+        used: ["used".to_owned()].into(),
+        end: minute(200),
+    }
+}
+
+#[test]
+fn a_disruption_is_worth_it_if_the_hour_after_it_costs_less() {
+    // A replacement costs something beside what it replaces, and less afterwards.
+    let paid = disrupted_once("Underutilized", "used", &[(0, 1.0), (10, 1.5), (12, 0.5)]);
+    assert_eq!(paid.not_worth_it(), [""; 0]);
+    let undone =
+        disrupted_once("Underutilized", "used", &[(0, 1.0), (12, 0.5), (14, 1.0), (20, 1.5)]);
+    assert_eq!(undone.not_worth_it().len(), 1);
+    let for_nothing = disrupted_once("Drifted", "used", &[(0, 1.0)]);
+    assert_eq!(for_nothing.not_worth_it().len(), 1);
+}
+
+#[test]
+fn machines_that_never_had_a_pod_were_made_for_nothing() {
+    let prices = [(0, 1.0), (12, 0.5)];
+    assert_eq!(disrupted_once("Empty", "used", &prices).made_for_nothing(), [""; 0]);
+    assert_eq!(disrupted_once("Empty", "unused", &prices).made_for_nothing().len(), 1);
+}
+
+#[test]
+fn a_machine_that_is_made_right_after_a_removal_undoes_it() {
+    let prices = [(0, 1.0), (12, 0.5)];
+    assert_eq!(disrupted_once("Underutilized", "used", &prices).undone().len(), 1);
+    assert_eq!(disrupted_once("Empty", "used", &prices).undone(), [""; 0]);
 }
