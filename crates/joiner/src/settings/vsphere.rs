@@ -91,8 +91,9 @@ fn read_authority(text: &str) -> Result<String, &'static str> {
     if uri.scheme_str() != Some("https") {
         return Err("it is not HTTPS: a vCenter is reached by https://HOST");
     }
-    if authority.host().is_empty() || (authority.port().is_some() && authority.port_u16().is_none())
-    {
+    // A port that is no number of 16 bits is none, but is there.
+    let has_odd_port = authority.port_u16().is_none() && authority.as_str() != authority.host();
+    if authority.host().is_empty() || has_odd_port {
         return Err(no_address);
     }
     if !matches!(uri.path().trim_matches('/'), "" | "sdk") || uri.query().is_some() {
