@@ -224,9 +224,9 @@ fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
 /// Gives back what only the start needed, and later what only a burst did.
 async fn stay_small(readiness: Arc<Readiness>) {
     while !readiness.is_ready() {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    for wait in [0, 1, 10, 60].into_iter().chain(std::iter::repeat(600)) {
+    for wait in [0, 1, 1, 10, 60].into_iter().chain(std::iter::repeat(600)) {
         tokio::time::sleep(Duration::from_secs(wait)).await;
         if let Err(error) = joiner_footprint::give_back_code() {
             tracing::debug!("pages of the program that nobody needs stay in memory: {error}");

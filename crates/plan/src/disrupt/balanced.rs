@@ -37,23 +37,10 @@ pub(super) fn approve(
     savings: f64,
     totals: &BTreeMap<&str, Totals>,
 ) -> Result<Vec<Score>, Reason> {
-    let all: f64 = set.iter().map(|each| each.price).sum();
-    let mut pools: BTreeMap<&str, Part<'_>> = BTreeMap::new();
-    for each in set {
-        let of_pool = totals.get(each.pool).copied().unwrap_or_default();
-        let by_policy = each.rules.policy == ConsolidationPolicy::Balanced;
-        if by_policy || of_pool.is_restless() {
-            let new = Part { pool: each.pool, by_policy, price: 0.0, cost: 0.0, of_pool };
-            let part = pools.entry(each.pool).or_insert(new);
-            part.price += each.price;
-            part.cost += each.cost;
-        }
-    }
     let mut scores = Vec::new();
-    for part in pools.values() {
-        let share = if all > 0.0 { savings * part.price / all } else { 0.0 };
-        let judged = part.judge(share);
-        if judged.score < judged.threshold {
+    for (part, judged) in judged(set, savings, totals) {
+        let is_asked = part.by_policy || part.of_pool.is_restless();
+        if is_asked && judged.score < judged.threshold {
             return Err(part.refusal(&judged));
         }
         scores.extend(part.by_policy.then_some(judged));
@@ -61,10 +48,43 @@ pub(super) fn approve(
     Ok(scores)
 }
 
+/// Whether a move is worth its moving in every pool, whether the pool asks or not.
+pub(super) fn is_worth_it(
+    set: &[&Removable<'_>],
+    savings: f64,
+    totals: &BTreeMap<&str, Totals>,
+) -> bool {
+    judged(set, savings, totals).iter().all(|(_, judged)| judged.score >= judged.threshold)
+}
+
+/// What a move means to each of its pools.
+fn judged<'s>(
+    set: &[&Removable<'s>],
+    savings: f64,
+    totals: &BTreeMap<&str, Totals>,
+) -> Vec<(Part<'s>, Score)> {
+    let all: f64 = set.iter().map(|each| each.price).sum();
+    let mut pools: BTreeMap<&str, Part<'s>> = BTreeMap::new();
+    for each in set {
+        let of_pool = totals.get(each.pool).copied().unwrap_or_default();
+        let by_policy = each.rules.policy == ConsolidationPolicy::Balanced;
+        let new = Part { pool: each.pool, by_policy, price: 0.0, cost: 0.0, of_pool };
+        let part = pools.entry(each.pool).or_insert(new);
+        part.price += each.price;
+        part.cost += each.cost;
+    }
+    let judge = |part: Part<'s>| {
+        let share = if all > 0.0 { savings * part.price / all } else { 0.0 };
+        let judged = part.judge(share);
+        (part, judged)
+    };
+    pools.into_values().map(judge).collect()
+}
+
 /// The machines of one pool that go in a move.
 struct Part<'s> {
     pool: &'s str,
-    /// Whether the pool's policy asks for a score; otherwise it is restless.
+    /// Whether the pool's policy asks for a score.
     by_policy: bool,
     price: f64,
     cost: f64,

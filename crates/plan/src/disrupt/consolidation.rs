@@ -285,7 +285,7 @@ fn grown<'c, 's>(
             continue;
         }
         if let Some(proposal) = together(pass, &set)
-            && replacement::is_less(found.proposal.savings, proposal.savings)
+            && pays_together(pass, found.proposal.savings, each, &proposal)
         {
             found = Found { set, proposal };
         }
@@ -322,11 +322,27 @@ fn gather<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Fo
         }
         let Some(proposal) = together(pass, &set) else { continue };
         let least = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.proposal.savings);
-        if replacement::is_less(least, proposal.savings) {
+        if pays_together(pass, least, each, &proposal) {
             found = Some(Found { set, proposal });
         }
     }
     found.filter(|found| found.set.len() >= 2)
+}
+
+/// Whether a machine that joins a set, which saves so much `before`, saves more than if it went by itself. Machines that
+/// need not wait for the same new one are not tied together.
+fn pays_together<'s>(
+    pass: &mut Pass<'s>,
+    before: f64,
+    each: &Removable<'s>,
+    joined: &Proposal,
+) -> bool {
+    let alone = if joined.replacements.is_empty() {
+        0.0
+    } else {
+        ask(pass, &[each]).map_or(0.0, |alone| alone.savings)
+    };
+    replacement::is_less(before + alone, joined.savings)
 }
 
 /// What could be done about several machines; why nothing can be is not found out.
@@ -357,15 +373,26 @@ pub(super) fn hold_as_scheduled(
     if !pass.scene.settings.as_scheduled || proposal.destinations.is_empty() {
         return Ok(());
     }
+    let unsteady = |why: &str, pod: &str| {
+        let message = format!(
+            "the pods fit on other machines as planned, but the scheduler may put them otherwise, \
+             and then pod {pod} would be left over and need a machine again{why}"
+        );
+        Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod))
+    };
+    // A new machine is the emptiest, so that whichever pod comes first takes the place of the one that it was made for.
+    // Such a move is made where it is well worth its moving.
+    let made_for = proposal.replacements.iter().flat_map(|claim| &claim.pods).next();
+    if let Some(pod) =
+        made_for.filter(|_| !balanced::is_worth_it(set, proposal.savings, &pass.totals))
+    {
+        return unsteady("; what is saved is not worth that", pod);
+    }
     let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
     for arrival in [Arrival::SmallestFirst, Arrival::LargestFirst] {
         let outcome = pass.simulator.scheduled(&machines, QUESTION, arrival);
         if let Some(pod) = left_over(&outcome, proposal) {
-            let message = format!(
-                "the pods fit on other machines as planned, but the scheduler may put them \
-                 otherwise, and then pod {pod} would be left over and need a machine again"
-            );
-            return Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod));
+            return unsteady("", pod);
         }
     }
     Ok(())

@@ -36,9 +36,9 @@ fn assert_smaller(told: &Told) {
 fn fewer_pods_of_two_sizes_need_fewer_machines() {
     let told = told("basic");
     assert_smaller(&told);
-    // Price for price, hardly anything is left to save.
+    // Little is left to save that would not have to be made again.
     let fleet = &told.chapters[1].fleet;
-    assert!(fleet.cpu_requested > 0.9, "{fleet:?}");
+    assert!(fleet.cpu_requested > 0.85, "{fleet:?}");
 }
 
 #[test]
