@@ -108,3 +108,25 @@ fn a_command_is_rejected_once_it_would_not_hold() {
     assert_eq!(because, Change::Scheduling);
     assert!(message.contains("pod default/big would be left over"), "{message}");
 }
+
+/// Any pod may be the one that gets to the new machine first. That is risked for much, but not for little.
+#[test]
+fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
+    let shared = |others: usize| {
+        let own = (0..12)
+            .fold(machine("n", "large"), |own, i| own.pod(pod(&format!("p{i:02}")).cpu("500m")));
+        (0..others).fold(cluster().node(own).node(other("x", "2500m")), |cluster, i| {
+            cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
+        })
+    };
+    check_with(&as_scheduled(), shared(0), as_it_is, expect![[r#"
+        singleNodeConsolidation: n -> x: p00 p01 p02 p03 p04; new medium: p05 p06 p07 p08 p09 p10 p11; saves 2.00
+    "#]]);
+    check_with(&as_scheduled(), shared(4), as_it_is, expect![[r#"
+        full0 stays: move.equalShape
+        full1 stays: move.equalShape
+        full2 stays: move.equalShape
+        full3 stays: move.equalShape
+        n stays: move.unsteady
+    "#]]);
+}
