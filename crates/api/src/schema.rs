@@ -2,7 +2,7 @@
 //!
 //! The rules are Karpenter's, word for word where they are programs (patterns and CEL), because an
 //! object that one accepts must be accepted by the other. They are attached to the types with
-//! `#[schemars(extend(…))]`; a keyword extended with `null` is taken away again by [`tidy`].
+//! `#[schemars(extend(…))]`; a keyword extended with `null` is taken away again by `tidy`.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, json_schema};
 use serde_json::{Map, Value, json};

@@ -58,7 +58,10 @@ mod tests {
             b0000-c0000 rw-p 00000000 00:00 0                          [heap]\n\
             d0000-e0000 r-xp 00000000 fe:00 78                         /usr/lib/libc.so.6\n\
             f0000-f1000 r-xp 00000000 00:00 0                          [vdso]\n";
-        assert_eq!(code(maps, 77).collect::<Vec<_>>(), [0x20000..0x90000]);
+        assert_eq!(
+            code(maps, 77).collect::<Vec<_>>(),
+            vec![Range { start: 0x20000, end: 0x90000 }]
+        );
     }
 
     #[test]

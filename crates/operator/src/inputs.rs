@@ -1,9 +1,9 @@
 //! What providers need of the cluster, fetched for them.
 //!
 //! A provider says what a class and its machines need ([`joiner_cloud::needs`]); here it is read,
-//! remembered for a while, and handed over. [`decide`] says what follows from what was read: pure
-//! functions. [`reading`] reads, [`memory`] keeps. Joining needs a token ([`tokens`]), which goes
-//! when it has served ([`collection`]), and may need addresses ([`addresses`]).
+//! remembered for a while, and handed over. `decide` says what follows from what was read: pure
+//! functions. `reading` reads, `memory` keeps. Joining needs a token (`tokens`), which goes
+//! when it has served (`collection`), and may need addresses (`addresses`).
 
 mod addresses;
 mod collection;

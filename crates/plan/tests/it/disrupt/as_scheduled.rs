@@ -119,14 +119,24 @@ fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
             cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
         })
     };
-    check_with(&as_scheduled(), shared(0), as_it_is, expect![[r#"
+    check_with(
+        &as_scheduled(),
+        shared(0),
+        as_it_is,
+        expect![[r#"
         singleNodeConsolidation: n -> x: p00 p01 p02 p03 p04; new medium: p05 p06 p07 p08 p09 p10 p11; saves 2.00
-    "#]]);
-    check_with(&as_scheduled(), shared(4), as_it_is, expect![[r#"
+    "#]],
+    );
+    check_with(
+        &as_scheduled(),
+        shared(4),
+        as_it_is,
+        expect![[r#"
         full0 stays: move.equalShape
         full1 stays: move.equalShape
         full2 stays: move.equalShape
         full3 stays: move.equalShape
         n stays: move.unsteady
-    "#]]);
+    "#]],
+    );
 }
