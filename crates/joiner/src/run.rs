@@ -1,6 +1,6 @@
 //! `joiner run`: the controller.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Off, Providers};
@@ -96,9 +96,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    if let Err(error) = joiner_footprint::use_small_pages() {
-        tracing::debug!("huge pages stay on, so that more memory is held than is used: {error}");
-    }
+    use_small_pages();
     // One thread works while the other plans; more would only take memory.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -107,6 +105,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
     runtime.block_on(control(args, settings)).map(|()| Exit::Success)
 }
+
+/// A controller's memory is small objects that come and go. In huge pages, which the allocator asks
+/// for where the system has them, it would hold a third more than it uses.
+#[cfg(target_os = "linux")]
+fn use_small_pages() {
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!("huge pages stay on, so that more memory is held than is used: {error}");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn use_small_pages() {}
 
 async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let config = connection::config(&args.cluster).await?;
@@ -123,7 +133,6 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let client = connection::client(config.clone(), Some(&throttle))?;
     let registry = metrics_page()?;
     let readiness = Arc::new(Readiness::new(engine::PARTS));
-    let ready = Arc::clone(&readiness);
     let listen = |port, setting| {
         probes::listen(None, port, setting).map_err(|error| Failure::bad_input(chain(&error)))
     };
@@ -150,7 +159,6 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     };
     let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
     tracing::info!(version = BUILD.version, "starting");
-    tokio::spawn(stay_small(ready));
     let ended = engine.run(until_told()).await;
     ended.map_err(|ended| Failure::Ended(ended.to_string()))
 }
@@ -219,20 +227,6 @@ fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {
     let flag = "--instance-types-file-path (INSTANCE_TYPES_FILE_PATH)";
     let types = catalog::catalog_file(flag, path)?;
     Ok(Kwok::with_types(client.clone(), clock, types))
-}
-
-/// Gives back what only the start needed, and later what only a burst did.
-async fn stay_small(readiness: Arc<Readiness>) {
-    while !readiness.is_ready() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    for wait in [0, 1, 1, 10, 60].into_iter().chain(std::iter::repeat(600)) {
-        tokio::time::sleep(Duration::from_secs(wait)).await;
-        if let Err(error) = joiner_footprint::give_back_code() {
-            tracing::debug!("pages of the program that nobody needs stay in memory: {error}");
-            return;
-        }
-    }
 }
 
 /// Stops when the process is told to end.
