@@ -151,6 +151,10 @@ struct Waiting {
     put_back_at: u32,
 }
 
+/// Among how many nodes that take a pod the scheduler chooses at least, where there are as many. In large clusters it does
+/// not look at all of them, and the best of a hundred is hardly worse than that of more.
+const SCHEDULER_COMPARES: usize = 100;
+
 impl Waiting {
     fn new(pod: u32) -> Self {
         Self { pod, refusal: Refusal::NoPlace, put_back_at: u32::MAX }
@@ -355,7 +359,7 @@ impl<'s> Solver<'s> {
         let (first, last) = (variant.first_node_word, nodes.len().div_ceil(64));
         let (start, mut enough) = match trial.scheduled() {
             Some(_) if first < last => {
-                (first + pod_index as usize % (last - first), scheduler_compares(nodes.len()))
+                (first + pod_index as usize % (last - first), SCHEDULER_COMPARES)
             }
             _ => (first, 1),
         };
@@ -712,12 +716,4 @@ fn node_domains_suit(
             .domains
             .contains(domain)
     })
-}
-
-/// Among how many of so many nodes that take a pod the scheduler chooses, where nobody has told it otherwise: in large
-/// clusters it does not look at all of them.
-fn scheduler_compares(nodes: usize) -> usize {
-    const ALL_MAX: usize = 100;
-    let percent = 50_usize.saturating_sub(nodes / 125).max(5);
-    (nodes * percent / 100).max(ALL_MAX)
 }

@@ -156,13 +156,20 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
         let mut found = grown(pass, &candidates, found);
         found.set.sort_by(|a, b| by_ratio(a, b));
         let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
-        match steady(pass, found) {
+        let steady = steady(pass, found);
+        // Where each question is dear, the rest is looked at one by one as soon as the scheduler is in the way.
+        let is_last =
+            !is_thorough && steady.as_ref().is_none_or(|found| found.set.len() < looked_at.len());
+        match steady {
             Some(Found { set, proposal }) => {
                 let reason = tell::underutilized(&set, &proposal);
                 pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
             }
             // Each of them is looked at alone afterwards.
             None => candidates.retain(|each| !looked_at.contains(&each.at)),
+        }
+        if is_last {
+            return;
         }
     }
 }
