@@ -137,11 +137,11 @@ pub struct ClassStatus {
     pub conditions: Vec<ClassCondition>,
 }
 
-/// What machines were made from, in a number: where a class's differs from the one that a machine
-/// was made with, the machine has drifted.
+/// What machines are made from, in a number: where that of a class or pool differs from the one that
+/// a machine was made with, the machine has drifted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassHash {
-    /// The annotation that it is kept in, on the class and on claims.
+pub struct SpecHash {
+    /// The annotation that it is kept in, on the class or pool and on claims.
     pub key: &'static str,
     /// The annotation that says how it was worked out.
     pub version_key: &'static str,
@@ -151,7 +151,7 @@ pub struct ClassHash {
     pub hash: String,
 }
 
-impl ClassHash {
+impl SpecHash {
     /// The annotations of whoever has this hash.
     pub fn annotations(&self) -> Labels {
         let pairs = [(self.key, self.hash.as_str()), (self.version_key, self.version)];
@@ -164,12 +164,17 @@ impl ClassHash {
     }
 
     /// Whether whoever has these annotations was made from something else than what the class's say.
-    /// Hashes that were made in different ways, or that are missing, say nothing.
     pub fn differs(&self, annotations: &Labels, of_class: &Labels) -> bool {
-        let both = |key: &str| annotations.get(key).zip(of_class.get(key));
-        both(self.version_key).is_some_and(|(own, now)| own == now)
-            && both(self.key).is_some_and(|(own, now)| own != now)
+        hashes_differ(self.key, self.version_key, annotations, of_class)
     }
+}
+
+/// Whether two have hashes of different things, by the annotations that these and their versions are
+/// in. Hashes that were made in different ways, or that are missing, say nothing.
+pub fn hashes_differ(key: &str, version_key: &str, own: &Labels, now: &Labels) -> bool {
+    let both = |key: &str| own.get(key).zip(now.get(key));
+    both(version_key).is_some_and(|(own, now)| own == now)
+        && both(key).is_some_and(|(own, now)| own != now)
 }
 
 /// One aspect of a class's health.

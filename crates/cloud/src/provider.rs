@@ -10,7 +10,7 @@ use joiner_core::{
 
 use crate::{
     CloudError,
-    class::{ClassHash, ClassKind, ClassStatus, NodeClass},
+    class::{ClassKind, ClassStatus, NodeClass, SpecHash},
     inputs::ClassInputs,
     machine::Machine,
     needs::Needs,
@@ -55,7 +55,7 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     }
 
     /// What machines of a class are made from, in a number.
-    fn class_hash(&self, _class: &NodeClass) -> Option<ClassHash> {
+    fn class_hash(&self, _class: &NodeClass) -> Option<SpecHash> {
         None
     }
 

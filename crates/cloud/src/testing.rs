@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy, choice,
-    class::{ClassCondition, ClassHash, ClassKind, ClassStatus, NodeClass},
+    class::{ClassCondition, ClassKind, ClassStatus, NodeClass, SpecHash},
     conformance::Mishap,
     inputs::{ClassInputs, OrderInputs},
     machine::Machine,
@@ -97,7 +97,7 @@ pub struct State {
     /// The finalizer of classes.
     pub class_finalizer: Option<&'static str>,
     /// What machines of every class are made from.
-    pub class_hash: Option<ClassHash>,
+    pub class_hash: Option<SpecHash>,
     asked_to_go: BTreeMap<String, u32>,
 }
 
@@ -326,7 +326,7 @@ impl CloudProvider for TestCloud {
         self.state().class_finalizer
     }
 
-    fn class_hash(&self, _class: &NodeClass) -> Option<ClassHash> {
+    fn class_hash(&self, _class: &NodeClass) -> Option<SpecHash> {
         self.state().class_hash.clone()
     }
 

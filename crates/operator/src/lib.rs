@@ -34,6 +34,7 @@ pub mod eviction;
 pub mod expiration;
 pub mod files;
 pub mod garbage;
+mod hashes;
 pub mod hydration;
 pub mod index;
 pub mod inputs;

@@ -23,7 +23,7 @@ use jiff::Timestamp;
 use joiner_clock::Clock;
 use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
-    class::{self, ClassHash, ClassKind, ClassStatus},
+    class::{self, ClassKind, ClassStatus, SpecHash},
     inputs::ClassInputs,
     machine::Machine,
     needs::Needs,
@@ -265,9 +265,9 @@ impl CloudProvider for Vsphere {
         Some(FINALIZER)
     }
 
-    fn class_hash(&self, class: &class::NodeClass) -> Option<ClassHash> {
+    fn class_hash(&self, class: &class::NodeClass) -> Option<SpecHash> {
         let read = NodeClass::read(&class.object()).ok()?;
-        Some(ClassHash {
+        Some(SpecHash {
             key: HASH,
             version_key: HASH_VERSION_KEY,
             version: HASH_VERSION,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
-use joiner_cloud::class::{ClassHash, NodeClass};
+use joiner_cloud::class::{NodeClass, SpecHash, hashes_differ};
 use joiner_core::{
     instance_type::InstanceType,
-    label::{self, Labels, WellKnown},
+    label::{self, WellKnown},
     requirement::{Requirement, Requirements},
 };
 
@@ -67,19 +67,16 @@ pub fn of_objects(claim: &NodeClaim, pool: &NodePool) -> Option<Verdict> {
     Some(Verdict::Drifted(reason.to_owned()))
 }
 
-/// Whether the claim was made from another template. Hashes that were made in different ways, or
-/// that are missing, say nothing.
+/// Whether the claim was made from another template.
 fn template_has_changed(claim: &NodeClaim, pool: &NodePool) -> bool {
-    let both = |key: &str| {
-        let of = |annotations: Option<&Labels>| annotations.and_then(|all| all.get(key)).cloned();
-        of(claim.metadata.annotations.as_ref()).zip(of(pool.metadata.annotations.as_ref()))
-    };
-    let is_same_way = both(label::NODE_POOL_HASH_VERSION).is_some_and(|(own, now)| own == now);
-    is_same_way && both(label::NODE_POOL_HASH).is_some_and(|(own, now)| own != now)
+    let (own, now) = (&claim.metadata.annotations, &pool.metadata.annotations);
+    own.as_ref().zip(now.as_ref()).is_some_and(|(own, now)| {
+        hashes_differ(label::NODE_POOL_HASH, label::NODE_POOL_HASH_VERSION, own, now)
+    })
 }
 
 /// What the claim and its class alone say; nothing if it depends on the cloud.
-pub fn of_class(claim: &NodeClaim, class: &NodeClass, hash: &ClassHash) -> Option<Verdict> {
+pub fn of_class(claim: &NodeClaim, class: &NodeClass, hash: &SpecHash) -> Option<Verdict> {
     let annotations = claim.metadata.annotations.as_ref()?;
     let drifted = hash.differs(annotations, &class.annotations);
     drifted.then(|| Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))

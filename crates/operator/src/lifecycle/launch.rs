@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::{
     CloudError,
-    class::{ClassHash, NodeClass},
+    class::{NodeClass, SpecHash},
     machine::Machine,
     order::Order,
 };
@@ -60,8 +60,8 @@ pub(super) fn request(claim: &NodeClaim, class: Option<&Arc<NodeClass>>) -> Requ
 
 /// Has a machine say what it was made from, where its cloud does not: the cloud may have found one
 /// that was made from the class as it was before.
-pub(super) fn mark(machine: &mut Machine, hash: Option<&ClassHash>) {
-    for (key, value) in hash.into_iter().flat_map(ClassHash::annotations) {
+pub(super) fn mark(machine: &mut Machine, hash: Option<&SpecHash>) {
+    for (key, value) in hash.into_iter().flat_map(SpecHash::annotations) {
         machine.annotations.entry(key).or_insert(value);
     }
 }

@@ -1,20 +1,19 @@
 //! Which template the claims of a pool were made from: a hash on the pool and on its claims.
 
-use std::sync::Arc;
-
 use joiner_api::{
-    condition::find as find_condition,
     hash::{NODE_POOL_HASH_VERSION, node_pool_hash},
     node_claim::NodeClaim,
 };
-use joiner_core::label::{self, Labels};
+use joiner_cloud::class::SpecHash;
+use joiner_core::label;
 
 use super::{find_ours, pool_of};
 use crate::{
+    claims,
     cluster::Lock,
-    conditions::{Conditioned, DRIFTED},
     context::Context,
     controller::{Controller, Next},
+    hashes,
     trouble::Trouble,
     world::{Change, Key, World},
 };
@@ -35,48 +34,21 @@ impl Controller for PoolHash {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some(pool) = find_ours(&self.0, key) else { return Ok(Next::Done) };
-        let hash = node_pool_hash(&pool.spec.template).to_string();
-        if !is_current(pool.metadata.annotations.as_ref()) {
-            for claim in self.claims_of_other_versions(key.name()) {
-                let mut adopted = NodeClaim::clone(&claim);
-                let has_drifted = find_condition(claim.conditions(), DRIFTED).is_some();
-                let annotations = adopted.metadata.annotations.get_or_insert_default();
-                mark(annotations, (!has_drifted).then_some(&hash));
-                self.0.cluster.patch(&*claim, &adopted, Lock::None).await?;
-            }
-        }
+        let hash = SpecHash {
+            key: label::NODE_POOL_HASH,
+            version_key: label::NODE_POOL_HASH_VERSION,
+            version: NODE_POOL_HASH_VERSION,
+            hash: node_pool_hash(&pool.spec.template).to_string(),
+        };
         let mut marked = (*pool).clone();
-        mark(marked.metadata.annotations.get_or_insert_default(), Some(&hash));
+        let annotations = marked.metadata.annotations.get_or_insert_default();
+        if !hash.is_current(annotations) {
+            let is_of_pool =
+                |claim: &NodeClaim| claims::label(claim, label::NODE_POOL) == key.name();
+            hashes::take_over(&self.0, &hash, is_of_pool).await?;
+        }
+        annotations.extend(hash.annotations());
         self.0.cluster.patch(&*pool, &marked, Lock::None).await?;
         Ok(Next::Done)
-    }
-}
-
-impl PoolHash {
-    fn claims_of_other_versions(&self, pool: &str) -> Vec<Arc<NodeClaim>> {
-        let is_of_pool = |claim: &NodeClaim| {
-            let labels = claim.metadata.labels.as_ref();
-            labels.and_then(|labels| labels.get(label::NODE_POOL)).is_some_and(|name| name == pool)
-        };
-        self.0.cache.read(|world| {
-            let claims = world.node_claims.values();
-            let others = claims.filter(|claim| {
-                is_of_pool(claim) && !is_current(claim.metadata.annotations.as_ref())
-            });
-            others.cloned().collect()
-        })
-    }
-}
-
-fn is_current(annotations: Option<&Labels>) -> bool {
-    let version = annotations.and_then(|all| all.get(label::NODE_POOL_HASH_VERSION));
-    version.is_some_and(|version| version == NODE_POOL_HASH_VERSION)
-}
-
-fn mark(annotations: &mut Labels, hash: Option<&String>) {
-    let version = NODE_POOL_HASH_VERSION.to_owned();
-    annotations.insert(label::NODE_POOL_HASH_VERSION.to_owned(), version);
-    if let Some(hash) = hash {
-        annotations.insert(label::NODE_POOL_HASH.to_owned(), hash.clone());
     }
 }

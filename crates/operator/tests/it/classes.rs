@@ -1,7 +1,7 @@
 //! What becomes of classes: what is said of them, what machines were made from, and their end.
 
 use joiner_cloud::{
-    class::{ClassCondition, ClassHash},
+    class::{ClassCondition, SpecHash},
     testing::TEST_NODE_CLASS,
 };
 use joiner_core::label::Labels;
@@ -93,8 +93,8 @@ async fn a_class_of_a_cloud_without_a_finalizer_goes_as_it_likes() {
     assert_eq!(stage.class("default")["metadata"]["finalizers"], Value::Null);
 }
 
-fn hash(hash: &str, version: &'static str) -> ClassHash {
-    ClassHash { key: HASH, version_key: HASH_VERSION, version, hash: hash.to_owned() }
+fn hash(hash: &str, version: &'static str) -> SpecHash {
+    SpecHash { key: HASH, version_key: HASH_VERSION, version, hash: hash.to_owned() }
 }
 
 fn annotations_of(object: &Value) -> [String; 2] {

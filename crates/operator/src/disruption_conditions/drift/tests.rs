@@ -1,7 +1,7 @@
 //! §11.4 F-03 to F-06, F-13 to F-35: what makes a machine one that its pool does not want.
 
 use joiner_api::hash::{NODE_POOL_HASH_VERSION, node_pool_hash};
-use joiner_core::instance_type::Offering;
+use joiner_core::{instance_type::Offering, label::Labels};
 use serde_json::{Value, json};
 
 use super::*;

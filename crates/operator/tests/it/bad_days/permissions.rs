@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use joiner_cloud::{
     bootstrap::provider_id::IdCloud,
-    class::ClassHash,
+    class::SpecHash,
     needs::{IdNeed, JoinNeeds},
     testing::TEST_NODE_CLASS,
 };
@@ -128,7 +128,7 @@ async fn the_roles_of_the_manifests_are_enough_for_machines_that_join() {
         cloud.needs.joining = Some(joining);
         cloud.class_finalizer = Some("karpenter.test.sh/termination");
         let (key, version_key) = ("karpenter.test.sh/hash", "karpenter.test.sh/hash-version");
-        cloud.class_hash = Some(ClassHash { key, version_key, version: "v2", hash: "1".into() });
+        cloud.class_hash = Some(SpecHash { key, version_key, version: "v2", hash: "1".into() });
     }
     running.stage.create_pool("general");
     running.create_pod("web");

@@ -1,0 +1,82 @@
+//! Moves that last: whether they hold, too, where the scheduler puts pods rather than the plan.
+
+use joiner_core::{
+    plan::PlannedClaim,
+    reason::{Reason, ReasonId},
+};
+
+use super::{
+    super::{
+        balanced,
+        candidate::Removable,
+        pass::{Pass, Proposal},
+        simulate::{Arrival, Outcome},
+    },
+    Found, QUESTION, together,
+};
+
+/// The part of a set that can go, too, where the scheduler has its way: all of it, half, a quarter, and so on. Finding
+/// out is dear, so it is done for what was chosen and not for all that was tried.
+pub(super) fn part<'c, 's>(pass: &mut Pass<'s>, mut found: Found<'c, 's>) -> Option<Found<'c, 's>> {
+    while hold_as_scheduled(pass, &found.set, &found.proposal).is_err() {
+        let half = found.set.len() / 2;
+        if half < 2 {
+            return None;
+        }
+        found.set.truncate(half);
+        found.proposal = together(pass, &found.set)?;
+    }
+    Some(found)
+}
+
+/// Whether a move is good, too, where the scheduler puts pods rather than the plan. It knows nothing
+/// of the plan: a pod may be left over whose place others have taken, and a machine like the one that
+/// went would be made for it.
+///
+/// COMPAT: upstream takes its own plan's word for it, and makes such moves again and again.
+pub(in super::super) fn hold_as_scheduled(
+    pass: &mut Pass<'_>,
+    set: &[&Removable<'_>],
+    proposal: &Proposal,
+) -> Result<(), Reason> {
+    // Pods that all go to one new machine fit there, whoever of them comes.
+    if !pass.scene.settings.as_scheduled || proposal.destinations.is_empty() {
+        return Ok(());
+    }
+    let unsteady = |why: &str, pod: &str| {
+        let message = format!(
+            "the pods fit on other machines as planned, but the scheduler may put them otherwise, \
+             and then pod {pod} would be left over and need a machine again{why}"
+        );
+        Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod))
+    };
+    // A new machine is the emptiest, so that whichever pod comes first takes the place of the one that it was made for.
+    // Such a move is made where it is well worth its moving.
+    let made_for = proposal.replacements.iter().flat_map(|claim| &claim.pods).next();
+    if let Some(pod) =
+        made_for.filter(|_| !balanced::is_worth_it(set, proposal.savings, &pass.totals))
+    {
+        return unsteady("; what is saved is not worth that", pod);
+    }
+    let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
+    for arrival in [Arrival::SmallestFirst, Arrival::LargestFirst] {
+        let outcome = pass.simulator.scheduled(&machines, QUESTION, arrival);
+        if let Some(pod) = left_over(&outcome, proposal) {
+            return unsteady("", pod);
+        }
+    }
+    Ok(())
+}
+
+/// The first pod that finds no place on the machines that there are and that a proposal makes.
+fn left_over<'o>(outcome: &'o Outcome, proposal: &Proposal) -> Option<&'o String> {
+    let is_made = |claim: &PlannedClaim| {
+        let holds = |promised: &PlannedClaim| {
+            promised.node_pool == claim.node_pool
+                && promised.instance_types.iter().all(|it| claim.instance_types.contains(it))
+        };
+        outcome.claims.len() == 1 && proposal.replacements.first().is_some_and(holds)
+    };
+    let more = outcome.claims.iter().filter(|claim| !is_made(claim));
+    outcome.homeless.iter().chain(more.flat_map(|claim| &claim.pods)).next()
+}
