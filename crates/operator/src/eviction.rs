@@ -7,6 +7,7 @@
 mod answer;
 pub mod decide;
 mod list;
+mod turns;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,6 +22,7 @@ use self::{
     list::Wanted,
 };
 use crate::{
+    claims::is_deleting,
     context::Context,
     controller::{Controller, Next},
     events::{Event, Subject},
@@ -82,9 +84,13 @@ impl Controller for EvictionQueue {
             Step::AwaitNews => Ok(Next::Done),
             Step::Wait => {
                 self.tell_of_wish(&seen.pod, now);
+                self.evictions.protected(id);
                 Ok(self.again(id, &seen.pod, &wanted))
             }
             Step::Evict => {
+                if let Some(wait) = self.wait_for_turn(&seen, &wanted) {
+                    return Ok(Next::After(wait));
+                }
                 self.tell_of_wish(&seen.pod, now);
                 let answer = self.context.cluster.evict(&id.pod, &id.uid).await;
                 if let Some(code) = answer::code(&answer) {
@@ -98,6 +104,7 @@ impl Controller for EvictionQueue {
                     }
                     Answer::Gone => self.evictions.remove(id),
                     Answer::Refused(refusal) => {
+                        self.evictions.protected(id);
                         if let Some(node) = &seen.node {
                             let why = format!("{} (Pod={})", refusal.text(), id.pod);
                             let node = Subject::of(&**node);
@@ -137,6 +144,20 @@ impl EvictionQueue {
         self.context.events.tell(event);
         self.context.metrics.pods_drained(&seen.reason).inc();
         self.evictions.asked(id, seen.version);
+    }
+
+    /// How long a pod lets larger ones go first; none if it is its turn.
+    fn wait_for_turn(&self, seen: &Seen, wanted: &Wanted) -> Option<Duration> {
+        let others_go = || {
+            self.context.cache.read(|world| {
+                let leaving = world.node_claims.values().filter(|claim| is_deleting(&***claim));
+                let nodes = leaving.filter_map(|claim| claim.status.as_ref()?.node_name.as_deref());
+                nodes.into_iter().any(|node| node != seen.node_name())
+            })
+        };
+        let wait = self.evictions.wait_for_turn(wanted, others_go)?;
+        let forced = wanted.until_forced(&seen.pod, self.context.now());
+        Some(forced.map_or(wait, |forced| wait.min(forced)))
     }
 
     /// Says what comes of a pod's wish not to be disrupted.

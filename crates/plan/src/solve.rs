@@ -30,7 +30,6 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-pub use self::trial::Arrival;
 use self::{
     amounts::Columns,
     bits::{Bits, ones},
@@ -277,9 +276,6 @@ impl<'s> Solver<'s> {
             })
             .collect();
         keyed.sort_unstable();
-        if self.trial.scheduled() == Some(Arrival::SmallestFirst) {
-            keyed.reverse();
-        }
         keyed.into_iter().map(|(.., index)| index).collect()
     }
 
@@ -357,11 +353,10 @@ impl<'s> Solver<'s> {
         let mut domains_suit: Vec<Option<bool>> = Vec::new();
         let mut best: Option<(Appeal, usize)> = None;
         let (first, last) = (variant.first_node_word, nodes.len().div_ceil(64));
-        let (start, mut enough) = match trial.scheduled() {
-            Some(_) if first < last => {
-                (first + pod_index as usize % (last - first), SCHEDULER_COMPARES)
-            }
-            _ => (first, 1),
+        let (start, mut enough) = if trial.is_scheduled() && first < last {
+            (first + pod_index as usize % (last - first), SCHEDULER_COMPARES)
+        } else {
+            (first, 1)
         };
         for word in (start..last).chain(first..start) {
             let all = Bits::word_of_all(nodes.len(), word);
@@ -396,7 +391,7 @@ impl<'s> Solver<'s> {
                 if !suits {
                     continue;
                 }
-                if trial.scheduled().is_none() {
+                if !trial.is_scheduled() {
                     return Some(position);
                 }
                 let appeal = nodes.appeal(position, requests);

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use joiner_clock::Clock;
 use k8s_openapi::api::core::v1::Pod;
 
+use super::turns::{Size, Turns};
 use crate::{
     pods::forced_since,
     queue::Queue,
@@ -47,6 +48,10 @@ pub struct Wanted {
     /// The version of the pod as it was when the API server agreed to remove it. Nothing is asked
     /// of it again until something newer is known.
     pub asked: Option<u64>,
+    /// Since when it has to leave.
+    pub since: Timestamp,
+    /// How large it is.
+    pub size: Size,
 }
 
 impl Wanted {
@@ -71,16 +76,23 @@ pub struct Evictions(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    wanted: Mutex<BTreeMap<PodId, Wanted>>,
+    state: Mutex<State>,
+    clock: Clock,
     /// Every pod that is wanted to leave waits here, is being looked at, or is on its way out.
     queue: Arc<Queue<PodId>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    wanted: BTreeMap<PodId, Wanted>,
+    turns: Turns,
 }
 
 impl Evictions {
     /// An empty list.
     pub fn new(clock: &Clock) -> Self {
         let queue = Arc::new(Queue::new(clock.clone(), super::BACKOFF));
-        Self(Arc::new(Shared { wanted: Mutex::default(), queue }))
+        Self(Arc::new(Shared { state: Mutex::default(), clock: clock.clone(), queue }))
     }
 
     /// A pod has to leave. If that is known, only an earlier deadline is news: the pod is not
@@ -88,10 +100,12 @@ impl Evictions {
     pub fn add(&self, pod: &Pod, deadline: Option<Timestamp>) {
         let id = PodId::of(pod);
         let is_news = {
-            let mut all = self.lock();
-            match all.get_mut(&id) {
+            let State { wanted, turns } = &mut *self.lock();
+            match wanted.get_mut(&id) {
                 None => {
-                    all.insert(id.clone(), Wanted { deadline, asked: None });
+                    let (since, size) = (self.0.clock.now(), Size::of(pod));
+                    wanted.insert(id.clone(), Wanted { deadline, asked: None, since, size });
+                    turns.join(&id, size);
                     true
                 }
                 Some(known) => {
@@ -109,17 +123,17 @@ impl Evictions {
 
     /// Whether a pod has to leave.
     pub fn contains(&self, id: &PodId) -> bool {
-        self.lock().contains_key(id)
+        self.lock().wanted.contains_key(id)
     }
 
     /// What is wanted of a pod, if it has to leave.
     pub fn wanted(&self, id: &PodId) -> Option<Wanted> {
-        self.lock().get(id).copied()
+        self.lock().wanted.get(id).copied()
     }
 
     /// How many pods have to leave.
     pub fn len(&self) -> usize {
-        self.lock().len()
+        self.lock().wanted.len()
     }
 
     /// Whether no pod has to leave.
@@ -138,17 +152,39 @@ impl Evictions {
 
     /// The API server has agreed to remove the pod, which was at this version.
     pub(super) fn asked(&self, id: &PodId, version: u64) {
-        if let Some(wanted) = self.lock().get_mut(id) {
+        let State { wanted, turns } = &mut *self.lock();
+        if let Some(wanted) = wanted.get_mut(id) {
             wanted.asked = Some(version);
+            turns.asked(id, wanted.size, self.0.clock.now());
         }
+    }
+
+    /// The pod is protected for now, so that nobody waits for it.
+    pub(super) fn protected(&self, id: &PodId) {
+        let State { wanted, turns } = &mut *self.lock();
+        if let Some(wanted) = wanted.get(id) {
+            turns.leave(id, wanted.size);
+        }
+    }
+
+    /// How long a pod lets larger ones go first; none if it is its turn.
+    pub(super) fn wait_for_turn(
+        &self,
+        wanted: &Wanted,
+        others_go: impl FnOnce() -> bool,
+    ) -> Option<Duration> {
+        self.lock().turns.wait(wanted, self.0.clock.now(), others_go)
     }
 
     /// Nothing is wanted of the pod any more.
     pub(super) fn remove(&self, id: &PodId) {
-        self.lock().remove(id);
+        let State { wanted, turns } = &mut *self.lock();
+        if let Some(wanted) = wanted.remove(id) {
+            turns.leave(id, wanted.size);
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<PodId, Wanted>> {
-        self.0.wanted.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -309,3 +309,64 @@ async fn a_pod_that_waits_gets_its_own_time_in_full_before_the_deadline() {
     leaving.pass(2).await;
     assert_eq!(leaving.grace("web"), Some(30));
 }
+
+/// A pod of a size on a node.
+fn sized(leaving: &Leaving, name: &str, node: &str, cpu: &str) {
+    let requests = json!({"requests": {"cpu": cpu}});
+    let containers = json!([{"name": "app", "image": "app", "resources": requests}]);
+    leaving.pod(name, json!({"spec": {"nodeName": node, "containers": containers}}));
+}
+
+/// Two nodes that go together, with a small and a large pod each.
+fn two_nodes() -> Leaving {
+    let leaving = Leaving::evictions_only();
+    for node in ["node-1", "node-2"] {
+        leaving.node(node);
+        leaving.delete_node(node);
+        leaving.stage.delete("karpenter.sh", "nodeclaims", node);
+    }
+    for (pod, node, cpu) in [
+        ("small-1", "node-1", "500m"),
+        ("large-1", "node-1", "4"),
+        ("small-2", "node-2", "500m"),
+        ("large-2", "node-2", "4"),
+    ] {
+        sized(&leaving, pod, node, cpu);
+    }
+    leaving
+}
+
+/// The scheduler would put small ones into the gaps that large ones need.
+#[tokio::test(start_paused = true)]
+async fn large_pods_leave_before_small_ones_whichever_nodes_they_are_on() {
+    let mut leaving = two_nodes();
+    leaving.pass(1).await;
+    for pod in ["small-1", "large-1"] {
+        leaving.evict(pod, None);
+    }
+    leaving.pass(1).await;
+    for pod in ["small-2", "large-2"] {
+        leaving.evict(pod, None);
+    }
+    leaving.pass(4).await;
+    for (large, small) in [("large-1", "small-1"), ("large-2", "small-2")] {
+        assert_eq!(leaving.asked(large), ["evict 201"]);
+        assert_eq!(leaving.asked(small), [] as [&str; 0], "the large ones are given a moment");
+    }
+    leaving.pass(5).await;
+    for small in ["small-1", "small-2"] {
+        assert_eq!(leaving.asked(small), ["evict 201"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_pod_that_may_not_leave_keeps_nobody() {
+    let mut leaving = two_nodes();
+    leaving.budget("large-1", "large-1", 0);
+    leaving.pass(1).await;
+    leaving.evict("large-1", None);
+    leaving.evict("small-1", None);
+    leaving.pass(5).await;
+    assert!(leaving.asked("large-1").iter().all(|answer| answer == "evict 429"));
+    assert_eq!(leaving.asked("small-1"), ["evict 201"]);
+}

@@ -21,7 +21,6 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-pub use crate::solve::Arrival;
 use crate::{
     provision::Sorted,
     solve::{Placements, Pods, Refused, Rules, Shapes, Solver, unplaced},
@@ -116,16 +115,11 @@ impl<'s> Simulator<'s> {
         answer.into_outcome()
     }
 
-    /// The same question with the scheduler's answer: it takes pods as they come, and puts each on the machine that it
-    /// likes best, whether something has happened there or not. Leaves no trace.
-    pub fn scheduled(
-        &mut self,
-        machines: &[usize],
-        question: Question,
-        arrival: Arrival,
-    ) -> Outcome {
-        let rules =
-            Rules { respect_quiet: false, scheduled: Some(arrival), ..self.rules(question) };
+    /// The same question with the scheduler's answer: it takes pods as they come, which is the largest first, since they
+    /// are asked to leave in that order; and it puts each on the machine that it likes best, whether something has
+    /// happened there or not. Leaves no trace.
+    pub fn scheduled(&mut self, machines: &[usize], question: Question) -> Outcome {
+        let rules = Rules { respect_quiet: false, scheduled: true, ..self.rules(question) };
         let answer = self.ask(machines, rules);
         self.solver.take_back();
         answer.into_outcome()
@@ -190,7 +184,7 @@ impl<'s> Simulator<'s> {
             } else {
                 self.planning.min_values
             },
-            scheduled: None,
+            scheduled: false,
         }
     }
 }

@@ -27,17 +27,8 @@ pub(crate) struct Rules {
     /// With more new claims than this the trial ends.
     pub(crate) claims_max: Option<usize>,
     pub(crate) min_values: MinValuesPolicy,
-    /// Where the scheduler has its way: how pods come to it. It puts each on the node that appeals to it most.
-    pub(crate) scheduled: Option<Arrival>,
-}
-
-/// In which order pods come to the scheduler. Nobody knows, so both ends are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arrival {
-    /// As a planner would take them.
-    LargestFirst,
-    /// The small ones take the room that the large ones need.
-    SmallestFirst,
+    /// Whether the scheduler has its way: it puts each pod on the node that appeals to it most.
+    pub(crate) scheduled: bool,
 }
 
 /// What is being tried, and what has to be taken back besides what the parts know of themselves.
@@ -71,8 +62,8 @@ impl Trial {
         self.rules.respect_quiet
     }
 
-    /// How pods come to the scheduler, if it has its way.
-    pub(super) fn scheduled(&self) -> Option<Arrival> {
+    /// Whether the scheduler has its way.
+    pub(super) fn is_scheduled(&self) -> bool {
         self.rules.scheduled
     }
 

@@ -10,7 +10,7 @@ use super::{
         balanced,
         candidate::Removable,
         pass::{Pass, Proposal},
-        simulate::{Arrival, Outcome},
+        simulate::Outcome,
     },
     Found, QUESTION, together,
 };
@@ -59,13 +59,8 @@ pub(in super::super) fn hold_as_scheduled(
         return unsteady("; what is saved is not worth that", pod);
     }
     let machines: Vec<usize> = set.iter().map(|each| each.at).collect();
-    for arrival in [Arrival::SmallestFirst, Arrival::LargestFirst] {
-        let outcome = pass.simulator.scheduled(&machines, QUESTION, arrival);
-        if let Some(pod) = left_over(&outcome, proposal) {
-            return unsteady("", pod);
-        }
-    }
-    Ok(())
+    let outcome = pass.simulator.scheduled(&machines, QUESTION);
+    left_over(&outcome, proposal).map_or(Ok(()), |pod| unsteady("", pod))
 }
 
 /// The first pod that finds no place on the machines that there are and that a proposal makes.

@@ -19,15 +19,37 @@ fn other(name: &str, cpu: &str) -> NodeBuilder {
     node(name).cpu(cpu).mem("32Gi")
 }
 
-/// A machine with a large and a small pod, besides others.
-fn two_pods(others: impl IntoIterator<Item = NodeBuilder>) -> SnapshotBuilder {
-    let own = machine("n", "medium").pod(pod("big").cpu("2")).pod(pod("little").cpu("1"));
+/// A machine with pods that need so many CPUs, besides others.
+fn pods_of<const N: usize>(
+    instance_type: &str,
+    pods: [(&str, &str); N],
+    others: impl IntoIterator<Item = NodeBuilder>,
+) -> SnapshotBuilder {
+    let own = machine("n", instance_type);
+    let own = pods.into_iter().fold(own, |own, (name, cpu)| own.pod(pod(name).cpu(cpu)));
     others.into_iter().fold(cluster().node(own), SnapshotBuilder::node)
 }
 
-/// Both pods have a place, and the small one may take the large one's.
+fn three_pods(others: impl IntoIterator<Item = NodeBuilder>) -> SnapshotBuilder {
+    pods_of("large", [("big", "3"), ("one", "2"), ("two", "2")], others)
+}
+
+/// All pods have a place if the large one takes the machine that it just fits; the scheduler puts it where most is free.
 fn tight() -> SnapshotBuilder {
-    two_pods([other("x", "2"), other("y", "2").pod(pod("there").cpu("1"))])
+    three_pods([other("x", "3"), other("y", "4")])
+}
+
+/// Large pods are asked to leave first, so a small one does not take the place that a large one needs.
+#[test]
+fn a_small_pod_that_would_fit_in_a_large_ones_place_is_no_doubt() {
+    check_with(
+        &as_scheduled(),
+        pods_of("medium", [("big", "2"), ("little", "1")], [other("x", "2"), other("y", "1")]),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: n -> x: big; y: little; saves 2.00
+        "#]],
+    );
 }
 
 #[test]
@@ -36,8 +58,8 @@ fn a_pod_that_may_take_anothers_place_keeps_its_machine() {
         tight(),
         as_it_is,
         expect![[r#"
-        singleNodeConsolidation: n -> x: big; y: little; saves 2.00
-    "#]],
+            singleNodeConsolidation: n -> x: big; y: one two; saves 4.00
+        "#]],
     );
     check_with(
         &as_scheduled(),
@@ -53,25 +75,25 @@ fn a_pod_that_may_take_anothers_place_keeps_its_machine() {
 fn where_there_is_room_enough_the_machine_goes() {
     check_with(
         &as_scheduled(),
-        two_pods([other("x", "2"), other("y", "8")]),
+        three_pods([other("x", "3"), other("y", "8")]),
         as_it_is,
         expect![[r#"
-        singleNodeConsolidation: n -> x: big; y: little; saves 2.00
-    "#]],
+            singleNodeConsolidation: n -> x: big; y: one two; saves 4.00
+        "#]],
     );
 }
 
 /// The new machine is made for the pods that the plan sends there, and others may be left for it.
 #[test]
 fn a_new_machine_must_hold_whoever_is_left() {
-    let own = || machine("n", "large").pod(pod("big").cpu("3")).pod(pod("little").cpu("2"));
-    let two = || cluster().node(own()).node(other("x", "3"));
+    let pods = [("big", "4"), ("one", "3"), ("two", "3"), ("little", "1")];
+    let two = || pods_of("huge", pods, [other("x", "4"), other("y", "6")]);
     check(
         two(),
         as_it_is,
         expect![[r#"
-        singleNodeConsolidation: n -> x: big; new small +1: little; saves 3.00
-    "#]],
+            singleNodeConsolidation: n -> x: big; y: one two; new small +2: little; saves 7.00
+        "#]],
     );
     check_with(
         &as_scheduled(),
@@ -98,7 +120,7 @@ fn pods_that_all_go_to_a_new_machine_are_no_doubt() {
 
 #[test]
 fn a_command_is_rejected_once_it_would_not_hold() {
-    let (before, after) = (two_pods([other("x", "2"), other("y", "8")]).build(), tight().build());
+    let (before, after) = (three_pods([other("x", "3"), other("y", "8")]).build(), tight().build());
     let settings = as_scheduled();
     let commands = decide(&settings, &before, &fleet(&before).build()).commands;
     let looked_at = fleet(&after).build();
@@ -106,7 +128,7 @@ fn a_command_is_rejected_once_it_would_not_hold() {
         validate(&commands[0], &after, &looked_at, &settings.planning, &settings.disruption);
     let Err(Rejected { because, message }) = verdict else { panic!("{verdict:?}") };
     assert_eq!(because, Change::Scheduling);
-    assert!(message.contains("pod default/big would be left over"), "{message}");
+    assert!(message.contains("pod default/two would be left over"), "{message}");
 }
 
 /// Any pod may be the one that gets to the new machine first. That is risked for much, but not for little.
