@@ -14,6 +14,7 @@ use crate::{
     inventory::{Details, Disk, Network, Template},
     machines::Hardware,
     marks::Mark,
+    networks::Adapter,
     node_class::{NodeClass, Spec},
     vm::CLONED_FROM,
     vm_settings::{CloneMode, Provisioning},
@@ -99,7 +100,8 @@ pub(crate) struct Making<'m> {
     pub(crate) folder: &'m MoRef,
     pub(crate) pool: &'m MoRef,
     pub(crate) datastore: &'m MoRef,
-    pub(crate) network: &'m Network,
+    /// The network of each adapter.
+    pub(crate) networks: &'m [Network],
     pub(crate) hardware: Hardware,
     pub(crate) mark: &'m Mark,
     pub(crate) guestinfo: &'m [(String, Secret<String>)],
@@ -183,13 +185,7 @@ fn device_changes(making: &Making<'_>) -> Vec<DeviceChange> {
         .nics
         .iter()
         .map(|nic| DeviceChange::remove(Device::new(nic.key, DeviceKind::Other(nic.kind.clone()))));
-    let nic = DeviceKind::Vmxnet3 { address: AddressType::Generated };
-    let added = DeviceChange::add(Device {
-        backing: making.network.backing.clone(),
-        connectable: Some(Connectable::ALWAYS),
-        ..Device::new(FIRST_NIC_KEY, nic)
-    });
-    let mut changes: Vec<DeviceChange> = removed.chain([added]).collect();
+    let mut changes: Vec<DeviceChange> = removed.chain(adapters(making)).collect();
     if let Some((root, bytes)) = root_growth(template, making.hardware.disk_gib)
         && *making.copying == Copying::Full
     {
@@ -204,6 +200,21 @@ fn device_changes(making: &Making<'_>) -> Vec<DeviceChange> {
     }
     changes.extend(data_disks(making));
     changes
+}
+
+/// New adapters, in the order of the class's.
+fn adapters(making: &Making<'_>) -> impl Iterator<Item = DeviceChange> {
+    let said = making.class.spec.adapters();
+    let keys = (i32::MIN..=FIRST_NIC_KEY).rev();
+    making.networks.iter().zip(keys).enumerate().map(|(i, (network, key))| {
+        let mac = said.get(i).and_then(Adapter::mac);
+        let address = mac.map_or(AddressType::Generated, AddressType::Manual);
+        DeviceChange::add(Device {
+            backing: network.backing.clone(),
+            connectable: Some(Connectable::ALWAYS),
+            ..Device::new(key, DeviceKind::Vmxnet3 { address })
+        })
+    })
 }
 
 /// New disks, on the root disk's controller, in the places that are free there.

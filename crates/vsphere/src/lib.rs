@@ -22,6 +22,7 @@ mod limiter;
 mod machines;
 mod marks;
 mod names;
+mod networks;
 mod node_class;
 mod places;
 mod privileges;
@@ -125,6 +126,8 @@ pub enum Reason {
     InvalidKubelet,
     /// An entry of `spec.zones` cannot be meant.
     InvalidZone,
+    /// `spec.networks` cannot be meant.
+    InvalidNetwork,
     /// A selector that has to say something says nothing.
     SelectorMissing,
     /// A selector is not written as one.

@@ -130,7 +130,7 @@ pub(crate) fn properties() -> impl Iterator<Item = String> {
 }
 
 /// The path of the property that is a setting's value.
-fn property(key: &str) -> String {
+pub(crate) fn property(key: &str) -> String {
     format!("config.extraConfig[\"{key}\"].value")
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod crd;
 pub(crate) mod fold;
 pub(crate) mod hash;
+pub(crate) mod networks;
 mod schema;
 mod validate;
 
@@ -50,6 +51,9 @@ pub(crate) struct Spec {
     pub(crate) datastore_selector: Option<Selector>,
     /// The network of their first adapter.
     pub(crate) network_selector: Option<Selector>,
+    /// Their adapters, if there are several or guests have to be told about them; one in the
+    /// network of networkSelector where nobody says.
+    pub(crate) networks: Option<Vec<networks::Adapter>>,
     /// The template they are cloned from.
     pub(crate) image_selector: Option<ImageSelector>,
     /// The datacenter that everything is looked for in; the controller's where nobody says.
@@ -358,8 +362,9 @@ impl NodeClass {
         let of_zones = spec.zones.iter().flatten().flat_map(|zone| {
             [&zone.compute_selector, &zone.datastore_selector, &zone.network_selector]
         });
+        let of_adapters = spec.adapters().iter().map(|adapter| &adapter.selector);
         let of_image = spec.image_selector.as_ref().and_then(ImageSelector::wanted);
-        let wanted = of_class.into_iter().chain(of_zones);
+        let wanted = of_class.into_iter().chain(of_zones).chain(of_adapters);
         wanted
             .filter_map(|selector| selector.as_ref()?.wanted())
             .chain(of_image)
@@ -385,6 +390,7 @@ fn with_remedy(problem: &str) -> String {
     let remedy = match expected {
         "a string" => "put it in quotes",
         "a sequence" => "write a list",
+        "a boolean" => "write true or false",
         "i64" => "write a whole number",
         "u32" => "write a whole number of 0 or more",
         _ => "write an object",

@@ -38,7 +38,8 @@ pub(crate) struct Place {
     pub(crate) region: Option<String>,
     pub(crate) compute: Compute,
     pub(crate) datastores: Datastores,
-    pub(crate) network: Network,
+    /// One for each adapter, at least one.
+    pub(crate) networks: Vec<Network>,
     pub(crate) folder: Folder,
 }
 
@@ -186,7 +187,7 @@ fn place(
              VSPHERE_FOLDER (--vsphere-path) or spec.folder"
         ),
     });
-    let (datastores, network) = match &compute {
+    let (datastores, networks) = match &compute {
         Ok(compute) => {
             let (field, selector) = asked(
                 "datastoreSelector",
@@ -195,34 +196,34 @@ fn place(
             );
             let datastores = wanted_of(&field, selector.as_ref())
                 .and_then(|wanted| choose::datastores(&field, wanted, tagged, inventory, compute));
-            let (field, selector) = asked(
-                "networkSelector",
-                of_zone.and_then(|zone| zone.network_selector.as_ref()),
-                spec.network_selector.as_ref(),
-            );
-            let network = wanted_of(&field, selector.as_ref())
-                .and_then(|wanted| choose::network(&field, wanted, tagged, inventory, compute));
-            (Some(datastores), Some(network))
+            let networks: Result<Vec<Network>, Unresolved> = network_selectors(class, zone)
+                .into_iter()
+                .map(|(field, selector)| {
+                    let wanted = wanted_of(&field, selector)?;
+                    choose::network(&field, wanted, tagged, inventory, compute)
+                })
+                .collect();
+            (Some(datastores), Some(networks))
         }
         Err(_) => (None, None),
     };
-    match (compute, datastores, network, folder) {
-        (Ok(compute), Some(Ok(datastores)), Some(Ok(network)), Ok(folder)) => Ok(Place {
+    match (compute, datastores, networks, folder) {
+        (Ok(compute), Some(Ok(datastores)), Some(Ok(networks)), Ok(folder)) => Ok(Place {
             zone: of_zone.map(|zone| zone.name.clone()),
             region: of_zone.and_then(|zone| zone.region.clone()).filter(|own| !own.is_empty()),
             compute,
             datastores,
-            network,
+            networks,
             folder: Folder { path: folder_path.clone(), reference: folder },
         }),
-        (compute, datastores, network, folder) => {
+        (compute, datastores, networks, folder) => {
             if let Err(unresolved) = compute {
                 tell(COMPUTE_READY, unresolved);
             }
             if let Some(Err(unresolved)) = datastores {
                 tell(DATASTORE_READY, unresolved);
             }
-            if let Some(Err(unresolved)) = network {
+            if let Some(Err(unresolved)) = networks {
                 tell(NETWORK_READY, unresolved);
             }
             if let Err(unresolved) = folder {
@@ -231,6 +232,28 @@ fn place(
             Err(troubles)
         }
     }
+}
+
+/// What says which network each adapter is in, with the field that does.
+fn network_selectors<'c>(
+    class: &'c NodeClass,
+    zone: Option<(usize, &'c Zone)>,
+) -> Vec<(String, Option<&'c Selector>)> {
+    let spec = &class.spec;
+    let of_zone = zone.and_then(|(i, zone)| {
+        let own = zone.network_selector.as_ref().filter(|own| own.wanted().is_some())?;
+        Some((format!("spec.zones[{i}].networkSelector"), Some(own)))
+    });
+    let of_adapter = spec
+        .first_adapters_selector()
+        .map(|own| ("spec.networks[0].selector".to_owned(), Some(own)));
+    let first = of_zone
+        .or(of_adapter)
+        .unwrap_or_else(|| ("spec.networkSelector".to_owned(), spec.network_selector.as_ref()));
+    let others = spec.adapters().iter().enumerate().skip(1);
+    let others = others
+        .map(|(i, adapter)| (format!("spec.networks[{i}].selector"), adapter.selector.as_ref()));
+    std::iter::once(first).chain(others).collect()
 }
 
 fn wanted_of<'s>(field: &str, selector: Option<&'s Selector>) -> Result<Wanted<'s>, Unresolved> {
@@ -280,7 +303,7 @@ impl Resolution {
                     "region": place.region,
                     "compute": named(&place.compute.named),
                     "datastore": place.datastores.usable.first().map(|own| named(&own.named)),
-                    "network": named(&place.network.named),
+                    "network": place.networks.first().map(|own| named(&own.named)),
                     "folder": place.folder.path,
                 });
                 if let Some(fields) = zone.as_object_mut() {

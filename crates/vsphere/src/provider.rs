@@ -41,7 +41,7 @@ use self::{
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, NODE_CLASS, Settings, TopologyCategories,
-    WELL_KNOWN_LABELS, limiter::Gates, names, node_class::NodeClass, user_data,
+    WELL_KNOWN_LABELS, limiter::Gates, names, networks, node_class::NodeClass, user_data,
     vm_settings::PowerOff,
 };
 
@@ -281,7 +281,7 @@ impl CloudProvider for Vsphere {
         Needs {
             secrets: read.iter().filter_map(user_data::secret_need).collect(),
             joining: read.as_ref().map(user_data::join_needs),
-            ..Needs::default()
+            addresses: read.iter().flat_map(|read| networks::address_needs(&read.spec)).collect(),
         }
     }
 

@@ -16,7 +16,7 @@ use joiner_cloud::{
     order::Order,
 };
 use joiner_core::{instance_type::InstanceType, resources::PODS};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::{
     NODE_CLASS_KIND, Problem, Reason, kubelet,
@@ -26,6 +26,9 @@ use crate::{
 /// How long a soft eviction threshold may be crossed before pods go. The kubelet takes no soft
 /// threshold without one.
 const SOFT_EVICTION_GRACE: &str = "2m";
+
+/// The setting of a machine by which its guest is told about itself.
+pub(crate) const METADATA: &str = "guestinfo.metadata";
 
 /// The key of a Secret that a user's text is kept under.
 const SECRET_KEY: &str = "userData";
@@ -55,6 +58,11 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// The format that a class names.
+pub(crate) fn written_format(spec: &Spec) -> Option<Format> {
+    format(spec.user_data.as_ref()?.type_.as_deref()).ok().flatten()
 }
 
 fn format(word: Option<&str>) -> Result<Option<Format>, String> {
@@ -251,19 +259,26 @@ pub(crate) fn guestinfo(
         settings.push((encoding.to_owned(), Secret::new(text.encoding.to_string())));
     }
     if text.format != Format::Talos {
-        // What is JSON is YAML. The join token leaves the machine's settings after the first boot.
-        let metadata = json!({
-            "instance-id": instance_uuid,
-            "local-hostname": node_name,
-            "cleanup-guestinfo": ["userdata"],
-        });
-        settings.push((
-            "guestinfo.metadata".to_owned(),
-            Secret::new(STANDARD.encode(metadata.to_string())),
-        ));
-        settings.push(("guestinfo.metadata.encoding".to_owned(), Secret::new("base64".to_owned())));
+        let text = metadata(node_name, instance_uuid, Map::new());
+        settings.push((METADATA.to_owned(), Secret::new(text)));
+        settings.push((format!("{METADATA}.encoding"), Secret::new("base64".to_owned())));
     }
     settings
+}
+
+/// What a guest is told about itself, with more fields that somebody adds, in base64.
+pub(crate) fn metadata(node_name: &str, instance_uuid: &str, more: Map<String, Value>) -> String {
+    // The join token leaves the machine's settings after the first boot.
+    let mut metadata = json!({
+        "instance-id": instance_uuid,
+        "local-hostname": node_name,
+        "cleanup-guestinfo": ["userdata"],
+    });
+    for (field, value) in more {
+        metadata[field] = value;
+    }
+    // What is JSON is YAML.
+    STANDARD.encode(metadata.to_string())
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use super::{
 use crate::{
     NODE_CLASS_KIND,
     machines::Machines,
+    networks,
     node_class::NodeClass,
     places::{
         COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
@@ -112,6 +113,9 @@ impl Inner {
         let token = user_data::example_token(fetched.facts);
         let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
         match user_data::text(read, fetched, &recipient) {
+            Ok(text) if let Some(problem) = networks::untold(&read.spec, text.format) => {
+                condition(BOOTSTRAP_READY, Some(false), "InvalidNetwork", problem.to_string())
+            }
             Ok(text) => {
                 let warnings: Vec<String> = text
                     .report
@@ -140,8 +144,10 @@ impl Inner {
             let compute = &place.compute;
             needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
             needed.push((FOLDER_READY, Role::Folder, &place.folder.reference, &place.folder.path));
-            let network = &place.network.named;
-            needed.push((NETWORK_READY, Role::Network, &network.reference, &network.path));
+            for network in &place.networks {
+                let named = &network.named;
+                needed.push((NETWORK_READY, Role::Network, &named.reference, &named.path));
+            }
             for datastore in &place.datastores.usable {
                 let named = &datastore.named;
                 needed.push((DATASTORE_READY, Role::Datastore, &named.reference, &named.path));

@@ -141,12 +141,17 @@ pub(crate) struct World {
 impl World {
     /// A small vCenter with room for some hundred machines.
     pub(crate) fn new() -> Self {
+        Self::of(Self::inventory())
+    }
+
+    /// What is in it.
+    pub(crate) fn inventory() -> joiner_vcenter::Inventory {
         let mut inventory = joiner_vcenter::Inventory::small();
         let hosts =
             (1..=8).map(|n| joiner_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
         inventory.datacenters[0].clusters[0].hosts = hosts.collect();
         inventory.behaviour.page_max = PAGE;
-        Self::of(inventory)
+        inventory
     }
 
     pub(crate) fn of(inventory: joiner_vcenter::Inventory) -> Self {

@@ -13,11 +13,13 @@ use crate::{
     vm::{Power, Vm},
 };
 
-/// How long switching a machine on may take.
-const POWER_ON_WITHIN: Duration = Duration::from_mins(5);
+/// How long switching a machine on, or one step on the way there, may take.
+const CHANGE_WITHIN: Duration = Duration::from_mins(5);
+
 impl Inner {
-    /// Brings a machine that exists to where it has to be: with its tags on, and running.
+    /// Brings a machine that exists to where it has to be: complete, with its tags on, and running.
     pub(super) async fn finish(&self, work: &Work<'_>, vm: Vm) -> Result<Machine, Refused> {
+        self.prepare(work, &vm).await?;
         self.put_tags(work, &vm).await?;
         if vm.power != Power::On {
             self.switch_on(work, &vm).await?;
@@ -49,18 +51,35 @@ impl Inner {
     /// Switches a machine on. Somebody may be doing the same: then it is enough that it runs.
     async fn switch_on(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let pass = self.gates.pass("power on", self.settings.limits.power_ons).await;
+        let method = Method::PowerOn { host: None };
+        self.carry_out(work, vm, method, "switching on").await?;
+        drop(pass);
+        Ok(())
+    }
+
+    /// Has something done with a machine that exists and does not run yet. One that nothing will
+    /// become of is destroyed.
+    pub(super) async fn carry_out(
+        &self,
+        work: &Work<'_>,
+        vm: &Vm,
+        method: Method,
+        doing: &str,
+    ) -> Result<(), Refused> {
         let since = self.clock.running();
         let (fault, judged) = loop {
-            let ended = match self.vim.start(&vm.reference, Method::PowerOn { host: None }).await {
-                Ok(task) => self.vim.wait(&task, POWER_ON_WITHIN).await.map(|_| ()),
+            let ended = match self.vim.start(&vm.reference, method.clone()).await {
+                Ok(task) => self.vim.wait(&task, CHANGE_WITHIN).await.map(|_| ()),
                 Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
-                Err(error) => return Err(unanswered("switching a machine on")(error).into()),
+                Err(error) => {
+                    return Err(unanswered(&format!("{doing} a machine"))(error).into());
+                }
             };
             let fault = match ended {
                 Ok(()) => return Ok(()),
                 Err(TaskFailed::Fault(fault)) => fault,
                 Err(other) => {
-                    let what = format!("switching a machine on: {other}");
+                    let what = format!("{doing} a machine: {other}");
                     return Err(CloudError::Unknown(what).into());
                 }
             };
@@ -68,14 +87,13 @@ impl Inner {
             let passed = self.clock.running().saturating_sub(since);
             match judged {
                 Outcome::Done => return Ok(()),
-                Outcome::Busy if passed < POWER_ON_WITHIN => {
+                Outcome::Busy if passed < CHANGE_WITHIN => {
                     self.clock.sleep(LOOK_AGAIN_AFTER).await;
                 }
                 _ => break (fault, judged),
             }
         };
-        drop(pass);
-        let refused = self.refused(work, &fault, judged, "switching on");
+        let refused = self.refused(work, &fault, judged, doing);
         let tries = self.state().tries.get(&work.order.claim.uid).copied().unwrap_or_default();
         let is_given_up = match judged {
             Outcome::NotReady | Outcome::Invalid | Outcome::Unlicensed => true,
