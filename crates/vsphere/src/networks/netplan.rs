@@ -50,7 +50,7 @@ fn ethernet(i: usize, adapter: &Adapter, mac: &str, addresses: &[&Address]) -> V
     // Two addresses of one network have one way out of it.
     hops.dedup();
     let written = adapter.routes().iter().filter_map(|route| Hop::read(route).ok());
-    let routes: Vec<Value> = hops.into_iter().chain(written).map(route).collect();
+    let routes: Vec<Value> = hops.into_iter().chain(written).map(|hop| route(&hop)).collect();
     if !routes.is_empty() {
         ethernet["routes"] = routes.into();
     }
@@ -65,7 +65,7 @@ fn ethernet(i: usize, adapter: &Adapter, mac: &str, addresses: &[&Address]) -> V
     ethernet
 }
 
-fn route(hop: Hop) -> Value {
+fn route(hop: &Hop) -> Value {
     let mut route = json!({"to": hop.to, "via": hop.via});
     if let Some(metric) = hop.metric {
         route["metric"] = metric.into();

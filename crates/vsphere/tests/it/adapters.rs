@@ -43,9 +43,9 @@ fn world() -> World {
 fn with_address(order: Order) -> Order {
     let address = Address {
         nic: 1,
-        address: "10.9.0.7".parse().unwrap(),
+        address: "10.9.0.7".parse().expect("it is an address"),
         prefix: 24,
-        gateway: Some("10.9.0.1".parse().unwrap()),
+        gateway: Some("10.9.0.1".parse().expect("it is an address")),
     };
     let inputs = OrderInputs { addresses: vec![address], ..order.inputs };
     Order { inputs, ..order }
@@ -54,8 +54,8 @@ fn with_address(order: Order) -> Order {
 /// Name of the network and hardware address of each adapter.
 async fn adapters(world: &World, name: &str) -> Vec<(String, String)> {
     let vm = world.at(&format!("/dc1/vm/k8s/{name}")).await;
-    let read = world.admin.read(&[vm], &["config.hardware.device"]).await.unwrap();
-    let devices = &read[0].value("config.hardware.device").unwrap().children;
+    let read = world.admin.read(&[vm], &["config.hardware.device"]).await.expect("it answers");
+    let devices = &read[0].value("config.hardware.device").expect("it has devices").children;
     let text = |device: &joiner_vim::Element, path: &str| device.text_at(path).map(str::to_owned);
     devices
         .iter()
