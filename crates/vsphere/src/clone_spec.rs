@@ -16,6 +16,7 @@ use crate::{
     marks::Mark,
     networks::Adapter,
     node_class::{NodeClass, Spec},
+    resources,
     vm::CLONED_FROM,
     vm_settings::{CloneMode, Provisioning},
 };
@@ -130,6 +131,8 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
         backing: None,
         profile: None,
     });
+    let (cpu_allocation, memory_allocation) =
+        resources::allocations(spec, making.hardware.memory_mib);
     CloneSpec {
         location: RelocateSpec {
             folder: Some(making.folder.clone()),
@@ -150,6 +153,8 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
             num_cores_per_socket: making.hardware.cores_per_socket,
             memory_mb: Some(making.hardware.memory_mib),
             device_changes: device_changes(making),
+            cpu_allocation,
+            memory_allocation,
             extra_config: extra_config(making),
             // Or cloud-init might look for its data where the template's maker put his.
             v_app_config_removed: Some(true),

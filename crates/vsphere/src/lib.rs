@@ -27,6 +27,7 @@ mod node_class;
 mod places;
 mod privileges;
 mod provider;
+mod resources;
 mod size;
 mod tags;
 mod text;

@@ -3,14 +3,18 @@
 pub(crate) mod crd;
 pub(crate) mod fold;
 pub(crate) mod hash;
+mod kubelet;
 pub(crate) mod networks;
+pub(crate) mod resources;
 mod schema;
 mod validate;
+
+pub(crate) use self::kubelet::Kubelet;
 
 use std::collections::BTreeMap;
 
 use joiner_api::duration::Duration;
-use joiner_core::{label::Labels, quantity::Quantity, resources::Resources};
+use joiner_core::{label::Labels, quantity::Quantity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -81,6 +85,10 @@ pub(crate) struct Spec {
     pub(crate) folder: Option<String>,
     /// The guest system that vSphere is told of; the template's where nobody says.
     pub(crate) guest_id: Option<String>,
+    /// The version of the virtual hardware, such as vmx-19; the template's where nobody says.
+    pub(crate) hardware_version: Option<String>,
+    /// What machines are promised of their hosts, and how much of it they may take.
+    pub(crate) resources: Option<resources::HostResources>,
     /// Cores of each virtual socket; vSphere decides where nobody says.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) num_cores_per_socket: Option<u32>,
@@ -285,28 +293,6 @@ pub(crate) struct DataDisk {
     pub(crate) size_gib: Option<i64>,
     /// `Thin`, `Thick` or `EagerlyZeroed`; the datastore decides where nobody says.
     pub(crate) provisioning_mode: Option<String>,
-}
-
-/// What the kubelet is told, in the words of its own configuration.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Kubelet {
-    /// Pods that a node takes where its size says nothing.
-    #[schemars(extend("format" = "int32", "minimum" = null))]
-    pub(crate) max_pods: Option<u32>,
-    /// Pods for each core at most.
-    #[schemars(extend("format" = "int32", "minimum" = null))]
-    pub(crate) pods_per_core: Option<u32>,
-    /// Kept for the kubelet and the container runtime.
-    #[schemars(schema_with = "schema::quantities")]
-    pub(crate) kube_reserved: Option<Resources>,
-    /// Kept for the operating system.
-    #[schemars(schema_with = "schema::quantities")]
-    pub(crate) system_reserved: Option<Resources>,
-    /// Where evictions start, by signal: amounts or shares.
-    pub(crate) eviction_hard: Option<BTreeMap<String, String>>,
-    /// Where evictions start after a while, by signal.
-    pub(crate) eviction_soft: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Deserialize)]

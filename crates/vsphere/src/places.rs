@@ -9,6 +9,7 @@ use crate::{
     inventory::{Inventory, Named, Network, Template},
     machines::Machines,
     node_class::{ImageSelector, NodeClass, Selector, Wanted, Zone},
+    vm_settings::HardwareVersion,
 };
 
 /// Conditions of a class that say where its selectors lead.
@@ -145,6 +146,21 @@ pub(crate) fn check_image(
                 ),
             });
         }
+    }
+    let version = |word: &str| HardwareVersion::read(Some(word)).ok().flatten();
+    let wanted = class.spec.hardware_version.as_deref().and_then(version);
+    let own = version(&image.details.hw_version);
+    if let (Some(wanted), Some(own)) = (wanted, own)
+        && wanted < own
+    {
+        return Err(Unresolved {
+            reason: "HardwareVersionTooOld",
+            message: format!(
+                "spec.hardwareVersion asks for {wanted}, but {} has {own}, and hardware is never \
+                 made older; write {own} or a later one, or leave it out",
+                image.named.path
+            ),
+        });
     }
     for hardware in machines.hardware.values() {
         Copying::choose(class, image, hardware.disk_gib)?;

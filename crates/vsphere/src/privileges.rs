@@ -17,6 +17,8 @@ pub(crate) enum Role {
     Datastore,
     /// A network of theirs.
     Network,
+    /// The folder of machines whose hardware is upgraded.
+    UpgradeFolder,
 }
 
 impl Role {
@@ -46,6 +48,7 @@ impl Role {
             Self::Pool => &["Resource.AssignVMToPool"],
             Self::Datastore => &["Datastore.AllocateSpace"],
             Self::Network => &["Network.Assign"],
+            Self::UpgradeFolder => &["VirtualMachine.Config.UpgradeVirtualHardware"],
         }
     }
 

@@ -23,10 +23,6 @@ use crate::{
     node_class::{NodeClass, Spec},
 };
 
-/// How long a soft eviction threshold may be crossed before pods go. The kubelet takes no soft
-/// threshold without one.
-const SOFT_EVICTION_GRACE: &str = "2m";
-
 /// The setting of a machine by which its guest is told about itself.
 pub(crate) const METADATA: &str = "guestinfo.metadata";
 
@@ -218,30 +214,12 @@ fn inputs(
 /// The numbers that the planner counted with.
 fn kubelet_settings(class: &NodeClass, of: &InstanceType) -> Kubelet {
     let of_class = class.spec.kubelet.as_ref();
-    let mut extra_args = BTreeMap::new();
-    let soft: Vec<(&str, &str)> = of_class
-        .and_then(|kubelet| kubelet.eviction_soft.as_ref())
-        .into_iter()
-        .flatten()
-        .map(|(signal, threshold)| (signal.as_str(), threshold.trim()))
-        .collect();
-    if !soft.is_empty() {
-        let join = |form: &dyn Fn(&(&str, &str)) -> String| {
-            soft.iter().map(form).collect::<Vec<_>>().join(",")
-        };
-        extra_args
-            .insert("eviction-soft".to_owned(), join(&|(signal, at)| format!("{signal}<{at}")));
-        extra_args.insert(
-            "eviction-soft-grace-period".to_owned(),
-            join(&|(signal, _)| format!("{signal}={SOFT_EVICTION_GRACE}")),
-        );
-    }
     Kubelet {
         max_pods: u32::try_from(of.capacity.get(PODS).floor()).ok(),
         kube_reserved: of.overhead.kube_reserved.clone(),
         system_reserved: of.overhead.system_reserved.clone(),
         eviction_hard: kubelet::hard_evictions(&of.capacity, of_class),
-        extra_args,
+        extra_args: of_class.map(kubelet::extra_arguments).unwrap_or_default(),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::{ImageSelector, NodeClass, Selector, Wanted, Zone};
 use crate::{
-    NODE_CLASS_KIND, Problem, Reason, Settings, marks, networks,
+    NODE_CLASS_KIND, Problem, Reason, Settings, marks, networks, resources,
     size::is_disk,
     tags, user_data,
-    vm_settings::{CloneMode, PowerOff, Provisioning},
+    vm_settings::{CloneMode, HardwareVersion, PowerOff, Provisioning},
 };
 
 /// SCSI controllers have sixteen units, one of which is their own and one the root disk's.
@@ -24,6 +24,7 @@ impl NodeClass {
         let format = user_data::written_format(&self.spec);
         problems.extend(format.and_then(|format| networks::untold(&self.spec, format)));
         problems.extend(tags::conflicts(self.spec.tags.as_ref()));
+        problems.extend(resources::problems(&self.spec));
         self.check_machine(&mut problems);
         problems
     }
@@ -129,6 +130,9 @@ impl NodeClass {
         };
         if let Err(text) = CloneMode::read(spec.clone_mode.as_deref()) {
             refuse("spec.cloneMode".to_owned(), text);
+        }
+        if let Err(text) = HardwareVersion::read(spec.hardware_version.as_deref()) {
+            refuse("spec.hardwareVersion".to_owned(), text);
         }
         if let Err(text) = PowerOff::read(
             spec.power_off_mode.as_deref(),

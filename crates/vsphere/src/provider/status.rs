@@ -50,7 +50,7 @@ impl Inner {
             Ok(resolution) => {
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.fields = resolution.status();
-                let missing = self.missing_privileges(&resolution).await?;
+                let missing = self.missing_privileges(&read, &resolution).await?;
                 status.conditions.extend(CONDITIONS.map(|type_| {
                     let lacking = missing.get(type_);
                     lacking.map_or_else(
@@ -134,6 +134,7 @@ impl Inner {
     /// What the account may not do, by the condition that says it.
     async fn missing_privileges(
         &self,
+        read: &NodeClass,
         resolution: &Resolution,
     ) -> Result<BTreeMap<&'static str, String>, CloudError> {
         let image = &resolution.image;
@@ -143,7 +144,12 @@ impl Inner {
         for place in &resolution.places {
             let compute = &place.compute;
             needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
-            needed.push((FOLDER_READY, Role::Folder, &place.folder.reference, &place.folder.path));
+            let folder = &place.folder;
+            needed.push((FOLDER_READY, Role::Folder, &folder.reference, &folder.path));
+            if read.spec.hardware_version.is_some() {
+                let role = Role::UpgradeFolder;
+                needed.push((FOLDER_READY, role, &folder.reference, &folder.path));
+            }
             for network in &place.networks {
                 let named = &network.named;
                 needed.push((NETWORK_READY, Role::Network, &named.reference, &named.path));

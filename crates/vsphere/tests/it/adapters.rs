@@ -35,7 +35,7 @@ fn world() -> World {
     let mut inventory = World::inventory();
     let datacenter = &mut inventory.datacenters[0];
     let mut storage = datacenter.networks[0].clone();
-    storage.name = "storage".to_owned();
+    "storage".clone_into(&mut storage.name);
     datacenter.networks.push(storage);
     World::of(inventory)
 }

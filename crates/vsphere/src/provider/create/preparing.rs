@@ -16,21 +16,42 @@ use crate::{
     provider::troubles::unanswered,
     user_data::{self, METADATA},
     vm::{Power, Vm},
+    vm_settings::HardwareVersion,
 };
 
 impl Inner {
     /// Completes a machine that does not run yet.
     pub(super) async fn prepare(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
-        if vm.power == Power::On || work.class.spec.adapters().is_empty() {
+        let spec = &work.class.spec;
+        let version = HardwareVersion::read(spec.hardware_version.as_deref()).ok().flatten();
+        if vm.power == Power::On || (spec.adapters().is_empty() && version.is_none()) {
             return Ok(());
         }
         let metadata = marks::property(METADATA);
-        let paths = ["config.hardware.device", metadata.as_str()];
+        let paths = ["config.version", "config.hardware.device", metadata.as_str()];
         let read = self.vim.read(std::slice::from_ref(&vm.reference), &paths).await;
         let read = read.map_err(unanswered("looking at what was cloned"))?;
         let Some(read) = read.first() else { return Ok(()) };
-        let known = read.text(&metadata);
-        self.tell_of_adapters(work, vm, read, known).await
+        if let Some(version) = version {
+            self.upgrade(work, vm, read, version).await?;
+        }
+        self.tell_of_adapters(work, vm, read, read.text(&metadata)).await
+    }
+
+    /// Brings the virtual hardware to a version.
+    async fn upgrade(
+        &self,
+        work: &Work<'_>,
+        vm: &Vm,
+        read: &Object,
+        wanted: HardwareVersion,
+    ) -> Result<(), Refused> {
+        let own = HardwareVersion::read(read.text("config.version")).ok().flatten();
+        if own.is_some_and(|own| own >= wanted) {
+            return Ok(());
+        }
+        let method = Method::Upgrade { version: Some(wanted.to_string()) };
+        self.carry_out(work, vm, method, "upgrading the hardware of").await
     }
 
     /// Tells the guest about its adapters.
@@ -44,6 +65,9 @@ impl Inner {
         // Guests that cannot be told were found to do as the class says by themselves.
         let Some(known) = known else { return Ok(()) };
         let adapters = work.class.spec.adapters();
+        if adapters.is_empty() {
+            return Ok(());
+        }
         let own = read.value("config.hardware.device").map(nics).unwrap_or_default();
         let macs: Vec<String> = own.into_iter().filter_map(|nic| nic.mac).collect();
         if macs.len() != adapters.len() {
