@@ -13,6 +13,8 @@ pub struct Inventory {
     pub accounts: Vec<Account>,
     /// Its datacenters.
     pub datacenters: Vec<Datacenter>,
+    /// Its storage policies.
+    pub storage_policies: Vec<StoragePolicy>,
     /// How it behaves where real ones differ, and how long things take.
     pub behaviour: Behaviour,
 }
@@ -20,7 +22,8 @@ pub struct Inventory {
 impl Inventory {
     /// One datacenter `dc1` with what a provider needs: a cluster `cluster1` of three hosts, two
     /// datastores and a datastore cluster, networks of every kind, a folder `k8s`, and a template
-    /// `ubuntu-2404` with a snapshot. `administrator@vsphere.local` has the password `secret`.
+    /// `ubuntu-2404` with a snapshot. `datastore2` meets the storage policy `gold`.
+    /// `administrator@vsphere.local` has the password `secret`.
     pub fn small() -> Self {
         let mut dc = Datacenter::new("dc1");
         dc.folders = vec!["k8s".into(), "templates".into()];
@@ -53,9 +56,22 @@ impl Inventory {
         Self {
             accounts: vec![Account::administrator("administrator@vsphere.local", "secret")],
             datacenters: vec![dc],
+            storage_policies: vec![StoragePolicy {
+                name: "gold".into(),
+                datastores: vec!["datastore2".into()],
+            }],
             ..Self::default()
         }
     }
+}
+
+/// A storage policy.
+#[derive(Clone, Debug)]
+pub struct StoragePolicy {
+    /// Its name.
+    pub name: String,
+    /// The names of the datastores that meet it.
+    pub datastores: Vec<String>,
 }
 
 /// Somebody who may log in.

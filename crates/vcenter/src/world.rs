@@ -19,6 +19,7 @@ use crate::{
     guest::GuestEvent,
     inventory::{About, Behaviour, Inventory, InventoryError},
     log::Log,
+    policies::Policy,
     reference::Ref,
     rest::Tagging,
     session::Sessions,
@@ -73,7 +74,8 @@ pub(crate) enum Due {
 
 impl World {
     pub(crate) fn new(inventory: Inventory, clock: &Clock) -> Result<Self, InventoryError> {
-        let estate = Estate::build(&inventory.datacenters, clock.now())?;
+        let mut estate = Estate::build(&inventory.datacenters, clock.now())?;
+        estate.policies = Policy::build(&inventory.storage_policies, &mut estate)?;
         let sessions = Sessions::new(&inventory.accounts, &estate)?;
         let mut world = Self {
             schema: Schema::new(),

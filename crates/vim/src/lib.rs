@@ -1,4 +1,5 @@
-//! A vCenter's interfaces: vim25 over SOAP (`/sdk`), and tags over REST (`/rest`).
+//! A vCenter's interfaces: vim25 (`/sdk`) and storage policies (`/pbm`) over SOAP, and tags over REST
+//! (`/rest`).
 //!
 //! [`Vim`] asks, starts tasks and waits for them; [`Tags`] is about tags. Both log in when they
 //! have to, again when a session has ended, and never with a password that was just refused.
@@ -15,6 +16,7 @@ pub mod inventory_name;
 mod method;
 mod object;
 mod observer;
+mod policies;
 mod properties;
 mod reference;
 mod retry;
@@ -37,6 +39,7 @@ pub use fault::Fault;
 pub use method::Method;
 pub use object::Object;
 pub use observer::{Observer, Unobserved};
+pub use policies::StoragePolicy;
 pub use reference::MoRef;
 pub use service::{About, ServiceContent};
 pub use settings::{Credentials, Endpoint, VimSettings};

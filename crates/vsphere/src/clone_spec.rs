@@ -101,6 +101,8 @@ pub(crate) struct Making<'m> {
     pub(crate) folder: &'m MoRef,
     pub(crate) pool: &'m MoRef,
     pub(crate) datastore: &'m MoRef,
+    /// What the storage policy is asked for by.
+    pub(crate) storage_policy: Option<&'m str>,
     /// The network of each adapter.
     pub(crate) networks: &'m [Network],
     pub(crate) hardware: Hardware,
@@ -129,7 +131,7 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
         datastore: making.datastore.clone(),
         disk_move_type: Some(each),
         backing: None,
-        profile: None,
+        profile: making.storage_policy.map(str::to_owned),
     });
     let (cpu_allocation, memory_allocation) =
         resources::allocations(spec, making.hardware.memory_mib);
@@ -140,6 +142,7 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
             disk_move_type: Some(whole),
             pool: Some(making.pool.clone()),
             disks: disks.collect(),
+            profile: making.storage_policy.map(str::to_owned),
             ..RelocateSpec::default()
         },
         template: false,
@@ -250,13 +253,14 @@ fn data_disks(making: &Making<'_>) -> Vec<DeviceChange> {
                 ..FlatDisk::default()
             });
             let kind = DeviceKind::Disk { capacity_in_bytes: gib * GIB };
-            DeviceChange::add(Device {
+            let added = DeviceChange::add(Device {
                 backing: Some(backing),
                 controller_key: controller,
                 unit_number: Some(unit),
                 ..Device::new(key, kind)
-            })
-            .with_file(FileOperation::Create)
+            });
+            let profile = making.storage_policy.map(str::to_owned);
+            DeviceChange { profile, ..added.with_file(FileOperation::Create) }
         })
         .collect()
 }

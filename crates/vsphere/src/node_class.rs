@@ -83,6 +83,9 @@ pub(crate) struct Spec {
     pub(crate) snapshot: Option<String>,
     /// Folder of the machines, below the controller's.
     pub(crate) folder: Option<String>,
+    /// The storage policy of the machines' files and disks, by its name. Only datastores that meet
+    /// it are used.
+    pub(crate) storage_policy_name: Option<String>,
     /// The guest system that vSphere is told of; the template's where nobody says.
     pub(crate) guest_id: Option<String>,
     /// The version of the virtual hardware, such as vmx-19; the template's where nobody says.
@@ -269,6 +272,10 @@ pub(crate) struct UserData {
     pub(crate) mode: Option<String>,
     /// A Secret whose key userData is the user's own text, instead of `additionalUserdata`.
     pub(crate) secret_ref: Option<SecretRef>,
+    /// Of early versions, and refused: write `additionalUserdata` instead.
+    pub(crate) template_base64: Option<String>,
+    /// Of early versions, and refused: write `additionalUserdata` instead.
+    pub(crate) values: Option<SecretRef>,
 }
 
 /// A Secret.
@@ -359,6 +366,11 @@ impl NodeClass {
                 Wanted::Name(_) | Wanted::Pattern(_) => None,
             })
             .collect()
+    }
+
+    /// The name of the storage policy, if there is to be one.
+    pub(crate) fn storage_policy(&self) -> Option<&str> {
+        self.spec.storage_policy_name.as_deref().filter(|name| !name.is_empty())
     }
 
     /// The size of a disk that a machine starts with is the template's unless somebody says.

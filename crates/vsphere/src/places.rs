@@ -1,6 +1,8 @@
 //! Where machines of a class can be made, and what they are cloned from.
 
-use joiner_vim::MoRef;
+use std::collections::BTreeSet;
+
+use joiner_vim::{MoRef, StoragePolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -27,6 +29,8 @@ pub(crate) const CONDITIONS: [&str; 5] =
 #[derive(Debug, Clone)]
 pub(crate) struct Resolution {
     pub(crate) image: Template,
+    /// What the storage policy is asked for by, if there is to be one.
+    pub(crate) storage_policy: Option<String>,
     /// At least one.
     pub(crate) places: Vec<Place>,
 }
@@ -99,7 +103,7 @@ pub(crate) fn resolve(
     }
     let image = image(class, inventory, tagged);
     match image {
-        Ok(image) if troubles.is_empty() => Ok(Resolution { image, places }),
+        Ok(image) if troubles.is_empty() => Ok(Resolution { image, storage_policy: None, places }),
         Ok(_) => Err(troubles),
         Err(unresolved) => {
             troubles.push(Trouble { condition: IMAGE_READY, unresolved });
@@ -166,6 +170,55 @@ pub(crate) fn check_image(
         Copying::choose(class, image, hardware.disk_gib)?;
     }
     Ok(())
+}
+
+/// The id of the storage policy of a name, among those that the account sees.
+pub(crate) fn storage_policy(name: &str, known: &[StoragePolicy]) -> Result<String, Trouble> {
+    if let Some(found) = known.iter().find(|own| own.name == name) {
+        return Ok(found.id.clone());
+    }
+    let mut names: Vec<&str> = known.iter().map(|own| own.name.as_str()).collect();
+    names.sort_unstable();
+    let others = if names.is_empty() {
+        "the account sees none: give it the privilege StorageProfile.View on the vCenter".to_owned()
+    } else {
+        format!("write one of {}", names.join(", "))
+    };
+    Err(Trouble {
+        condition: DATASTORE_READY,
+        unresolved: Unresolved {
+            reason: "StoragePolicyNotFound",
+            message: format!("spec.storagePolicyName: there is no policy {name:?}; {others}"),
+        },
+    })
+}
+
+impl Place {
+    /// Leaves only the datastores that meet a storage policy.
+    pub(crate) fn keep_meeting(
+        &mut self,
+        policy: &str,
+        meeting: &BTreeSet<MoRef>,
+    ) -> Result<(), Trouble> {
+        let names: Vec<String> =
+            self.datastores.usable.iter().map(|own| own.named.path.clone()).collect();
+        self.datastores.usable.retain(|own| meeting.contains(&own.named.reference));
+        if !self.datastores.usable.is_empty() {
+            return Ok(());
+        }
+        Err(Trouble {
+            condition: DATASTORE_READY,
+            unresolved: Unresolved {
+                reason: "StoragePolicyNotMet",
+                message: format!(
+                    "no datastore that the class leads to in {} ({}) meets the storage policy \
+                     {policy:?}; choose others, or another policy",
+                    self.compute.named.path,
+                    names.join(", ")
+                ),
+            },
+        })
+    }
 }
 
 fn place(

@@ -39,6 +39,17 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     if let Err(text) = mode(user_data.mode.as_deref()) {
         problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.mode", text));
     }
+    let of_early_versions = [
+        ("templateBase64", user_data.template_base64.as_ref().is_some_and(|own| !own.is_empty())),
+        ("values", user_data.values.is_some()),
+    ];
+    for (field, _) in of_early_versions.into_iter().filter(|(_, is_written)| *is_written) {
+        let text = "is of an early version and means nothing any more; write your text, decoded \
+                    and with its values filled in, into spec.userData.additionalUserdata or into a \
+                    Secret that spec.userData.secretRef names";
+        let field = format!("spec.userData.{field}");
+        problems.push(Problem::new(Reason::InvalidUserData, field, text));
+    }
     if let Some(secret) = &user_data.secret_ref {
         if secret.name.is_empty() {
             let text = "is empty; write the name of a Secret whose key userData is the text";

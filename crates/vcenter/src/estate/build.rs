@@ -34,6 +34,7 @@ impl Estate {
             switches: BTreeMap::new(),
             vms: BTreeMap::new(),
             snapshots: BTreeMap::new(),
+            policies: Vec::new(),
             last_choice: 0,
             deleted_files: Vec::new(),
             identities: Identities::default(),
@@ -262,6 +263,7 @@ impl Estate {
             pool: pool.filter(|_| !of.template),
             datastore,
             home: of.name.clone(),
+            policy: None,
             snapshots,
             tools: of.tools,
             guest: None,
@@ -298,6 +300,7 @@ impl Estate {
             datastore,
             uuid: self.identities.uuid("disk"),
             parent: None,
+            policy: None,
             first_class: None,
         };
         self.take_space(datastore, disk.takes());

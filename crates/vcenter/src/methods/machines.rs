@@ -8,7 +8,7 @@ use crate::{
     estate::vm::{Power, Vm},
     fault::Fault,
     reference::{Kind, Ref},
-    task::{CloneOrder, Job},
+    task::{CloneDisk, CloneOrder, Job},
     wire::{element::Element, value::Value},
     world::{Due, World},
 };
@@ -88,7 +88,12 @@ impl World {
             let backing = disk.child("diskBackingInfo");
             let thin = backing.filter(|backing| backing.child("thinProvisioned").is_some());
             let thin = thin.map(|backing| backing.says("thinProvisioned"));
-            disks.insert(key, (self.present(disk.child("datastore"))?, thin));
+            let place = CloneDisk {
+                datastore: self.present(disk.child("datastore"))?,
+                thin,
+                policy: self.estate.policy_asked_for(disk, "spec.location.disk.profile")?,
+            };
+            disks.insert(key, place);
         }
         let snapshot = spec.child("snapshot").map(|at| self.present(Some(at))).transpose()?;
         let linked = is_linked(location)?;
@@ -110,6 +115,7 @@ impl World {
             pool,
             host,
             datastore,
+            policy: self.estate.policy_asked_for(location, "spec.location.profile")?,
             disks,
             linked,
             template: spec.says("template"),

@@ -99,6 +99,7 @@ fn made(spec: Value, copying: &Copying, disk_gib: u64) -> CloneSpec {
         folder: &MoRef::new("Folder", "folder"),
         pool: &MoRef::new("ResourcePool", "pool"),
         datastore: &MoRef::new("Datastore", "ds2"),
+        storage_policy: Some("policy-1"),
         networks: &networks,
         hardware: Hardware { cpus: 4, memory_mib: 16384, disk_gib, cores_per_socket: Some(2) },
         mark: &mark,
@@ -148,6 +149,19 @@ fn a_full_clone_copies_every_disk_and_shares_nothing() {
     assert_eq!((disk.disk_id, disk.datastore.id.as_str()), (2000, "ds2"));
     assert_eq!(disk.disk_move_type, Some(DiskMoveType::MoveAllDiskBackingsAndDisallowSharing));
     assert_eq!(snapshot, None);
+}
+
+#[test]
+fn every_disk_and_the_machines_own_files_have_the_storage_policy() {
+    let spec = made(json!({"dataDisks": [{"sizeGiB": 10}]}), &Copying::Full, 0);
+    let policy = Some("policy-1".to_owned());
+    assert_eq!(spec.location.profile, policy);
+    assert!(spec.location.disks.iter().all(|disk| disk.profile == policy));
+    let changes = &config(&spec).device_changes;
+    let disks: Vec<_> =
+        changes.iter().filter(|own| matches!(own.device.kind, DeviceKind::Disk { .. })).collect();
+    assert_eq!(disks.len(), 1);
+    assert!(disks.iter().all(|own| own.profile == policy));
 }
 
 #[test]

@@ -228,6 +228,7 @@ impl Inner {
             folder: &place.folder.reference,
             pool: &place.compute.pool,
             datastore: &datastore.named.reference,
+            storage_policy: work.resolution.storage_policy.as_deref(),
             networks: &place.networks,
             hardware,
             mark: &mark,

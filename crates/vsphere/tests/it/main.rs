@@ -12,6 +12,7 @@ mod crashes;
 mod damaged;
 mod hardware;
 mod machines;
+mod policies;
 mod refused;
 mod seeds;
 mod trouble;
