@@ -24,6 +24,7 @@ mod marks;
 mod names;
 mod networks;
 mod node_class;
+mod passthrough;
 mod places;
 mod privileges;
 mod provider;
@@ -52,6 +53,7 @@ use joiner_cloud::class::ClassKind;
 pub use crate::{
     machines::{Hardware, Machines},
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
+    passthrough::HostDevice,
     provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,
 };

@@ -221,10 +221,38 @@ pub(crate) struct Entry {
     /// Cores of each virtual socket, instead of the class's.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) cores_per_socket: Option<u32>,
+    /// Devices of a host that each machine has to itself. All of its memory is reserved then.
+    pub(crate) pci_devices: Option<Vec<PciDevice>>,
+    /// Shares of graphics cards that each machine has. All of its memory is reserved then.
+    pub(crate) vgpu: Option<Vgpu>,
+}
+
+/// Shares of graphics cards.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+pub(crate) struct Vgpu {
+    /// What a share is, such as `grid_a100-10c`.
+    pub(crate) profile: Option<String>,
+    /// How many there are; 1 where nobody says.
+    #[schemars(extend("format" = "int32"))]
+    pub(crate) count: Option<i32>,
+}
+
+/// A device of a host.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PciDevice {
+    /// Who made it, such as 0x10de.
+    #[schemars(schema_with = "schema::int_or_string")]
+    pub(crate) vendor_id: Option<IntOrText>,
+    /// What it is, such as 0x20b5.
+    #[schemars(schema_with = "schema::int_or_string")]
+    pub(crate) device_id: Option<IntOrText>,
+    /// The label that administrators gave to such devices.
+    pub(crate) custom_label: Option<String>,
 }
 
 /// The fields of a size.
-const ENTRY_FIELDS: [&str; 13] = [
+const ENTRY_FIELDS: [&str; 15] = [
     "arch",
     "coresPerSocket",
     "cpu",
@@ -235,8 +263,10 @@ const ENTRY_FIELDS: [&str; 13] = [
     "memory",
     "name",
     "os",
+    "pciDevices",
     "price",
     "region",
+    "vgpu",
     "zone",
 ];
 

@@ -19,6 +19,8 @@ pub(crate) enum Role {
     Network,
     /// The folder of machines whose hardware is upgraded.
     UpgradeFolder,
+    /// The folder of machines that have devices of their hosts.
+    DevicesFolder,
 }
 
 impl Role {
@@ -48,6 +50,7 @@ impl Role {
             Self::Pool => &["Resource.AssignVMToPool"],
             Self::Datastore => &["Datastore.AllocateSpace"],
             Self::Network => &["Network.Assign"],
+            Self::DevicesFolder => &["VirtualMachine.Config.RawDevice"],
             Self::UpgradeFolder => &["VirtualMachine.Config.UpgradeVirtualHardware"],
         }
     }

@@ -200,6 +200,7 @@ impl Inner {
             version,
             types: machines.types.into_iter().map(Arc::new).collect(),
             hardware: Arc::new(machines.hardware),
+            devices: Arc::new(machines.devices),
             power_off: PowerOff::read(
                 spec.power_off_mode.as_deref(),
                 spec.guest_soft_power_off_timeout.as_ref(),

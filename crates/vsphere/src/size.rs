@@ -12,6 +12,7 @@ use crate::{
     GIB, MIB, NODE_CLASS_GROUP, Problem, Reason,
     kubelet::pods,
     node_class::{Entry, NodeClass},
+    passthrough::{self, HostDevice},
     text::written,
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct Shape {
     /// 0 if nobody has said.
     pub(crate) disk_gib: i64,
     pub(crate) extended: Resources,
+    /// Devices of a host.
+    pub(crate) devices: Vec<HostDevice>,
     pub(crate) labels: Labels,
     /// None leaves it to the class.
     pub(crate) cores_per_socket: Option<u32>,
@@ -96,10 +99,14 @@ impl Size {
         let name = own_name.clone().unwrap_or_else(|| type_name(cpus, &memory, os, arch));
         let disk_gib = reader.disk(entry).or(class.spec.disk_size).unwrap_or_default();
         reader.check_sockets(class, entry, cpus);
+        let devices = HostDevice::read(entry, |field, text| reader.refuse(field, text));
+        let mut extended = reader.extended(entry);
+        passthrough::add_resources(&devices, &mut extended);
         let shape = Shape {
             pods: pods(reader.max_pods(entry), cpus, class.spec.kubelet.as_ref()),
             disk_gib: disk_gib.max(class.template_disk_gib.unwrap_or_default()),
-            extended: reader.extended(entry),
+            extended,
+            devices,
             labels: reader.labels(entry),
             cores_per_socket: entry.cores_per_socket.filter(|cores| *cores > 0),
             own_name,

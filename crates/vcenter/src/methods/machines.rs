@@ -161,9 +161,13 @@ impl World {
             self.free_vm(request, privilege)?;
         }
         let vm = request.this;
-        let busy = self.vm(vm)?.busy;
-        if let Some(task) = busy {
+        let own = self.vm(vm)?;
+        if let Some(task) = own.busy {
             return Err(Fault::task_in_progress(task));
+        }
+        if spec.text_of("changeVersion").is_some_and(|seen| seen != own.changes.to_string()) {
+            let message = "The VM was changed since it was looked at.";
+            return Err(Fault::new("ConcurrentAccess", message));
         }
         for network in change::networks_of(&self.estate, &spec) {
             self.sessions.require(request.viewer, &self.estate, network, "Network.Assign")?;

@@ -362,3 +362,14 @@ async fn privileges_are_known_by_their_ids() {
     let privileges = vim.privileges(std::slice::from_ref(&folder)).await.unwrap();
     assert!(privileges[&folder].contains("VirtualMachine.Interact.PowerOn"), "{privileges:?}");
 }
+
+#[tokio::test]
+async fn storage_policies_have_names_and_datastores_that_meet_them() {
+    let Some(program) = Vcsim::installed() else { return };
+    let (_vcsim, vim) = start(&program, &[]).await;
+    let policies = vim.storage_policies().await.unwrap();
+    let vsan = policies.iter().find(|own| own.name == "vSAN Default Storage Policy").unwrap();
+    let datastore = at(&vim, "DC0/datastore/LocalDS_0").await;
+    let meeting = vim.meeting_policy(&vsan.id, std::slice::from_ref(&datastore)).await.unwrap();
+    assert_eq!(meeting, BTreeSet::from([datastore]));
+}

@@ -15,7 +15,9 @@ use crate::{
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
     node_class::{DatacenterSelector, NodeClass, Wanted},
-    places::{self, COMPUTE_READY, DATASTORE_READY, IMAGE_READY, Resolution, Trouble, folder_paths},
+    places::{
+        self, COMPUTE_READY, DATASTORE_READY, IMAGE_READY, Resolution, Trouble, folder_paths,
+    },
 };
 
 /// How old a look at the inventory may be, so that several classes share one.

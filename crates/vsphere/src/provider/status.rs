@@ -146,8 +146,15 @@ impl Inner {
             needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
             let folder = &place.folder;
             needed.push((FOLDER_READY, Role::Folder, &folder.reference, &folder.path));
-            if read.spec.hardware_version.is_some() {
-                let role = Role::UpgradeFolder;
+            let mut sizes = read.spec.instance_types.iter().flatten();
+            let further = [
+                (Role::UpgradeFolder, read.spec.hardware_version.is_some()),
+                (
+                    Role::DevicesFolder,
+                    sizes.any(|size| size.pci_devices.is_some() || size.vgpu.is_some()),
+                ),
+            ];
+            for (role, _) in further.into_iter().filter(|(_, is_needed)| *is_needed) {
                 needed.push((FOLDER_READY, role, &folder.reference, &folder.path));
             }
             for network in &place.networks {

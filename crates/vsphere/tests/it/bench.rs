@@ -398,11 +398,7 @@ impl World {
         let vm = self.at(&format!("/dc1/vm/k8s/{name}")).await;
         let read = self.admin.read(&[vm], &["config.extraConfig"]).await.expect("it answers");
         let settings = read[0].value("config.extraConfig").expect("there are settings");
-        let is_it = |own: &&joiner_vim::Element| own.text_at("key") == Some(key);
-        let found = settings.children.iter().find(is_it);
-        let text = found.and_then(|own| own.text_at("value")).unwrap_or_default();
-        let bytes = STANDARD.decode(text).expect("guests' texts are base64");
-        String::from_utf8(bytes).expect("and texts")
+        decoded(&setting(settings, key))
     }
 
     /// Asks for a deletion until the machine is gone.
@@ -414,4 +410,17 @@ impl World {
             self.clock.sleep(Duration::from_secs(5)).await;
         }
     }
+}
+
+/// The value of one of a machine's settings; empty where it has none.
+pub(crate) fn setting(settings: &joiner_vim::Element, key: &str) -> String {
+    let is_it = |own: &&joiner_vim::Element| own.text_at("key") == Some(key);
+    let found = settings.children.iter().find(is_it);
+    found.and_then(|own| own.text_at("value")).unwrap_or_default().to_owned()
+}
+
+/// What a guest reads of a text that it is given.
+pub(crate) fn decoded(text: &str) -> String {
+    let bytes = STANDARD.decode(text).expect("guests' texts are base64");
+    String::from_utf8(bytes).expect("and texts")
 }

@@ -56,7 +56,9 @@ fn one_odd_value_is_refused_or_understood() {
             "instanceTypes": [
                 {"os": "linux", "arch": "amd64", "cpu": "4", "memory": "16Gi", "maxPods": 110,
                  "zone": "az1", "region": "dc1", "name": "a", "price": 0.5, "diskSize": 10,
-                 "labels": {"example.com/a": "b"}, "extendedResources": {"nvidia.com/gpu": 1}},
+                 "labels": {"example.com/a": "b"}, "extendedResources": {"nvidia.com/gpu": 1},
+                 "pciDevices": [{"vendorId": "0x10de", "deviceId": 1, "customLabel": "c"}],
+                 "vgpu": {"profile": "grid", "count": 1}},
                 {"os": "linux", "cpu": 8, "memory": 32, "zone": "az2"},
             ],
         },

@@ -13,6 +13,7 @@ mod damaged;
 mod hardware;
 mod machines;
 mod policies;
+mod real_fields;
 mod refused;
 mod seeds;
 mod trouble;

@@ -55,10 +55,7 @@ async fn told(world: &World, class: &NodeClass) -> (Option<bool>, String, String
 async fn a_policy_that_is_not_there_is_told_with_those_that_are() {
     let (holds, reason, message) = told(&world(), &with_policy("pod1", "silver")).await;
     assert_eq!((holds, reason.as_str()), (Some(false), "StoragePolicyNotFound"));
-    assert_eq!(
-        message,
-        "spec.storagePolicyName: there is no policy \"silver\"; write one of gold"
-    );
+    assert_eq!(message, "spec.storagePolicyName: there is no policy \"silver\"; write one of gold");
 }
 
 #[tokio::test(start_paused = true)]

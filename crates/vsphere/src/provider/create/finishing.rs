@@ -87,7 +87,8 @@ impl Inner {
             let passed = self.clock.running().saturating_sub(since);
             match judged {
                 Outcome::Done => return Ok(()),
-                Outcome::Busy if passed < CHANGE_WITHIN => {
+                // What was changed meanwhile is looked at anew before it is changed again.
+                Outcome::Busy if passed < CHANGE_WITHIN && !fault.is("ConcurrentAccess") => {
                     self.clock.sleep(LOOK_AGAIN_AFTER).await;
                 }
                 _ => break (fault, judged),

@@ -12,7 +12,7 @@ use joiner_vim::{
 use super::{Inner, Refused, Work};
 use crate::{
     inventory::nics,
-    marks, networks,
+    marks, networks, passthrough,
     provider::troubles::unanswered,
     user_data::{self, METADATA},
     vm::{Power, Vm},
@@ -24,16 +24,28 @@ impl Inner {
     pub(super) async fn prepare(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let spec = &work.class.spec;
         let version = HardwareVersion::read(spec.hardware_version.as_deref()).ok().flatten();
-        if vm.power == Power::On || (spec.adapters().is_empty() && version.is_none()) {
+        let instance_type = vm.mark.as_ref().map(|mark| mark.instance_type.as_str());
+        let devices = instance_type.and_then(|own| work.memory.devices.get(own));
+        let is_complete = spec.adapters().is_empty() && version.is_none() && devices.is_none();
+        if vm.power == Power::On || is_complete {
             return Ok(());
         }
         let metadata = marks::property(METADATA);
-        let paths = ["config.version", "config.hardware.device", metadata.as_str()];
+        let paths =
+            ["config.changeVersion", "config.version", "config.hardware.device", metadata.as_str()];
         let read = self.vim.read(std::slice::from_ref(&vm.reference), &paths).await;
         let read = read.map_err(unanswered("looking at what was cloned"))?;
         let Some(read) = read.first() else { return Ok(()) };
         if let Some(version) = version {
             self.upgrade(work, vm, read, version).await?;
+        }
+        if let Some(devices) = devices
+            && let Some(own) = read.value("config.hardware.device")
+            && let Some(spec) =
+                passthrough::missing(devices, own, read.text("config.changeVersion"))
+        {
+            let method = Method::Reconfigure(Box::new(spec));
+            self.carry_out(work, vm, method, "giving devices of its host to").await?;
         }
         self.tell_of_adapters(work, vm, read, read.text(&metadata)).await
     }
