@@ -30,6 +30,7 @@ impl Inventory {
         let mut cluster = Cluster::new("cluster1");
         cluster.hosts = (1..=3).map(|n| Host::new(&format!("esx{n}"), 32, 256)).collect();
         cluster.pools = vec!["workers".into()];
+        cluster.vm_groups = vec!["rack1".into()];
         dc.clusters = vec![cluster];
         dc.datastores = vec![
             Datastore::new("datastore1", 2_000),
@@ -155,13 +156,21 @@ pub struct Cluster {
     pub drs: bool,
     /// How many hosts' worth of memory is kept for failures (HA admission control).
     pub failover_hosts: usize,
+    /// Names of groups that VMs can be put into (DRS).
+    pub vm_groups: Vec<String>,
 }
 
 impl Cluster {
     /// An empty one, with DRS.
     pub fn new(name: &str) -> Self {
-        let name = name.to_owned();
-        Self { name, hosts: Vec::new(), pools: Vec::new(), drs: true, failover_hosts: 0 }
+        Self {
+            name: name.to_owned(),
+            hosts: Vec::new(),
+            pools: Vec::new(),
+            drs: true,
+            failover_hosts: 0,
+            vm_groups: Vec::new(),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod clone_spec;
 mod drift;
 mod faults;
 mod glob;
+mod groups;
 mod inventory;
 mod kubelet;
 mod limiter;

@@ -287,6 +287,9 @@ pub(crate) struct Zone {
     pub(crate) network_selector: Option<Selector>,
     /// Folder of the zone's machines, below the controller's.
     pub(crate) folder: Option<String>,
+    /// A group of the cluster's virtual machines that the zone's belong to, such as those that
+    /// should run on the hosts of one rack. Administrators make it.
+    pub(crate) vm_group: Option<String>,
 }
 
 /// How a machine becomes a node.

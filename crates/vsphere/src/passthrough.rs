@@ -174,7 +174,7 @@ mod tests {
 
     fn resources(entry: Value, own: &[(&str, i64)]) -> String {
         let own = own.iter().map(|(name, count)| (*name, Quantity::whole(*count)));
-        let mut resources = Resources::from_iter(own);
+        let mut resources: Resources = own.collect();
         add_resources(&read(entry).0, &mut resources);
         resources.to_string()
     }

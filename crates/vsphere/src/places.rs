@@ -46,6 +46,8 @@ pub(crate) struct Place {
     /// One for each adapter, at least one.
     pub(crate) networks: Vec<Network>,
     pub(crate) folder: Folder,
+    /// The group of the cluster's machines that they belong to.
+    pub(crate) vm_group: Option<String>,
 }
 
 /// A folder of machines.
@@ -284,6 +286,9 @@ fn place(
             datastores,
             networks,
             folder: Folder { path: folder_path.clone(), reference: folder },
+            vm_group: of_zone
+                .and_then(|zone| zone.vm_group.clone())
+                .filter(|name| !name.is_empty()),
         }),
         (compute, datastores, networks, folder) => {
             if let Err(unresolved) = compute {

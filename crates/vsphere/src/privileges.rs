@@ -19,6 +19,8 @@ pub(crate) enum Role {
     Network,
     /// The folder of machines whose hardware is upgraded.
     UpgradeFolder,
+    /// The cluster whose groups they are put into.
+    GroupsCluster,
     /// The folder of machines that have devices of their hosts.
     DevicesFolder,
 }
@@ -50,6 +52,7 @@ impl Role {
             Self::Pool => &["Resource.AssignVMToPool"],
             Self::Datastore => &["Datastore.AllocateSpace"],
             Self::Network => &["Network.Assign"],
+            Self::GroupsCluster => &["Host.Inventory.EditCluster"],
             Self::DevicesFolder => &["VirtualMachine.Config.RawDevice"],
             Self::UpgradeFolder => &["VirtualMachine.Config.UpgradeVirtualHardware"],
         }

@@ -5,6 +5,7 @@
 
 mod create;
 mod delete;
+mod grouping;
 mod look;
 mod resolve;
 mod state;

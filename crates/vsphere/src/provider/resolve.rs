@@ -10,6 +10,7 @@ use super::{Inner, state::Kept};
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged, Unresolved},
+    groups,
     inventory::{
         CLUSTERS, Cluster, DATASTORES, DETAILS, Datastore, Details, FOLDERS, Inventory, NETWORKS,
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
@@ -123,6 +124,7 @@ impl Inner {
         }
         let resolved = places::resolve(read, &inventory, &tagged, &folders);
         let mut resolution = resolved.map_err(NotResolved::Troubles)?;
+        self.check_groups(&resolution).await?;
         if let Some(name) = read.storage_policy() {
             self.keep_to_policy(&mut resolution, name).await?;
         }
@@ -145,6 +147,18 @@ impl Inner {
             },
         );
         Ok(resolution)
+    }
+
+    /// Looks whether the groups are there that machines are to be put into.
+    async fn check_groups(&self, resolution: &Resolution) -> Result<(), NotResolved> {
+        let mut troubles = Vec::new();
+        for place in resolution.places.iter().filter(|place| place.vm_group.is_some()) {
+            let cluster = std::slice::from_ref(&place.compute.cluster);
+            let read = self.vim.read(cluster, &[groups::GROUPS]).await?;
+            let found = read.first().and_then(|own| own.value(groups::GROUPS));
+            troubles.extend(groups::trouble(place, found));
+        }
+        if troubles.is_empty() { Ok(()) } else { Err(NotResolved::Troubles(troubles)) }
     }
 
     /// Leaves only the datastores that meet a storage policy.

@@ -144,6 +144,10 @@ impl Inner {
         for place in &resolution.places {
             let compute = &place.compute;
             needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
+            if place.vm_group.is_some() {
+                let (role, path) = (Role::GroupsCluster, &compute.named.path);
+                needed.push((COMPUTE_READY, role, &compute.cluster, path));
+            }
             let folder = &place.folder;
             needed.push((FOLDER_READY, Role::Folder, &folder.reference, &folder.path));
             let mut sizes = read.spec.instance_types.iter().flatten();

@@ -10,6 +10,7 @@ mod class;
 mod conformance;
 mod crashes;
 mod damaged;
+mod groups;
 mod hardware;
 mod machines;
 mod policies;

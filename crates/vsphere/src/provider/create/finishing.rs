@@ -8,7 +8,7 @@ use joiner_vim::{Method, TaskFailed, VimError};
 use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work, refusals::TRIES_MAX};
 use crate::{
     faults::{Outcome, Phase, outcome},
-    provider::troubles::unanswered,
+    provider::{grouping::NotGrouped, troubles::unanswered},
     tags,
     vm::{Power, Vm},
 };
@@ -20,6 +20,7 @@ impl Inner {
     /// Brings a machine that exists to where it has to be: complete, with its tags on, and running.
     pub(super) async fn finish(&self, work: &Work<'_>, vm: Vm) -> Result<Machine, Refused> {
         self.prepare(work, &vm).await?;
+        self.join_group(work, &vm).await?;
         self.put_tags(work, &vm).await?;
         if vm.power != Power::On {
             self.switch_on(work, &vm).await?;
@@ -31,6 +32,44 @@ impl Inner {
         })?;
         self.state().forget(&work.order.claim.uid);
         Ok(machine)
+    }
+
+    /// Puts a machine that does not run yet into the group of its zone: where it may run is decided
+    /// when it is switched on.
+    async fn join_group(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
+        let zone = vm.mark.as_ref().map(|mark| mark.zone.as_str()).filter(|zone| !zone.is_empty());
+        let Some(place) = work.resolution.place(zone) else { return Ok(()) };
+        let Some(group) = place.vm_group.as_deref().filter(|_| vm.power != Power::On) else {
+            return Ok(());
+        };
+        let cluster = &place.compute.cluster;
+        match self.set_member(cluster, group, &vm.reference, true).await {
+            Ok(()) => Ok(()),
+            Err(NotGrouped::NoGroup) => Err(Refused::Stale(format!(
+                "{} has no group {group:?} of virtual machines any more",
+                place.compute.named.path
+            ))),
+            Err(NotGrouped::Vim(error)) => {
+                Err(unanswered("putting a machine into its group")(error).into())
+            }
+            Err(NotGrouped::Task(TaskFailed::Fault(fault))) => {
+                let judged = outcome(&fault, Phase::Machine);
+                Err(self.refused(work, &fault, judged, "putting into its group"))
+            }
+            Err(NotGrouped::Task(error)) => {
+                let what = format!("putting a machine into its group: {error}");
+                Err(CloudError::Unknown(what).into())
+            }
+            Err(NotGrouped::Undone) => Err(CloudError::Create {
+                reason: "NotGrouped",
+                message: format!(
+                    "virtual machine {:?} does not stay in group {group:?} of {}: look who else \
+                     changes it",
+                    work.name, place.compute.named.path
+                ),
+            }
+            .into()),
+        }
     }
 
     /// Tags a machine. Those that the cloud controller reads when the guest starts have to be there
