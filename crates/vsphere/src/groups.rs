@@ -13,9 +13,8 @@ pub(crate) const GROUPS: &str = "configurationEx.group";
 /// Who is in a group of virtual machines; none where there is no such group.
 pub(crate) fn members(groups: Option<&Element>, name: &str) -> Option<Vec<MoRef>> {
     let mut groups = groups.into_iter().flat_map(|groups| &groups.children);
-    let is_it = |own: &&Element| {
-        own.is_of_type("ClusterVmGroup") && own.text_at("name") == Some(name)
-    };
+    let is_it =
+        |own: &&Element| own.is_of_type("ClusterVmGroup") && own.text_at("name") == Some(name);
     let group = groups.find(is_it)?;
     Some(group.children_named("vm").filter_map(Element::reference).collect())
 }

@@ -373,3 +373,17 @@ async fn storage_policies_have_names_and_datastores_that_meet_them() {
     let meeting = vim.meeting_policy(&vsan.id, std::slice::from_ref(&datastore)).await.unwrap();
     assert_eq!(meeting, BTreeSet::from([datastore]));
 }
+
+#[tokio::test]
+async fn a_group_that_is_not_there_is_not_changed() {
+    let Some(program) = Vcsim::installed() else { return };
+    let (_vcsim, vim) = start(&program, &[]).await;
+    let cluster = at(&vim, "DC0/host/DC0_C0").await;
+    let members = vec![at(&vim, SOURCE).await];
+    let method = Method::SetGroup { name: "rack1".to_owned(), members };
+    let task = vim.start(&cluster, method).await.unwrap();
+    let Err(TaskFailed::Fault(fault)) = vim.wait(&task, LIMIT).await else {
+        panic!("there is no such group");
+    };
+    assert!(fault.is("InvalidArgument"), "{fault}");
+}

@@ -130,3 +130,12 @@ async fn a_storage_policy_is_found_by_its_name() {
     assert_eq!((holds, reason.as_str()), (Some(false), "StoragePolicyNotFound"));
     assert!(message.contains(policy), "{message}");
 }
+
+#[tokio::test]
+async fn a_group_that_is_not_there_is_told() {
+    let Some((_vcsim, vim)) = start().await else { return };
+    let order = ordered(json!({"zones": [{"name": "az1", "vmGroup": "rack1"}]}));
+    let (holds, reason, message) = condition(&provider(&vim), &order.class, "ComputeReady").await;
+    assert_eq!((holds, reason.as_str()), (Some(false), "VmGroupNotFound"));
+    assert!(message.contains("it has none; make one"), "{message}");
+}

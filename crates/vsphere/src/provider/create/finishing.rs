@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use joiner_cloud::{CloudError, machine::Machine};
-use joiner_vim::{Method, TaskFailed, VimError};
+use joiner_vim::{Fault, Method, TaskFailed, VimError};
 
 use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work, refusals::TRIES_MAX};
 use crate::{
@@ -54,7 +54,7 @@ impl Inner {
             }
             Err(NotGrouped::Task(TaskFailed::Fault(fault))) => {
                 let judged = outcome(&fault, Phase::Machine);
-                Err(self.refused(work, &fault, judged, "putting into its group"))
+                Err(self.given_up(work, vm, &fault, judged, "putting into its group").await?)
             }
             Err(NotGrouped::Task(error)) => {
                 let what = format!("putting a machine into its group: {error}");
@@ -96,8 +96,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Has something done with a machine that exists and does not run yet. One that nothing will
-    /// become of is destroyed.
+    /// Has something done with a machine that exists and does not run yet.
     pub(super) async fn carry_out(
         &self,
         work: &Work<'_>,
@@ -133,7 +132,20 @@ impl Inner {
                 _ => break (fault, judged),
             }
         };
-        let refused = self.refused(work, &fault, judged, doing);
+        Err(self.given_up(work, vm, &fault, judged, doing).await?)
+    }
+
+    /// What becomes of an order after a fault about its machine. A machine that nothing will become
+    /// of is destroyed.
+    async fn given_up(
+        &self,
+        work: &Work<'_>,
+        vm: &Vm,
+        fault: &Fault,
+        judged: Outcome,
+        doing: &str,
+    ) -> Result<Refused, CloudError> {
+        let refused = self.refused(work, fault, judged, doing);
         let tries = self.state().tries.get(&work.order.claim.uid).copied().unwrap_or_default();
         let is_given_up = match judged {
             Outcome::NotReady | Outcome::Invalid | Outcome::Unlicensed => true,
@@ -144,6 +156,6 @@ impl Inner {
             // Nothing half made may be left for a claim that may be given up.
             self.destroy(vm).await?;
         }
-        Err(refused)
+        Ok(refused)
     }
 }
