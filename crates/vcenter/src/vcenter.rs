@@ -93,7 +93,7 @@ impl VCenter {
             "/sdk" | "/sdk/" => Asked::Soap(Call::read(&head.headers, &body)),
             "/pbm" | "/pbm/" => Asked::Policies(Call::read(&head.headers, &body)),
             "/sdk/vimServiceVersions.xml" => Asked::Versions,
-            _ if path.starts_with(rest::ROOT) => {
+            _ if path.starts_with(rest::ROOT) || path.starts_with(rest::MODULES) => {
                 Asked::Rest(Ask::read(&head.method, &head.uri, &head.headers, body))
             }
             _ => Asked::Nothing,

@@ -100,6 +100,9 @@ pub(crate) struct Spec {
     pub(crate) custom_vmx_keys: Option<BTreeMap<String, String>>,
     /// Disks besides the first.
     pub(crate) data_disks: Option<Vec<DataDisk>>,
+    /// none or preferred: whether the cluster keeps machines of the class on different hosts where
+    /// it can.
+    pub(crate) anti_affinity: Option<String>,
     /// What the kubelet is told, in the words of its own configuration.
     pub(crate) kubelet: Option<Kubelet>,
     /// hard or trySoft: whether the guest may shut down before its machine is removed.

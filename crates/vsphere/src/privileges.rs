@@ -19,7 +19,7 @@ pub(crate) enum Role {
     Network,
     /// The folder of machines whose hardware is upgraded.
     UpgradeFolder,
-    /// The cluster whose groups they are put into.
+    /// The cluster whose groups or modules they are put into.
     GroupsCluster,
     /// The folder of machines that have devices of their hosts.
     DevicesFolder,

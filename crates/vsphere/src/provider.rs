@@ -3,6 +3,7 @@
 //! A thin shell: every decision is a pure function beside it (`choose`, `places`, `clone_spec`,
 //! `faults`, `drift`, `vm`); what is here asks vCenter and carries out.
 
+mod apart;
 mod create;
 mod delete;
 mod grouping;

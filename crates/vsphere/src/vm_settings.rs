@@ -52,6 +52,27 @@ impl std::fmt::Display for HardwareVersion {
     }
 }
 
+/// Whether machines are kept on different hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum AntiAffinity {
+    /// Nobody cares.
+    #[default]
+    None,
+    /// Where that is possible.
+    Preferred,
+}
+
+impl AntiAffinity {
+    /// Reads the word; an error says what to write.
+    pub(crate) fn read(word: Option<&str>) -> Result<Self, String> {
+        match word.unwrap_or_default() {
+            "" | "none" => Ok(Self::None),
+            "preferred" => Ok(Self::Preferred),
+            other => Err(format!("{other:?} is not known; write none or preferred")),
+        }
+    }
+}
+
 /// How a running machine is switched off before it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum PowerOff {
@@ -117,6 +138,11 @@ mod tests {
         assert_eq!(
             CloneMode::read(Some("instant")),
             Err("\"instant\" is not known; write auto, linkedClone or fullClone".to_owned())
+        );
+        assert_eq!(AntiAffinity::read(Some("preferred")), Ok(AntiAffinity::Preferred));
+        assert_eq!(
+            AntiAffinity::read(Some("required")),
+            Err("\"required\" is not known; write none or preferred".to_owned())
         );
         assert_eq!(Provisioning::read(Some("Thin")), Ok(Provisioning::Thin));
         assert!(Provisioning::read(Some("thin")).is_err());

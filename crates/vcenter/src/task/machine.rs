@@ -181,6 +181,7 @@ impl World {
         }
         self.estate.tree.remove(vm);
         self.tagging.forget(vm);
+        self.modules.forget(vm);
         self.changes.gone(vm);
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     NODE_CLASS_KIND, Problem, Reason, Settings, marks, networks, resources,
     size::is_disk,
     tags, user_data,
-    vm_settings::{CloneMode, HardwareVersion, PowerOff, Provisioning},
+    vm_settings::{AntiAffinity, CloneMode, HardwareVersion, PowerOff, Provisioning},
 };
 
 /// SCSI controllers have sixteen units, one of which is their own and one the root disk's.
@@ -130,6 +130,9 @@ impl NodeClass {
         };
         if let Err(text) = CloneMode::read(spec.clone_mode.as_deref()) {
             refuse("spec.cloneMode".to_owned(), text);
+        }
+        if let Err(text) = AntiAffinity::read(spec.anti_affinity.as_deref()) {
+            refuse("spec.antiAffinity".to_owned(), text);
         }
         if let Err(text) = HardwareVersion::read(spec.hardware_version.as_deref()) {
             refuse("spec.hardwareVersion".to_owned(), text);

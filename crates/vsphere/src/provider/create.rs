@@ -261,6 +261,7 @@ impl Inner {
             zone: own(label::ZONE),
             region: own(label::REGION),
             image: work.resolution.image.instance_uuid.clone(),
+            module: String::new(),
             made_here: true,
             labels,
         }

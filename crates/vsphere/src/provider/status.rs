@@ -24,6 +24,7 @@ use crate::{
     },
     privileges::{self, Role},
     user_data::{self, Fetched, Recipient},
+    vm_settings::AntiAffinity,
 };
 
 const VALIDATION: &str = "ValidationSucceeded";
@@ -144,7 +145,8 @@ impl Inner {
         for place in &resolution.places {
             let compute = &place.compute;
             needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
-            if place.vm_group.is_some() {
+            let anti_affinity = AntiAffinity::read(read.spec.anti_affinity.as_deref());
+            if place.vm_group.is_some() || anti_affinity == Ok(AntiAffinity::Preferred) {
                 let (role, path) = (Role::GroupsCluster, &compute.named.path);
                 needed.push((COMPUTE_READY, role, &compute.cluster, path));
             }

@@ -4,6 +4,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")]
 
 mod adapters;
+mod apart;
 mod bars;
 mod bench;
 mod class;

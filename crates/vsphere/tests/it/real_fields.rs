@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use joiner_clock::Clock;
 use joiner_cloud::{
-    CloudProvider,
+    CloudProvider, Deletion,
     inputs::{Address, OrderInputs},
     order::Order,
 };
@@ -138,4 +138,18 @@ async fn a_group_that_is_not_there_is_told() {
     let (holds, reason, message) = condition(&provider(&vim), &order.class, "ComputeReady").await;
     assert_eq!((holds, reason.as_str()), (Some(false), "VmGroupNotFound"));
     assert!(message.contains("it has none; make one"), "{message}");
+}
+
+#[tokio::test]
+async fn machines_are_kept_apart() {
+    let Some((_vcsim, vim)) = start().await else { return };
+    let order = ordered(json!({"antiAffinity": "preferred"}));
+    let provider = provider(&vim);
+    provider.create(&order).await.expect("nothing is wrong");
+    let modules = vim.modules().all().await.expect("it answers");
+    let [module] = &modules[..] else { panic!("{modules:?}") };
+    let members = vim.modules().members(&module.id).await.expect("it answers");
+    assert_eq!(members, [at(&vim, NAME).await].into());
+    while provider.delete(&order.claim, None).await.expect("it answers") != Deletion::Gone {}
+    assert_eq!(vim.modules().all().await.expect("it answers"), []);
 }

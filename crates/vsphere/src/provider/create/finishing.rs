@@ -11,6 +11,7 @@ use crate::{
     provider::{grouping::NotGrouped, troubles::unanswered},
     tags,
     vm::{Power, Vm},
+    vm_settings::AntiAffinity,
 };
 
 /// How long switching a machine on, or one step on the way there, may take.
@@ -20,7 +21,7 @@ impl Inner {
     /// Brings a machine that exists to where it has to be: complete, with its tags on, and running.
     pub(super) async fn finish(&self, work: &Work<'_>, vm: Vm) -> Result<Machine, Refused> {
         self.prepare(work, &vm).await?;
-        self.join_group(work, &vm).await?;
+        self.join_others(work, &vm).await?;
         self.put_tags(work, &vm).await?;
         if vm.power != Power::On {
             self.switch_on(work, &vm).await?;
@@ -34,15 +35,20 @@ impl Inner {
         Ok(machine)
     }
 
-    /// Puts a machine that does not run yet into the group of its zone: where it may run is decided
-    /// when it is switched on.
-    async fn join_group(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
+    /// Puts a machine that does not run yet among those that rules of its cluster are about: where it
+    /// may run is decided when it is switched on.
+    async fn join_others(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let zone = vm.mark.as_ref().map(|mark| mark.zone.as_str()).filter(|zone| !zone.is_empty());
         let Some(place) = work.resolution.place(zone) else { return Ok(()) };
-        let Some(group) = place.vm_group.as_deref().filter(|_| vm.power != Power::On) else {
+        if vm.power == Power::On {
             return Ok(());
-        };
+        }
         let cluster = &place.compute.cluster;
+        let anti_affinity = work.class.spec.anti_affinity.as_deref();
+        if AntiAffinity::read(anti_affinity) == Ok(AntiAffinity::Preferred) {
+            self.keep_apart(vm, cluster).await;
+        }
+        let Some(group) = &place.vm_group else { return Ok(()) };
         match self.set_member(cluster, group, &vm.reference, true).await {
             Ok(()) => Ok(()),
             Err(NotGrouped::NoGroup) => Err(Refused::Stale(format!(
