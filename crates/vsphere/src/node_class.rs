@@ -1,6 +1,7 @@
 //! The API object: what a user wrote, in every documented spelling.
 
 pub(crate) mod crd;
+mod devices;
 pub(crate) mod fold;
 pub(crate) mod hash;
 mod kubelet;
@@ -9,7 +10,10 @@ pub(crate) mod resources;
 mod schema;
 mod validate;
 
-pub(crate) use self::kubelet::Kubelet;
+pub(crate) use self::{
+    devices::{PciDevice, Vgpu},
+    kubelet::Kubelet,
+};
 
 use std::collections::BTreeMap;
 
@@ -228,30 +232,6 @@ pub(crate) struct Entry {
     pub(crate) pci_devices: Option<Vec<PciDevice>>,
     /// Shares of graphics cards that each machine has. All of its memory is reserved then.
     pub(crate) vgpu: Option<Vgpu>,
-}
-
-/// Shares of graphics cards.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-pub(crate) struct Vgpu {
-    /// What a share is, such as `grid_a100-10c`.
-    pub(crate) profile: Option<String>,
-    /// How many there are; 1 where nobody says.
-    #[schemars(extend("format" = "int32"))]
-    pub(crate) count: Option<i32>,
-}
-
-/// A device of a host.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct PciDevice {
-    /// Who made it, such as 0x10de.
-    #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) vendor_id: Option<IntOrText>,
-    /// What it is, such as 0x20b5.
-    #[schemars(schema_with = "schema::int_or_string")]
-    pub(crate) device_id: Option<IntOrText>,
-    /// The label that administrators gave to such devices.
-    pub(crate) custom_label: Option<String>,
 }
 
 /// The fields of a size.

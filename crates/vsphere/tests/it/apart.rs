@@ -21,8 +21,8 @@ async fn modules(world: &World) -> Vec<Module> {
 /// Ids of the machines in the one module that there is.
 async fn members(world: &World) -> BTreeSet<String> {
     let modules = modules(world).await;
-    let [module] = &modules[..] else { panic!("{modules:?}") };
-    let members = world.admin.modules().members(&module.id).await.expect("it answers");
+    assert_eq!(modules.len(), 1, "{modules:?}");
+    let members = world.admin.modules().members(&modules[0].id).await.expect("it answers");
     members.into_iter().map(|vm| vm.id).collect()
 }
 
