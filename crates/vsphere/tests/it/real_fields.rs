@@ -9,6 +9,7 @@ use joiner_cloud::{
     inputs::{Address, OrderInputs},
     order::Order,
 };
+use joiner_core::quantity::Quantity;
 use joiner_realparts::vcsim::{PASSWORD, USER, Vcsim};
 use joiner_vim::{
     Credentials, Endpoint, Https, Method, MoRef, TlsSettings, Vim, VimSettings,
@@ -152,4 +153,23 @@ async fn machines_are_kept_apart() {
     assert_eq!(members, [at(&vim, NAME).await].into());
     while provider.delete(&order.claim, None).await.expect("it answers") != Deletion::Gone {}
     assert_eq!(vim.modules().all().await.expect("it answers"), []);
+}
+
+#[tokio::test]
+async fn a_machine_has_the_devices_of_its_size() {
+    let Some((_vcsim, vim)) = start().await else { return };
+    let card = json!({"vendorId": "0x10de", "deviceId": "0x20b5"});
+    let order = ordered(json!({"instanceTypes": [{
+        "os": "linux", "cpu": 4, "memory": 16, "zone": "az1", "name": "a100",
+        "pciDevices": [card], "vgpu": {"profile": "grid_a100-10c"},
+    }]}));
+    let machine = provider(&vim).create(&order).await.expect("nothing is wrong");
+    assert_eq!(machine.capacity.get("nvidia.com/gpu"), Quantity::whole(2));
+    let vm = at(&vim, NAME).await;
+    let paths = ["config.hardware.device", "config.memoryReservationLockedToMax"];
+    let read = vim.read(&[vm], &paths).await.expect("it answers").remove(0);
+    let devices = read.value("config.hardware.device").expect("it has devices");
+    let passed = devices.children.iter().filter(|own| own.is_of_type("VirtualPCIPassthrough"));
+    assert_eq!(passed.count(), 2);
+    assert_eq!(read.text("config.memoryReservationLockedToMax"), Some("true"));
 }
