@@ -14,6 +14,7 @@ pub(crate) use tree::Tree;
 
 use crate::{
     identity::Identities,
+    policies::Policy,
     reference::{Kind, Ref},
 };
 use vm::Vm;
@@ -35,6 +36,8 @@ pub(crate) struct Estate {
     pub(crate) vms: BTreeMap<Ref, Vm>,
     /// Whose snapshot a snapshot is.
     pub(crate) snapshots: BTreeMap<Ref, Ref>,
+    /// Rules about where disks may be.
+    pub(crate) policies: Vec<Policy>,
     /// Where a chosen host was, so that the next choice is another one.
     pub(crate) last_choice: usize,
     /// Which files were deleted from datastores with their VMs.

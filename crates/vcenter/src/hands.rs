@@ -183,6 +183,7 @@ impl VCenter {
                 datastore,
                 uuid,
                 parent: None,
+                policy: None,
                 first_class: first_class.map(str::to_owned),
             });
             let key = device::free_key(&own.devices, &what);

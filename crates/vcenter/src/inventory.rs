@@ -13,6 +13,8 @@ pub struct Inventory {
     pub accounts: Vec<Account>,
     /// Its datacenters.
     pub datacenters: Vec<Datacenter>,
+    /// Its storage policies.
+    pub storage_policies: Vec<StoragePolicy>,
     /// How it behaves where real ones differ, and how long things take.
     pub behaviour: Behaviour,
 }
@@ -20,13 +22,15 @@ pub struct Inventory {
 impl Inventory {
     /// One datacenter `dc1` with what a provider needs: a cluster `cluster1` of three hosts, two
     /// datastores and a datastore cluster, networks of every kind, a folder `k8s`, and a template
-    /// `ubuntu-2404` with a snapshot. `administrator@vsphere.local` has the password `secret`.
+    /// `ubuntu-2404` with a snapshot. `datastore2` meets the storage policy `gold`.
+    /// `administrator@vsphere.local` has the password `secret`.
     pub fn small() -> Self {
         let mut dc = Datacenter::new("dc1");
         dc.folders = vec!["k8s".into(), "templates".into()];
         let mut cluster = Cluster::new("cluster1");
         cluster.hosts = (1..=3).map(|n| Host::new(&format!("esx{n}"), 32, 256)).collect();
         cluster.pools = vec!["workers".into()];
+        cluster.vm_groups = vec!["rack1".into()];
         dc.clusters = vec![cluster];
         dc.datastores = vec![
             Datastore::new("datastore1", 2_000),
@@ -53,9 +57,22 @@ impl Inventory {
         Self {
             accounts: vec![Account::administrator("administrator@vsphere.local", "secret")],
             datacenters: vec![dc],
+            storage_policies: vec![StoragePolicy {
+                name: "gold".into(),
+                datastores: vec!["datastore2".into()],
+            }],
             ..Self::default()
         }
     }
+}
+
+/// A storage policy.
+#[derive(Clone, Debug)]
+pub struct StoragePolicy {
+    /// Its name.
+    pub name: String,
+    /// The names of the datastores that meet it.
+    pub datastores: Vec<String>,
 }
 
 /// Somebody who may log in.
@@ -139,13 +156,21 @@ pub struct Cluster {
     pub drs: bool,
     /// How many hosts' worth of memory is kept for failures (HA admission control).
     pub failover_hosts: usize,
+    /// Names of groups that VMs can be put into (DRS).
+    pub vm_groups: Vec<String>,
 }
 
 impl Cluster {
     /// An empty one, with DRS.
     pub fn new(name: &str) -> Self {
-        let name = name.to_owned();
-        Self { name, hosts: Vec::new(), pools: Vec::new(), drs: true, failover_hosts: 0 }
+        Self {
+            name: name.to_owned(),
+            hosts: Vec::new(),
+            pools: Vec::new(),
+            drs: true,
+            failover_hosts: 0,
+            vm_groups: Vec::new(),
+        }
     }
 }
 

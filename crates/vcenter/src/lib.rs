@@ -20,6 +20,7 @@ pub mod inventory;
 mod log;
 mod methods;
 mod picture;
+mod policies;
 mod properties;
 mod reference;
 mod rest;

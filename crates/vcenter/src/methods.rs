@@ -1,6 +1,7 @@
 //! The methods that clients call by SOAP.
 
 mod authorization;
+mod clusters;
 mod machines;
 mod search;
 mod storage;
@@ -143,6 +144,7 @@ impl World {
             "ShutdownGuest" => self.shut_down_guest(request),
             "UpgradeVM_Task" => self.upgrade_vm(request),
             "Destroy_Task" => self.destroy_vm(request),
+            "ReconfigureComputeResource_Task" => self.reconfigure_cluster(request),
             "CreateSnapshot_Task" => self.snapshot_vm(request),
             // The schema has no others; these two are not answered here.
             _ => Ok(String::new()),
@@ -200,6 +202,7 @@ fn has_method(kind: Kind, method: &str) -> bool {
         "RecommendDatastores" => kind == Kind::StorageResourceManager,
         "CancelTask" => kind == Kind::Task,
         "DestroyPropertyFilter" => kind == Kind::PropertyFilter,
+        "ReconfigureComputeResource_Task" => kind == Kind::ClusterComputeResource,
         _ if method.ends_with("_Task") || method == "ShutdownGuest" => kind == Kind::VirtualMachine,
         _ => kind == Kind::PropertyCollector,
     }

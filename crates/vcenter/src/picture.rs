@@ -89,6 +89,8 @@ pub struct VmPicture {
     pub tags: Vec<(String, String)>,
     /// The files of its disks.
     pub disks: Vec<String>,
+    /// Storage policies of its own files and of each disk; none where nobody asked for one.
+    pub policies: Vec<Option<String>>,
 }
 
 /// A task.
@@ -177,6 +179,10 @@ fn vm_picture(world: &World, reference: Ref) -> VmPicture {
         memory_mib: own.memory_mib,
         tags: world.tagging.of(reference),
         disks: own.disks().map(|disk| disk.file.clone()).collect(),
+        policies: std::iter::once(&own.policy)
+            .chain(own.disks().map(|disk| &disk.policy))
+            .cloned()
+            .collect(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! REST: sessions of their own, and tags.
 
+mod modules;
 mod tagging;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
@@ -8,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value as Json, json};
 
+pub(crate) use modules::{Modules, ROOT as MODULES};
 pub(crate) use tagging::Tagging;
 
 use crate::{
@@ -26,9 +28,9 @@ const SESSION: &str = "vmware-api-session-id";
 #[derive(Debug)]
 pub(crate) struct Ask {
     pub(crate) method: Method,
-    /// What comes after the root.
+    /// What comes after the root; all of it where it lies elsewhere.
     path: String,
-    /// What `~action` says.
+    /// What `~action` or `action` says.
     action: String,
     pub(crate) session: Option<String>,
     authorization: Option<String>,
@@ -41,10 +43,10 @@ impl Ask {
             let value = headers.get(name).and_then(|value| value.to_str().ok());
             value.map(str::to_owned)
         };
-        let path = uri.path().strip_prefix(ROOT).unwrap_or_default();
+        let path = uri.path().strip_prefix(ROOT).unwrap_or(uri.path());
         let query = uri.query().unwrap_or_default();
         let mut pairs = form_urlencoded::parse(query.as_bytes());
-        let action = pairs.find(|(name, _)| name == "~action");
+        let action = pairs.find(|(name, _)| name == "~action" || name == "action");
         Self {
             method: method.clone(),
             path: percent_decode_str(path).decode_utf8_lossy().into_owned(),
@@ -156,6 +158,9 @@ impl World {
     fn rest(&mut self, viewer: &Viewer, ask: &Ask) -> Outcome {
         if ask.path == "session" {
             return self.rest_session(viewer, ask);
+        }
+        if let Some(path) = ask.path.strip_prefix(MODULES) {
+            return self.module_call(viewer, ask, path);
         }
         let path = ask.path.strip_prefix("tagging/").unwrap_or_default();
         let (what, id) = match path.split_once("/id:") {

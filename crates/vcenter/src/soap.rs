@@ -26,6 +26,8 @@ pub(crate) struct Call {
     pub(crate) element: Element,
     /// The session that is presented.
     pub(crate) session: Option<String>,
+    /// The same where it stands in the envelope, as services beside the main one want it.
+    pub(crate) session_in_envelope: Option<String>,
     /// The version of the interface that the client speaks, if it says so.
     version: Option<String>,
 }
@@ -43,6 +45,8 @@ impl Call {
     pub(crate) fn read(headers: &HeaderMap, body: &[u8]) -> Result<Self, String> {
         let text = str::from_utf8(body).map_err(|error| error.to_string())?;
         let mut envelope = Element::read(text)?;
+        let header = envelope.child("Header").and_then(|header| header.text_of("vcSessionCookie"));
+        let session_in_envelope = header.map(str::to_owned);
         let at = envelope.children.iter().position(|child| child.name == "Body");
         let at = at.filter(|_| envelope.name == "Envelope").ok_or("there is no envelope")?;
         let body = envelope.children.swap_remove(at);
@@ -53,7 +57,7 @@ impl Call {
         let action = action.map(|action| action.trim_matches('"'));
         let version = action.and_then(|action| action.strip_prefix("urn:vim25/"));
         let version = version.map(str::to_owned);
-        Ok(Self { element, session: cookie(headers), version })
+        Ok(Self { element, session: cookie(headers), session_in_envelope, version })
     }
 
     /// Everything that the object of the call could be called by.
@@ -187,7 +191,12 @@ impl World {
 
 /// The answer to a call that went well.
 pub(crate) fn succeeded(method: &str, content: &str) -> Answered {
-    let body = format!("<{method}Response xmlns=\"urn:vim25\">{content}</{method}Response>");
+    succeeded_in("urn:vim25", method, content)
+}
+
+/// The same in the words of another service.
+pub(crate) fn succeeded_in(namespace: &str, method: &str, content: &str) -> Answered {
+    let body = format!("<{method}Response xmlns=\"{namespace}\">{content}</{method}Response>");
     Answered { response: envelope(StatusCode::OK, &body), outcome: "ok".to_owned() }
 }
 

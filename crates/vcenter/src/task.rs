@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-pub(crate) use clone::CloneOrder;
+pub(crate) use clone::{CloneDisk, CloneOrder};
 pub(crate) use job::Job;
 
 use crate::{

@@ -55,6 +55,8 @@ pub struct NoAnswer;
 /// What was asked.
 enum Asked {
     Soap(Result<Call, String>),
+    /// Something about storage policies.
+    Policies(Result<Call, String>),
     Rest(Ask),
     Versions,
     Nothing,
@@ -89,15 +91,16 @@ impl VCenter {
         let path = head.uri.path();
         let asked = match path {
             "/sdk" | "/sdk/" => Asked::Soap(Call::read(&head.headers, &body)),
+            "/pbm" | "/pbm/" => Asked::Policies(Call::read(&head.headers, &body)),
             "/sdk/vimServiceVersions.xml" => Asked::Versions,
-            _ if path.starts_with(rest::ROOT) => {
+            _ if path.starts_with(rest::ROOT) || path.starts_with(rest::MODULES) => {
                 Asked::Rest(Ask::read(&head.method, &head.uri, &head.headers, body))
             }
             _ => Asked::Nothing,
         };
         let method = match &asked {
-            Asked::Soap(Ok(call)) => call.element.name.clone(),
-            Asked::Soap(Err(_)) => "unreadable".to_owned(),
+            Asked::Soap(Ok(call)) | Asked::Policies(Ok(call)) => call.element.name.clone(),
+            Asked::Soap(Err(_)) | Asked::Policies(Err(_)) => "unreadable".to_owned(),
             _ => {
                 let path = head.uri.path_and_query().map_or(path, |all| all.as_str());
                 format!("{} {path}", head.method)
@@ -145,7 +148,14 @@ impl VCenter {
 
     async fn answer_truly(&self, asked: &Asked, effect: Option<&Effect>) -> Answered {
         match asked {
-            Asked::Soap(Err(problem)) => soap::unreadable(problem),
+            Asked::Soap(Err(problem)) | Asked::Policies(Err(problem)) => soap::unreadable(problem),
+            Asked::Policies(Ok(call)) => {
+                let fault = match effect {
+                    Some(Effect::Fault(fault)) => Some(fault.clone()),
+                    _ => None,
+                };
+                self.look(|world| world.answer_policies(call, fault))
+            }
             Asked::Soap(Ok(call)) => {
                 let inside = match effect {
                     Some(Effect::Fault(fault)) => {
@@ -232,6 +242,7 @@ impl VCenter {
     fn note(&self, asked: &Asked, method: String, outcome: String) {
         let (object, session) = match asked {
             Asked::Soap(Ok(call)) => (call.object(), call.session.clone()),
+            Asked::Policies(Ok(call)) => (call.object(), call.session_in_envelope.clone()),
             Asked::Rest(ask) => (String::new(), ask.session.clone()),
             _ => (String::new(), None),
         };

@@ -19,8 +19,9 @@ use crate::{
     guest::GuestEvent,
     inventory::{About, Behaviour, Inventory, InventoryError},
     log::Log,
+    policies::Policy,
     reference::Ref,
-    rest::Tagging,
+    rest::{Modules, Tagging},
     session::Sessions,
     task::Tasks,
     trouble::Trouble,
@@ -43,6 +44,7 @@ pub(crate) struct World {
     pub(crate) views: Views,
     pub(crate) collectors: Collectors,
     pub(crate) tagging: Tagging,
+    pub(crate) modules: Modules,
     pub(crate) trouble: Trouble,
     pub(crate) log: Log,
     /// What happened to guests and was not told yet.
@@ -73,7 +75,8 @@ pub(crate) enum Due {
 
 impl World {
     pub(crate) fn new(inventory: Inventory, clock: &Clock) -> Result<Self, InventoryError> {
-        let estate = Estate::build(&inventory.datacenters, clock.now())?;
+        let mut estate = Estate::build(&inventory.datacenters, clock.now())?;
+        estate.policies = Policy::build(&inventory.storage_policies, &mut estate)?;
         let sessions = Sessions::new(&inventory.accounts, &estate)?;
         let mut world = Self {
             schema: Schema::new(),
@@ -85,6 +88,7 @@ impl World {
             views: Views::default(),
             collectors: Collectors::default(),
             tagging: Tagging::default(),
+            modules: Modules::default(),
             trouble: Trouble::default(),
             log: Log::default(),
             guest_events: VecDeque::new(),

@@ -1,4 +1,5 @@
-//! A vCenter's interfaces: vim25 over SOAP (`/sdk`), and tags over REST (`/rest`).
+//! A vCenter's interfaces: vim25 (`/sdk`) and storage policies (`/pbm`) over SOAP, and tags and cluster
+//! modules over REST (`/rest`).
 //!
 //! [`Vim`] asks, starts tasks and waits for them; [`Tags`] is about tags. Both log in when they
 //! have to, again when a session has ended, and never with a password that was just refused.
@@ -13,8 +14,10 @@ mod error;
 mod fault;
 pub mod inventory_name;
 mod method;
+mod modules;
 mod object;
 mod observer;
+mod policies;
 mod properties;
 mod reference;
 mod retry;
@@ -35,8 +38,10 @@ pub use client::{Uuid, Vim};
 pub use error::VimError;
 pub use fault::Fault;
 pub use method::Method;
+pub use modules::{Module, Modules};
 pub use object::Object;
 pub use observer::{Observer, Unobserved};
+pub use policies::StoragePolicy;
 pub use reference::MoRef;
 pub use service::{About, ServiceContent};
 pub use settings::{Credentials, Endpoint, VimSettings};

@@ -39,6 +39,13 @@ pub enum Method {
         /// What people read about it.
         description: String,
     },
+    /// Says who is in a group of a cluster's virtual machines. The group has to be there.
+    SetGroup {
+        /// The group's name.
+        name: String,
+        /// All of its members.
+        members: Vec<MoRef>,
+    },
     /// Removes an object for good; a virtual machine with its disks.
     Destroy,
 }
@@ -53,6 +60,7 @@ impl Method {
             Self::PowerOff => "PowerOffVM_Task",
             Self::Upgrade { .. } => "UpgradeVM_Task",
             Self::CreateSnapshot { .. } => "CreateSnapshot_Task",
+            Self::SetGroup { .. } => "ReconfigureComputeResource_Task",
             Self::Destroy => "Destroy_Task",
         }
     }
@@ -73,6 +81,21 @@ impl Method {
                 xml.leaf("description", description);
                 xml.leaf("memory", false);
                 xml.leaf("quiesce", false);
+            }
+            Self::SetGroup { name, members } => {
+                xml.typed("spec", "ClusterConfigSpecEx", |xml| {
+                    xml.nested("groupSpec", |xml| {
+                        xml.leaf("operation", "edit");
+                        xml.typed("info", "ClusterVmGroup", |xml| {
+                            xml.leaf("name", name);
+                            for member in members {
+                                xml.reference("vm", member);
+                            }
+                        });
+                    });
+                });
+                // The rest of the cluster stays as it is.
+                xml.leaf("modify", true);
             }
             Self::PowerOff | Self::Destroy => {}
         }

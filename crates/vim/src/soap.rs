@@ -3,19 +3,51 @@
 use std::fmt::{self, Debug, Formatter};
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 
 use crate::{
     Element, Fault, MoRef, VimError,
     xml::{Reader, Unreadable, Writer},
 };
 
+/// Who is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// The vCenter itself.
+    Vim,
+    /// Who knows storage policies.
+    Policies,
+}
+
+impl Service {
+    /// Where requests to it go.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Vim => "/sdk",
+            Self::Policies => "/pbm",
+        }
+    }
+
+    /// The namespace of its words.
+    pub(crate) fn namespace(self) -> &'static str {
+        match self {
+            Self::Vim => "urn:vim25",
+            Self::Policies => "urn:pbm",
+        }
+    }
+}
+
+/// Where the body of a request begins.
+const BODY: &str = "<soapenv:Body>";
+
 /// A call: what is asked of which object.
 pub(crate) struct Call {
+    /// Who is called.
+    pub(crate) service: Service,
     /// The method's name.
     pub(crate) method: &'static str,
-    /// The whole request.
-    pub(crate) envelope: String,
+    /// The whole request, but for what the session adds to it.
+    envelope: String,
 }
 
 impl Call {
@@ -25,20 +57,43 @@ impl Call {
         method: &'static str,
         arguments: impl FnOnce(&mut Writer),
     ) -> Self {
+        Self::to(Service::Vim, object, method, arguments)
+    }
+
+    /// The same of an object of another service.
+    pub(crate) fn to(
+        service: Service,
+        object: &MoRef,
+        method: &'static str,
+        arguments: impl FnOnce(&mut Writer),
+    ) -> Self {
         let mut xml = Writer::default();
         xml.piece(concat!(
             r#"<?xml version="1.0" encoding="UTF-8"?>"#,
             r#"<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/""#,
             r#" xmlns:xsd="http://www.w3.org/2001/XMLSchema""#,
-            r#" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns="urn:vim25">"#,
-            "<soapenv:Body>"
+            r#" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance""#,
         ));
+        xml.piece(&format!(r#" xmlns="{}">{BODY}"#, service.namespace()));
         xml.nested(method, |xml| {
             xml.reference("_this", object);
             arguments(xml);
         });
         xml.piece("</soapenv:Body></soapenv:Envelope>");
-        Self { method, envelope: xml.finish() }
+        Self { service, method, envelope: xml.finish() }
+    }
+
+    /// The whole request. Services beside the vCenter itself do not look at cookies: they want the
+    /// session in the envelope.
+    pub(crate) fn envelope(&self, cookie: Option<&HeaderValue>) -> String {
+        let key = cookie.filter(|_| self.service != Service::Vim).and_then(|cookie| {
+            let (_, key) = cookie.to_str().ok()?.split_once('=')?;
+            Some(key.trim_matches('"'))
+        });
+        let Some(key) = key else { return self.envelope.clone() };
+        let mut header = Writer::default();
+        header.nested("soapenv:Header", |xml| xml.leaf("vcSessionCookie", key));
+        self.envelope.replacen(BODY, &format!("{}{BODY}", header.finish()), 1)
     }
 }
 

@@ -10,10 +10,10 @@ use std::{
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use http::Method;
-pub(crate) use rest::RestSession;
-use rest::{Again, Question};
+pub(crate) use rest::{Again, Question, RestSession};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+pub(crate) use wording::list;
 use wording::{AttachedObjects, AttachedTags, BatchResult, ObjectId};
 
 use crate::{MoRef, Vim, VimError};

@@ -12,13 +12,13 @@ use tokio::sync::{OnceCell, Semaphore};
 
 use crate::{
     Transport, VimError, VimSettings,
-    soap::{Answer, Call},
+    soap::{Answer, Call, Service},
     transport::TransportError,
     version,
 };
 
-/// Where SOAP requests go.
-const SDK: &str = "/sdk";
+/// The version of the interface for storage policies, since vSphere 6.
+const POLICIES_VERSION: &str = "2.0";
 
 /// What all requests have in common.
 pub(crate) struct Wire {
@@ -74,12 +74,17 @@ impl Wire {
         patience: Duration,
     ) -> Result<Response<Bytes>, VimError> {
         let version = self.version.get_or_try_init(|| self.ask_version()).await?;
-        let mut request = Request::new(Bytes::from(call.envelope.clone()));
+        let mut request = Request::new(Bytes::from(call.envelope(cookie)));
         *request.method_mut() = Method::POST;
-        *request.uri_mut() = http::Uri::from_static(SDK);
+        *request.uri_mut() = http::Uri::from_static(call.service.path());
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/xml; charset=utf-8"));
-        if let Ok(action) = HeaderValue::from_str(&format!("urn:vim25/{version}")) {
+        let version = match call.service {
+            Service::Vim => version.as_str(),
+            Service::Policies => POLICIES_VERSION,
+        };
+        let action = format!("{}/{version}", call.service.namespace());
+        if let Ok(action) = HeaderValue::from_str(&action) {
             headers.insert(HeaderName::from_static("soapaction"), action);
         }
         if let Some(cookie) = cookie {

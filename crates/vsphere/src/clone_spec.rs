@@ -14,7 +14,9 @@ use crate::{
     inventory::{Details, Disk, Network, Template},
     machines::Hardware,
     marks::Mark,
+    networks::Adapter,
     node_class::{NodeClass, Spec},
+    resources,
     vm::CLONED_FROM,
     vm_settings::{CloneMode, Provisioning},
 };
@@ -99,7 +101,10 @@ pub(crate) struct Making<'m> {
     pub(crate) folder: &'m MoRef,
     pub(crate) pool: &'m MoRef,
     pub(crate) datastore: &'m MoRef,
-    pub(crate) network: &'m Network,
+    /// What the storage policy is asked for by.
+    pub(crate) storage_policy: Option<&'m str>,
+    /// The network of each adapter.
+    pub(crate) networks: &'m [Network],
     pub(crate) hardware: Hardware,
     pub(crate) mark: &'m Mark,
     pub(crate) guestinfo: &'m [(String, Secret<String>)],
@@ -126,8 +131,10 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
         datastore: making.datastore.clone(),
         disk_move_type: Some(each),
         backing: None,
-        profile: None,
+        profile: making.storage_policy.map(str::to_owned),
     });
+    let (cpu_allocation, memory_allocation) =
+        resources::allocations(spec, making.hardware.memory_mib);
     CloneSpec {
         location: RelocateSpec {
             folder: Some(making.folder.clone()),
@@ -135,6 +142,7 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
             disk_move_type: Some(whole),
             pool: Some(making.pool.clone()),
             disks: disks.collect(),
+            profile: making.storage_policy.map(str::to_owned),
             ..RelocateSpec::default()
         },
         template: false,
@@ -148,6 +156,8 @@ pub(crate) fn clone_spec(making: &Making<'_>) -> CloneSpec {
             num_cores_per_socket: making.hardware.cores_per_socket,
             memory_mb: Some(making.hardware.memory_mib),
             device_changes: device_changes(making),
+            cpu_allocation,
+            memory_allocation,
             extra_config: extra_config(making),
             // Or cloud-init might look for its data where the template's maker put his.
             v_app_config_removed: Some(true),
@@ -183,13 +193,7 @@ fn device_changes(making: &Making<'_>) -> Vec<DeviceChange> {
         .nics
         .iter()
         .map(|nic| DeviceChange::remove(Device::new(nic.key, DeviceKind::Other(nic.kind.clone()))));
-    let nic = DeviceKind::Vmxnet3 { address: AddressType::Generated };
-    let added = DeviceChange::add(Device {
-        backing: making.network.backing.clone(),
-        connectable: Some(Connectable::ALWAYS),
-        ..Device::new(FIRST_NIC_KEY, nic)
-    });
-    let mut changes: Vec<DeviceChange> = removed.chain([added]).collect();
+    let mut changes: Vec<DeviceChange> = removed.chain(adapters(making)).collect();
     if let Some((root, bytes)) = root_growth(template, making.hardware.disk_gib)
         && *making.copying == Copying::Full
     {
@@ -204,6 +208,21 @@ fn device_changes(making: &Making<'_>) -> Vec<DeviceChange> {
     }
     changes.extend(data_disks(making));
     changes
+}
+
+/// New adapters, in the order of the class's.
+fn adapters(making: &Making<'_>) -> impl Iterator<Item = DeviceChange> {
+    let said = making.class.spec.adapters();
+    let keys = (i32::MIN..=FIRST_NIC_KEY).rev();
+    making.networks.iter().zip(keys).enumerate().map(|(i, (network, key))| {
+        let mac = said.get(i).and_then(Adapter::mac);
+        let address = mac.map_or(AddressType::Generated, AddressType::Manual);
+        DeviceChange::add(Device {
+            backing: network.backing.clone(),
+            connectable: Some(Connectable::ALWAYS),
+            ..Device::new(key, DeviceKind::Vmxnet3 { address })
+        })
+    })
 }
 
 /// New disks, on the root disk's controller, in the places that are free there.
@@ -234,13 +253,14 @@ fn data_disks(making: &Making<'_>) -> Vec<DeviceChange> {
                 ..FlatDisk::default()
             });
             let kind = DeviceKind::Disk { capacity_in_bytes: gib * GIB };
-            DeviceChange::add(Device {
+            let added = DeviceChange::add(Device {
                 backing: Some(backing),
                 controller_key: controller,
                 unit_number: Some(unit),
                 ..Device::new(key, kind)
-            })
-            .with_file(FileOperation::Create)
+            });
+            let profile = making.storage_policy.map(str::to_owned);
+            DeviceChange { profile, ..added.with_file(FileOperation::Create) }
         })
         .collect()
 }

@@ -49,7 +49,8 @@ pub(crate) struct DesiredPlace {
     pub(crate) cluster: MoRef,
     /// Every datastore that will do, and those beside them in their datastore clusters.
     pub(crate) datastores: Vec<MoRef>,
-    pub(crate) network: MoRef,
+    /// The network of each adapter.
+    pub(crate) networks: Vec<MoRef>,
 }
 
 /// Why a machine is not as its class wants it, in one word; none when it is. What nobody knows is
@@ -72,7 +73,8 @@ pub(crate) fn drift(actual: &Actual<'_>, desired: &Desired<'_>) -> Option<&'stat
         if !actual.datastores.is_empty() && actual.datastores.iter().all(elsewhere) {
             return Some("DatastoreDrift");
         }
-        if !actual.networks.is_empty() && !actual.networks.contains(&place.network) {
+        let is_in = |own: &MoRef| actual.networks.contains(own);
+        if !actual.networks.is_empty() && !place.networks.iter().all(is_in) {
             return Some("NetworkDrift");
         }
     } else if actual.has_zone {
@@ -127,7 +129,7 @@ mod tests {
         let place = DesiredPlace {
             cluster: reference("c1"),
             datastores: vec![reference("ds1"), reference("ds2")],
-            network: reference("net1"),
+            networks: vec![reference("net1")],
         };
         Desired { hash: "7", image: "template-1", hardware: Some(hardware), place: Some(place) }
     }
@@ -185,6 +187,17 @@ mod tests {
     #[test]
     fn another_network_is_drift() {
         check(|actual| actual.networks = vec![reference("net9")], Some("NetworkDrift"));
+        check(|actual| actual.networks.push(reference("net9")), None);
+    }
+
+    #[test]
+    fn a_machine_has_to_be_in_the_network_of_every_adapter() {
+        let mut desired = desired();
+        let place = desired.place.as_mut().unwrap();
+        place.networks.push(reference("net2"));
+        assert_eq!(drift(&as_wanted(), &desired), Some("NetworkDrift"));
+        let both = Actual { networks: vec![reference("net1"), reference("net2")], ..as_wanted() };
+        assert_eq!(drift(&both, &desired), None);
     }
 
     #[test]

@@ -55,6 +55,7 @@ pub(crate) enum Outcome {
 /// row's type stands before it.
 const TABLE: &[(&[&str], Outcome)] = &[
     (&["NotAuthenticated"], Outcome::Busy),
+    (&["AlreadyUpgraded"], Outcome::Done),
     (&["DuplicateName"], Outcome::NameTaken),
     (&["RequestCanceled"], Outcome::Canceled),
     (

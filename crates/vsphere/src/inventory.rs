@@ -7,7 +7,7 @@ mod template;
 
 pub(crate) use self::{
     read::{CLUSTERS, DATASTORES, FOLDERS, NETWORKS, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths},
-    template::{DETAILS, Details, Disk, TEMPLATES, Template, disks},
+    template::{DETAILS, Details, Disk, TEMPLATES, Template, disks, nics},
 };
 
 #[cfg(test)]

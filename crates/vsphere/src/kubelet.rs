@@ -5,8 +5,10 @@
 use std::{
     collections::BTreeMap,
     fmt::{self, Display, Formatter},
+    net::IpAddr,
 };
 
+use joiner_api::duration::Duration;
 use joiner_core::{
     instance_type::Overhead,
     quantity::{Format, Quantity},
@@ -17,6 +19,14 @@ use crate::{GIB, MIB, Problem, Reason, node_class::Kubelet};
 
 /// Pods a node takes where nobody says: Kubernetes' own default.
 const DEFAULT_PODS: i64 = 110;
+
+/// How long a soft eviction threshold may be crossed before pods go. The kubelet takes no soft
+/// threshold without one.
+const SOFT_EVICTION_GRACE: &str = "2m";
+
+/// Shares of the disk in percent between which the kubelet removes images where nobody says.
+const IMAGE_GC_HIGH: i32 = 85;
+const IMAGE_GC_LOW: i32 = 80;
 
 /// Where evictions start unless the class says otherwise. The first is the kubelet's own default.
 const DEFAULT_EVICTION: [(&str, Threshold); 2] = [
@@ -167,6 +177,35 @@ fn written_thresholds(kubelet: &Kubelet) -> impl Iterator<Item = (&'static str, 
         .chain(of("evictionSoft", kubelet.eviction_soft.as_ref()))
 }
 
+/// What the kubelet is told besides what is counted with, by the name of the argument.
+pub(crate) fn extra_arguments(kubelet: &Kubelet) -> BTreeMap<String, String> {
+    let mut arguments = BTreeMap::new();
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            arguments.insert(name.to_owned(), value);
+        }
+    };
+    let soft = kubelet.eviction_soft.iter().flatten();
+    let thresholds: Vec<String> =
+        soft.clone().map(|(signal, at)| format!("{signal}<{}", at.trim())).collect();
+    let of_signal = |signal: &String| {
+        let written = kubelet.eviction_soft_grace_period.as_ref();
+        let own = written.and_then(|periods| periods.get(signal)).map(|own| own.trim());
+        own.unwrap_or(SOFT_EVICTION_GRACE).to_owned()
+    };
+    let periods: Vec<String> =
+        soft.map(|(signal, _)| format!("{signal}={}", of_signal(signal))).collect();
+    add("eviction-soft", Some(thresholds.join(",")));
+    add("eviction-soft-grace-period", Some(periods.join(",")));
+    let number = |own: Option<i32>| own.map(|own| own.to_string());
+    add("eviction-max-pod-grace-period", number(kubelet.eviction_max_pod_grace_period));
+    add("image-gc-high-threshold", number(kubelet.image_gc_high_threshold_percent));
+    add("image-gc-low-threshold", number(kubelet.image_gc_low_threshold_percent));
+    add("cpu-cfs-quota", kubelet.cpu_cfs_quota.map(|own| own.to_string()));
+    add("cluster-dns", kubelet.cluster_dns.as_ref().map(|servers| servers.join(",")));
+    arguments
+}
+
 /// What is wrong with `spec.kubelet`.
 pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
     let mut refuse = |field: String, text: String| {
@@ -183,6 +222,45 @@ pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
             }
         }
     }
+    let is_soft =
+        |signal: &str| kubelet.eviction_soft.as_ref().is_some_and(|soft| soft.contains_key(signal));
+    for (signal, period) in kubelet.eviction_soft_grace_period.iter().flatten() {
+        let field = format!("evictionSoftGracePeriod[{signal:?}]");
+        let is_period = |own: Duration| own.nanos() >= 0;
+        if !period.trim().parse().is_ok_and(is_period) {
+            refuse(field, format!("{period:?} is no time; write one such as 90s or 2m"));
+        } else if !is_soft(signal) {
+            let remedy = "write one, or leave the period out";
+            refuse(field, format!("has no threshold in evictionSoft; {remedy}"));
+        }
+    }
+    if let Some(seconds) = kubelet.eviction_max_pod_grace_period.filter(|own| *own < 0) {
+        let text = format!("{seconds} is no time; write seconds, 0 or more");
+        refuse("evictionMaxPodGracePeriod".to_owned(), text);
+    }
+    let (high, low) =
+        (kubelet.image_gc_high_threshold_percent, kubelet.image_gc_low_threshold_percent);
+    for (field, own) in [("imageGCHighThresholdPercent", high), ("imageGCLowThresholdPercent", low)]
+    {
+        if let Some(own) = own.filter(|own| !(0..=100).contains(own)) {
+            refuse(field.to_owned(), format!("{own} is no share; write percent from 0 to 100"));
+        }
+    }
+    // What nobody writes is the kubelet's own.
+    let (high, low) = (high.unwrap_or(IMAGE_GC_HIGH), low.unwrap_or(IMAGE_GC_LOW));
+    if low >= high {
+        let text = format!(
+            "is {low}, which is not below imageGCHighThresholdPercent, {high}; the kubelet does \
+             not start like that, so write less"
+        );
+        refuse("imageGCLowThresholdPercent".to_owned(), text);
+    }
+    for (i, server) in kubelet.cluster_dns.iter().flatten().enumerate() {
+        if server.parse::<IpAddr>().is_err() {
+            let text = format!("{server:?} is no address; write one such as 10.96.0.10");
+            refuse(format!("clusterDNS[{i}]"), text);
+        }
+    }
     for (field, signal, text) in written_thresholds(kubelet) {
         if Threshold::parse(text).is_none() {
             let remedy = "write an amount such as 200Mi, or a share such as 5%";
@@ -193,6 +271,8 @@ pub(crate) fn check(kubelet: &Kubelet, problems: &mut Vec<Problem>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -201,6 +281,68 @@ mod tests {
         assert_eq!(
             [1, 2, 3, 4, 5, 8, 64].map(reserved),
             ["60m", "70m", "75m", "80m", "83m", "90m", "230m"]
+        );
+    }
+
+    #[test]
+    fn what_is_not_counted_with_is_told_all_the_same() {
+        let kubelet: Kubelet = serde_json::from_value(json!({
+            "evictionSoft": {"memory.available": "500Mi", "nodefs.available": "15%"},
+            "evictionSoftGracePeriod": {"memory.available": "90s"},
+            "evictionMaxPodGracePeriod": 60,
+            "imageGCHighThresholdPercent": 70,
+            "imageGCLowThresholdPercent": 60,
+            "cpuCFSQuota": false,
+            "clusterDNS": ["10.96.0.10", "fd00::a"],
+        }))
+        .unwrap();
+        let told: Vec<String> = extra_arguments(&kubelet)
+            .into_iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "cluster-dns=10.96.0.10,fd00::a",
+                "cpu-cfs-quota=false",
+                "eviction-max-pod-grace-period=60",
+                "eviction-soft=memory.available<500Mi,nodefs.available<15%",
+                "eviction-soft-grace-period=memory.available=90s,nodefs.available=2m",
+                "image-gc-high-threshold=70",
+                "image-gc-low-threshold=60",
+            ]
+        );
+        assert_eq!(extra_arguments(&Kubelet::default()), BTreeMap::new());
+    }
+
+    #[test]
+    fn what_no_kubelet_starts_with_is_told() {
+        let kubelet: Kubelet = serde_json::from_value(json!({
+            "evictionSoft": {"memory.available": "500Mi"},
+            "evictionSoftGracePeriod": {"memory.available": "soon", "nodefs.available": "1m"},
+            "evictionMaxPodGracePeriod": -1,
+            "imageGCHighThresholdPercent": 70,
+            "clusterDNS": ["kube-dns"],
+        }))
+        .unwrap();
+        let mut problems = Vec::new();
+        check(&kubelet, &mut problems);
+        let told: Vec<String> =
+            problems.iter().map(|own| format!("{}: {}", own.field, own.text)).collect();
+        assert_eq!(
+            told,
+            [
+                "spec.kubelet.evictionSoftGracePeriod[\"memory.available\"]: \"soon\" is no time; \
+                 write one such as 90s or 2m",
+                "spec.kubelet.evictionSoftGracePeriod[\"nodefs.available\"]: has no threshold in \
+                 evictionSoft; write one, or leave the period out",
+                "spec.kubelet.evictionMaxPodGracePeriod: -1 is no time; write seconds, 0 or more",
+                "spec.kubelet.imageGCLowThresholdPercent: is 80, which is not below \
+                 imageGCHighThresholdPercent, 70; the kubelet does not start like that, so write \
+                 less",
+                "spec.kubelet.clusterDNS[0]: \"kube-dns\" is no address; write one such as \
+                 10.96.0.10",
+            ]
         );
     }
 

@@ -16,16 +16,20 @@ mod clone_spec;
 mod drift;
 mod faults;
 mod glob;
+mod groups;
 mod inventory;
 mod kubelet;
 mod limiter;
 mod machines;
 mod marks;
 mod names;
+mod networks;
 mod node_class;
+mod passthrough;
 mod places;
 mod privileges;
 mod provider;
+mod resources;
 mod size;
 mod tags;
 mod text;
@@ -50,6 +54,7 @@ use joiner_cloud::class::ClassKind;
 pub use crate::{
     machines::{Hardware, Machines},
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
+    passthrough::HostDevice,
     provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,
 };
@@ -125,6 +130,8 @@ pub enum Reason {
     InvalidKubelet,
     /// An entry of `spec.zones` cannot be meant.
     InvalidZone,
+    /// `spec.networks` cannot be meant.
+    InvalidNetwork,
     /// A selector that has to say something says nothing.
     SelectorMissing,
     /// A selector is not written as one.

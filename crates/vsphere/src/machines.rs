@@ -14,6 +14,7 @@ use crate::{
     GIB, INSTANCE_CPU, INSTANCE_MEMORY, INSTANCE_SIZE, MIB, NODE_CLASS_KIND, NotReady, Problem,
     Reason, Settings, kubelet,
     node_class::NodeClass,
+    passthrough::HostDevice,
     size::{Place, Shape, Size, is_disk, not_a_disk, not_a_label_value},
 };
 
@@ -27,6 +28,8 @@ pub struct Machines {
     pub types: Vec<InstanceType>,
     /// What the virtual machines of each type are made of, by its name.
     pub hardware: BTreeMap<String, Hardware>,
+    /// Devices of a host that virtual machines of a type have, by its name.
+    pub devices: BTreeMap<String, Vec<HostDevice>>,
     /// One sentence for each thing that its author may not expect.
     pub notes: Vec<String>,
 }
@@ -75,7 +78,14 @@ impl NodeClass {
         let types: Vec<InstanceType> =
             groups.iter().map(|group| self.instance_type(group, &own_labels, settings)).collect();
         let hardware = groups.iter().map(|group| (group.name.clone(), self.hardware(&group.shape)));
-        Ok(Machines { notes: self.notes(&types), hardware: hardware.collect(), types })
+        let devices = groups.iter().filter(|group| !group.shape.devices.is_empty());
+        let devices = devices.map(|group| (group.name.clone(), group.shape.devices.clone()));
+        Ok(Machines {
+            notes: self.notes(&types),
+            hardware: hardware.collect(),
+            devices: devices.collect(),
+            types,
+        })
     }
 
     fn hardware(&self, shape: &Shape) -> Hardware {

@@ -25,10 +25,11 @@ const REGION: &str = "region";
 const IMAGE: &str = "image";
 const HASH: &str = "nodeclass-hash";
 const LABELS: &str = "labels";
+pub(crate) const MODULE: &str = "module";
 const VERSION: &str = "schema";
 
 /// Every key, without its prefix.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     CLUSTER,
     CLAIM,
     CLAIM_UID,
@@ -40,6 +41,7 @@ const KEYS: [&str; 12] = [
     IMAGE,
     HASH,
     LABELS,
+    MODULE,
     VERSION,
 ];
 
@@ -64,6 +66,8 @@ pub(crate) struct Mark {
     pub(crate) region: String,
     /// The template it was cloned from, by its instance UUID.
     pub(crate) image: String,
+    /// The cluster module that keeps it apart from others, written once it is known.
+    pub(crate) module: String,
     /// The labels that the choice of type and place decided.
     pub(crate) labels: Labels,
     /// Whether this program made the machine; others were adopted.
@@ -87,6 +91,7 @@ impl Mark {
             (REGION, &self.region),
             (IMAGE, &self.image),
             (LABELS, &labels),
+            (MODULE, &self.module),
             (VERSION, version),
         ]
         .into_iter()
@@ -112,6 +117,7 @@ impl Mark {
             zone: value(ZONE),
             region: value(REGION),
             image: value(IMAGE),
+            module: value(MODULE),
             labels: serde_json::from_str(&value(LABELS)).unwrap_or_default(),
             made_here: !value(VERSION).is_empty(),
         })
@@ -130,7 +136,7 @@ pub(crate) fn properties() -> impl Iterator<Item = String> {
 }
 
 /// The path of the property that is a setting's value.
-fn property(key: &str) -> String {
+pub(crate) fn property(key: &str) -> String {
     format!("config.extraConfig[\"{key}\"].value")
 }
 

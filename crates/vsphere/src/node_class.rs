@@ -1,15 +1,24 @@
 //! The API object: what a user wrote, in every documented spelling.
 
 pub(crate) mod crd;
+mod devices;
 pub(crate) mod fold;
 pub(crate) mod hash;
+mod kubelet;
+pub(crate) mod networks;
+pub(crate) mod resources;
 mod schema;
 mod validate;
+
+pub(crate) use self::{
+    devices::{PciDevice, Vgpu},
+    kubelet::Kubelet,
+};
 
 use std::collections::BTreeMap;
 
 use joiner_api::duration::Duration;
-use joiner_core::{label::Labels, quantity::Quantity, resources::Resources};
+use joiner_core::{label::Labels, quantity::Quantity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -50,6 +59,9 @@ pub(crate) struct Spec {
     pub(crate) datastore_selector: Option<Selector>,
     /// The network of their first adapter.
     pub(crate) network_selector: Option<Selector>,
+    /// Their adapters, if there are several or guests have to be told about them; one in the
+    /// network of networkSelector where nobody says.
+    pub(crate) networks: Option<Vec<networks::Adapter>>,
     /// The template they are cloned from.
     pub(crate) image_selector: Option<ImageSelector>,
     /// The datacenter that everything is looked for in; the controller's where nobody says.
@@ -75,8 +87,15 @@ pub(crate) struct Spec {
     pub(crate) snapshot: Option<String>,
     /// Folder of the machines, below the controller's.
     pub(crate) folder: Option<String>,
+    /// The storage policy of the machines' files and disks, by its name. Only datastores that meet
+    /// it are used.
+    pub(crate) storage_policy_name: Option<String>,
     /// The guest system that vSphere is told of; the template's where nobody says.
     pub(crate) guest_id: Option<String>,
+    /// The version of the virtual hardware, such as vmx-19; the template's where nobody says.
+    pub(crate) hardware_version: Option<String>,
+    /// What machines are promised of their hosts, and how much of it they may take.
+    pub(crate) resources: Option<resources::HostResources>,
     /// Cores of each virtual socket; vSphere decides where nobody says.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) num_cores_per_socket: Option<u32>,
@@ -85,6 +104,9 @@ pub(crate) struct Spec {
     pub(crate) custom_vmx_keys: Option<BTreeMap<String, String>>,
     /// Disks besides the first.
     pub(crate) data_disks: Option<Vec<DataDisk>>,
+    /// none or preferred: whether the cluster keeps machines of the class on different hosts where
+    /// it can.
+    pub(crate) anti_affinity: Option<String>,
     /// What the kubelet is told, in the words of its own configuration.
     pub(crate) kubelet: Option<Kubelet>,
     /// hard or trySoft: whether the guest may shut down before its machine is removed.
@@ -206,10 +228,14 @@ pub(crate) struct Entry {
     /// Cores of each virtual socket, instead of the class's.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) cores_per_socket: Option<u32>,
+    /// Devices of a host that each machine has to itself. All of its memory is reserved then.
+    pub(crate) pci_devices: Option<Vec<PciDevice>>,
+    /// Shares of graphics cards that each machine has. All of its memory is reserved then.
+    pub(crate) vgpu: Option<Vgpu>,
 }
 
 /// The fields of a size.
-const ENTRY_FIELDS: [&str; 13] = [
+const ENTRY_FIELDS: [&str; 15] = [
     "arch",
     "coresPerSocket",
     "cpu",
@@ -220,8 +246,10 @@ const ENTRY_FIELDS: [&str; 13] = [
     "memory",
     "name",
     "os",
+    "pciDevices",
     "price",
     "region",
+    "vgpu",
     "zone",
 ];
 
@@ -242,6 +270,9 @@ pub(crate) struct Zone {
     pub(crate) network_selector: Option<Selector>,
     /// Folder of the zone's machines, below the controller's.
     pub(crate) folder: Option<String>,
+    /// A group of the cluster's virtual machines that the zone's belong to, such as those that
+    /// should run on the hosts of one rack. Administrators make it.
+    pub(crate) vm_group: Option<String>,
 }
 
 /// How a machine becomes a node.
@@ -257,6 +288,10 @@ pub(crate) struct UserData {
     pub(crate) mode: Option<String>,
     /// A Secret whose key userData is the user's own text, instead of `additionalUserdata`.
     pub(crate) secret_ref: Option<SecretRef>,
+    /// Of early versions, and refused: write `additionalUserdata` instead.
+    pub(crate) template_base64: Option<String>,
+    /// Of early versions, and refused: write `additionalUserdata` instead.
+    pub(crate) values: Option<SecretRef>,
 }
 
 /// A Secret.
@@ -281,28 +316,6 @@ pub(crate) struct DataDisk {
     pub(crate) size_gib: Option<i64>,
     /// `Thin`, `Thick` or `EagerlyZeroed`; the datastore decides where nobody says.
     pub(crate) provisioning_mode: Option<String>,
-}
-
-/// What the kubelet is told, in the words of its own configuration.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Kubelet {
-    /// Pods that a node takes where its size says nothing.
-    #[schemars(extend("format" = "int32", "minimum" = null))]
-    pub(crate) max_pods: Option<u32>,
-    /// Pods for each core at most.
-    #[schemars(extend("format" = "int32", "minimum" = null))]
-    pub(crate) pods_per_core: Option<u32>,
-    /// Kept for the kubelet and the container runtime.
-    #[schemars(schema_with = "schema::quantities")]
-    pub(crate) kube_reserved: Option<Resources>,
-    /// Kept for the operating system.
-    #[schemars(schema_with = "schema::quantities")]
-    pub(crate) system_reserved: Option<Resources>,
-    /// Where evictions start, by signal: amounts or shares.
-    pub(crate) eviction_hard: Option<BTreeMap<String, String>>,
-    /// Where evictions start after a while, by signal.
-    pub(crate) eviction_soft: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -358,8 +371,9 @@ impl NodeClass {
         let of_zones = spec.zones.iter().flatten().flat_map(|zone| {
             [&zone.compute_selector, &zone.datastore_selector, &zone.network_selector]
         });
+        let of_adapters = spec.adapters().iter().map(|adapter| &adapter.selector);
         let of_image = spec.image_selector.as_ref().and_then(ImageSelector::wanted);
-        let wanted = of_class.into_iter().chain(of_zones);
+        let wanted = of_class.into_iter().chain(of_zones).chain(of_adapters);
         wanted
             .filter_map(|selector| selector.as_ref()?.wanted())
             .chain(of_image)
@@ -368,6 +382,11 @@ impl NodeClass {
                 Wanted::Name(_) | Wanted::Pattern(_) => None,
             })
             .collect()
+    }
+
+    /// The name of the storage policy, if there is to be one.
+    pub(crate) fn storage_policy(&self) -> Option<&str> {
+        self.spec.storage_policy_name.as_deref().filter(|name| !name.is_empty())
     }
 
     /// The size of a disk that a machine starts with is the template's unless somebody says.
@@ -385,6 +404,7 @@ fn with_remedy(problem: &str) -> String {
     let remedy = match expected {
         "a string" => "put it in quotes",
         "a sequence" => "write a list",
+        "a boolean" => "write true or false",
         "i64" => "write a whole number",
         "u32" => "write a whole number of 0 or more",
         _ => "write an object",

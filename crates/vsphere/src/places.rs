@@ -1,6 +1,8 @@
 //! Where machines of a class can be made, and what they are cloned from.
 
-use joiner_vim::MoRef;
+use std::collections::BTreeSet;
+
+use joiner_vim::{MoRef, StoragePolicy};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -9,6 +11,7 @@ use crate::{
     inventory::{Inventory, Named, Network, Template},
     machines::Machines,
     node_class::{ImageSelector, NodeClass, Selector, Wanted, Zone},
+    vm_settings::HardwareVersion,
 };
 
 /// Conditions of a class that say where its selectors lead.
@@ -26,6 +29,8 @@ pub(crate) const CONDITIONS: [&str; 5] =
 #[derive(Debug, Clone)]
 pub(crate) struct Resolution {
     pub(crate) image: Template,
+    /// What the storage policy is asked for by, if there is to be one.
+    pub(crate) storage_policy: Option<String>,
     /// At least one.
     pub(crate) places: Vec<Place>,
 }
@@ -38,8 +43,11 @@ pub(crate) struct Place {
     pub(crate) region: Option<String>,
     pub(crate) compute: Compute,
     pub(crate) datastores: Datastores,
-    pub(crate) network: Network,
+    /// One for each adapter, at least one.
+    pub(crate) networks: Vec<Network>,
     pub(crate) folder: Folder,
+    /// The group of the cluster's machines that they belong to.
+    pub(crate) vm_group: Option<String>,
 }
 
 /// A folder of machines.
@@ -97,7 +105,7 @@ pub(crate) fn resolve(
     }
     let image = image(class, inventory, tagged);
     match image {
-        Ok(image) if troubles.is_empty() => Ok(Resolution { image, places }),
+        Ok(image) if troubles.is_empty() => Ok(Resolution { image, storage_policy: None, places }),
         Ok(_) => Err(troubles),
         Err(unresolved) => {
             troubles.push(Trouble { condition: IMAGE_READY, unresolved });
@@ -145,10 +153,74 @@ pub(crate) fn check_image(
             });
         }
     }
+    let version = |word: &str| HardwareVersion::read(Some(word)).ok().flatten();
+    let wanted = class.spec.hardware_version.as_deref().and_then(version);
+    let own = version(&image.details.hw_version);
+    if let (Some(wanted), Some(own)) = (wanted, own)
+        && wanted < own
+    {
+        return Err(Unresolved {
+            reason: "HardwareVersionTooOld",
+            message: format!(
+                "spec.hardwareVersion asks for {wanted}, but {} has {own}, and hardware is never \
+                 made older; write {own} or a later one, or leave it out",
+                image.named.path
+            ),
+        });
+    }
     for hardware in machines.hardware.values() {
         Copying::choose(class, image, hardware.disk_gib)?;
     }
     Ok(())
+}
+
+/// The id of the storage policy of a name, among those that the account sees.
+pub(crate) fn storage_policy(name: &str, known: &[StoragePolicy]) -> Result<String, Trouble> {
+    if let Some(found) = known.iter().find(|own| own.name == name) {
+        return Ok(found.id.clone());
+    }
+    let mut names: Vec<&str> = known.iter().map(|own| own.name.as_str()).collect();
+    names.sort_unstable();
+    let others = if names.is_empty() {
+        "the account sees none: give it the privilege StorageProfile.View on the vCenter".to_owned()
+    } else {
+        format!("write one of {}", names.join(", "))
+    };
+    Err(Trouble {
+        condition: DATASTORE_READY,
+        unresolved: Unresolved {
+            reason: "StoragePolicyNotFound",
+            message: format!("spec.storagePolicyName: there is no policy {name:?}; {others}"),
+        },
+    })
+}
+
+impl Place {
+    /// Leaves only the datastores that meet a storage policy.
+    pub(crate) fn keep_meeting(
+        &mut self,
+        policy: &str,
+        meeting: &BTreeSet<MoRef>,
+    ) -> Result<(), Trouble> {
+        let names: Vec<String> =
+            self.datastores.usable.iter().map(|own| own.named.path.clone()).collect();
+        self.datastores.usable.retain(|own| meeting.contains(&own.named.reference));
+        if !self.datastores.usable.is_empty() {
+            return Ok(());
+        }
+        Err(Trouble {
+            condition: DATASTORE_READY,
+            unresolved: Unresolved {
+                reason: "StoragePolicyNotMet",
+                message: format!(
+                    "no datastore that the class leads to in {} ({}) meets the storage policy \
+                     {policy:?}; choose others, or another policy",
+                    self.compute.named.path,
+                    names.join(", ")
+                ),
+            },
+        })
+    }
 }
 
 fn place(
@@ -186,7 +258,7 @@ fn place(
              VSPHERE_FOLDER (--vsphere-path) or spec.folder"
         ),
     });
-    let (datastores, network) = match &compute {
+    let (datastores, networks) = match &compute {
         Ok(compute) => {
             let (field, selector) = asked(
                 "datastoreSelector",
@@ -195,34 +267,37 @@ fn place(
             );
             let datastores = wanted_of(&field, selector.as_ref())
                 .and_then(|wanted| choose::datastores(&field, wanted, tagged, inventory, compute));
-            let (field, selector) = asked(
-                "networkSelector",
-                of_zone.and_then(|zone| zone.network_selector.as_ref()),
-                spec.network_selector.as_ref(),
-            );
-            let network = wanted_of(&field, selector.as_ref())
-                .and_then(|wanted| choose::network(&field, wanted, tagged, inventory, compute));
-            (Some(datastores), Some(network))
+            let networks: Result<Vec<Network>, Unresolved> = network_selectors(class, zone)
+                .into_iter()
+                .map(|(field, selector)| {
+                    let wanted = wanted_of(&field, selector)?;
+                    choose::network(&field, wanted, tagged, inventory, compute)
+                })
+                .collect();
+            (Some(datastores), Some(networks))
         }
         Err(_) => (None, None),
     };
-    match (compute, datastores, network, folder) {
-        (Ok(compute), Some(Ok(datastores)), Some(Ok(network)), Ok(folder)) => Ok(Place {
+    match (compute, datastores, networks, folder) {
+        (Ok(compute), Some(Ok(datastores)), Some(Ok(networks)), Ok(folder)) => Ok(Place {
             zone: of_zone.map(|zone| zone.name.clone()),
             region: of_zone.and_then(|zone| zone.region.clone()).filter(|own| !own.is_empty()),
             compute,
             datastores,
-            network,
+            networks,
             folder: Folder { path: folder_path.clone(), reference: folder },
+            vm_group: of_zone
+                .and_then(|zone| zone.vm_group.clone())
+                .filter(|name| !name.is_empty()),
         }),
-        (compute, datastores, network, folder) => {
+        (compute, datastores, networks, folder) => {
             if let Err(unresolved) = compute {
                 tell(COMPUTE_READY, unresolved);
             }
             if let Some(Err(unresolved)) = datastores {
                 tell(DATASTORE_READY, unresolved);
             }
-            if let Some(Err(unresolved)) = network {
+            if let Some(Err(unresolved)) = networks {
                 tell(NETWORK_READY, unresolved);
             }
             if let Err(unresolved) = folder {
@@ -231,6 +306,28 @@ fn place(
             Err(troubles)
         }
     }
+}
+
+/// What says which network each adapter is in, with the field that does.
+fn network_selectors<'c>(
+    class: &'c NodeClass,
+    zone: Option<(usize, &'c Zone)>,
+) -> Vec<(String, Option<&'c Selector>)> {
+    let spec = &class.spec;
+    let of_zone = zone.and_then(|(i, zone)| {
+        let own = zone.network_selector.as_ref().filter(|own| own.wanted().is_some())?;
+        Some((format!("spec.zones[{i}].networkSelector"), Some(own)))
+    });
+    let of_adapter = spec
+        .first_adapters_selector()
+        .map(|own| ("spec.networks[0].selector".to_owned(), Some(own)));
+    let first = of_zone
+        .or(of_adapter)
+        .unwrap_or_else(|| ("spec.networkSelector".to_owned(), spec.network_selector.as_ref()));
+    let others = spec.adapters().iter().enumerate().skip(1);
+    let others = others
+        .map(|(i, adapter)| (format!("spec.networks[{i}].selector"), adapter.selector.as_ref()));
+    std::iter::once(first).chain(others).collect()
 }
 
 fn wanted_of<'s>(field: &str, selector: Option<&'s Selector>) -> Result<Wanted<'s>, Unresolved> {
@@ -280,7 +377,7 @@ impl Resolution {
                     "region": place.region,
                     "compute": named(&place.compute.named),
                     "datastore": place.datastores.usable.first().map(|own| named(&own.named)),
-                    "network": named(&place.network.named),
+                    "network": place.networks.first().map(|own| named(&own.named)),
                     "folder": place.folder.path,
                 });
                 if let Some(fields) = zone.as_object_mut() {

@@ -17,6 +17,12 @@ pub(crate) enum Role {
     Datastore,
     /// A network of theirs.
     Network,
+    /// The folder of machines whose hardware is upgraded.
+    UpgradeFolder,
+    /// The cluster whose groups or modules they are put into.
+    GroupsCluster,
+    /// The folder of machines that have devices of their hosts.
+    DevicesFolder,
 }
 
 impl Role {
@@ -46,6 +52,9 @@ impl Role {
             Self::Pool => &["Resource.AssignVMToPool"],
             Self::Datastore => &["Datastore.AllocateSpace"],
             Self::Network => &["Network.Assign"],
+            Self::GroupsCluster => &["Host.Inventory.EditCluster"],
+            Self::DevicesFolder => &["VirtualMachine.Config.RawDevice"],
+            Self::UpgradeFolder => &["VirtualMachine.Config.UpgradeVirtualHardware"],
         }
     }
 

@@ -3,8 +3,10 @@
 //! A thin shell: every decision is a pure function beside it (`choose`, `places`, `clone_spec`,
 //! `faults`, `drift`, `vm`); what is here asks vCenter and carries out.
 
+mod apart;
 mod create;
 mod delete;
+mod grouping;
 mod look;
 mod resolve;
 mod state;
@@ -41,7 +43,7 @@ use self::{
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, NODE_CLASS, Settings, TopologyCategories,
-    WELL_KNOWN_LABELS, limiter::Gates, names, node_class::NodeClass, user_data,
+    WELL_KNOWN_LABELS, limiter::Gates, names, networks, node_class::NodeClass, user_data,
     vm_settings::PowerOff,
 };
 
@@ -200,6 +202,7 @@ impl Inner {
             version,
             types: machines.types.into_iter().map(Arc::new).collect(),
             hardware: Arc::new(machines.hardware),
+            devices: Arc::new(machines.devices),
             power_off: PowerOff::read(
                 spec.power_off_mode.as_deref(),
                 spec.guest_soft_power_off_timeout.as_ref(),
@@ -281,7 +284,7 @@ impl CloudProvider for Vsphere {
         Needs {
             secrets: read.iter().filter_map(user_data::secret_need).collect(),
             joining: read.as_ref().map(user_data::join_needs),
-            ..Needs::default()
+            addresses: read.iter().flat_map(|read| networks::address_needs(&read.spec)).collect(),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::{
     GIB, MIB, NODE_CLASS_GROUP, Problem, Reason,
     kubelet::pods,
     node_class::{Entry, NodeClass},
+    passthrough::{self, HostDevice},
     text::written,
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct Shape {
     /// 0 if nobody has said.
     pub(crate) disk_gib: i64,
     pub(crate) extended: Resources,
+    /// Devices of a host.
+    pub(crate) devices: Vec<HostDevice>,
     pub(crate) labels: Labels,
     /// None leaves it to the class.
     pub(crate) cores_per_socket: Option<u32>,
@@ -95,10 +98,15 @@ impl Size {
         let own_name = reader.label_value("name", entry.name.as_ref());
         let name = own_name.clone().unwrap_or_else(|| type_name(cpus, &memory, os, arch));
         let disk_gib = reader.disk(entry).or(class.spec.disk_size).unwrap_or_default();
+        reader.check_sockets(class, entry, cpus);
+        let devices = HostDevice::read(entry, |field, text| reader.refuse(field, text));
+        let mut extended = reader.extended(entry);
+        passthrough::add_resources(&devices, &mut extended);
         let shape = Shape {
             pods: pods(reader.max_pods(entry), cpus, class.spec.kubelet.as_ref()),
             disk_gib: disk_gib.max(class.template_disk_gib.unwrap_or_default()),
-            extended: reader.extended(entry),
+            extended,
+            devices,
             labels: reader.labels(entry),
             cores_per_socket: entry.cores_per_socket.filter(|cores| *cores > 0),
             own_name,
@@ -202,6 +210,23 @@ impl Reader<'_> {
             self.refuse("arch", format!("{text:?} is not known; write amd64 or arm64"));
             DEFAULT_ARCH
         })
+    }
+
+    /// vSphere makes no machine whose last socket is not full.
+    fn check_sockets(&mut self, class: &NodeClass, entry: &Entry, cpus: i64) {
+        let of_class = class.spec.num_cores_per_socket.filter(|cores| *cores > 0);
+        let own = entry.cores_per_socket.filter(|cores| *cores > 0);
+        let Some(cores) = own.or(of_class) else { return };
+        if cpus % i64::from(cores) != 0 {
+            let from = if own.is_some() { "" } else { " (spec.numCoresPerSocket)" };
+            self.refuse(
+                "coresPerSocket",
+                format!(
+                    "{cores}{from} does not divide its {cpus} CPUs; write a number that does, or \
+                     leave it out"
+                ),
+            );
+        }
     }
 
     /// The entry's own size of disk; the class's is checked once, not for every entry.

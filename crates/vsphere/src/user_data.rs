@@ -16,16 +16,15 @@ use joiner_cloud::{
     order::Order,
 };
 use joiner_core::{instance_type::InstanceType, resources::PODS};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::{
     NODE_CLASS_KIND, Problem, Reason, kubelet,
     node_class::{NodeClass, Spec},
 };
 
-/// How long a soft eviction threshold may be crossed before pods go. The kubelet takes no soft
-/// threshold without one.
-const SOFT_EVICTION_GRACE: &str = "2m";
+/// The setting of a machine by which its guest is told about itself.
+pub(crate) const METADATA: &str = "guestinfo.metadata";
 
 /// The key of a Secret that a user's text is kept under.
 const SECRET_KEY: &str = "userData";
@@ -39,6 +38,17 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
     }
     if let Err(text) = mode(user_data.mode.as_deref()) {
         problems.push(Problem::new(Reason::InvalidUserData, "spec.userData.mode", text));
+    }
+    let of_early_versions = [
+        ("templateBase64", user_data.template_base64.as_ref().is_some_and(|own| !own.is_empty())),
+        ("values", user_data.values.is_some()),
+    ];
+    for (field, _) in of_early_versions.into_iter().filter(|(_, is_written)| *is_written) {
+        let text = "is of an early version and means nothing any more; write your text, decoded \
+                    and with its values filled in, into spec.userData.additionalUserdata or into a \
+                    Secret that spec.userData.secretRef names";
+        let field = format!("spec.userData.{field}");
+        problems.push(Problem::new(Reason::InvalidUserData, field, text));
     }
     if let Some(secret) = &user_data.secret_ref {
         if secret.name.is_empty() {
@@ -55,6 +65,11 @@ pub(crate) fn problems(spec: &Spec) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// The format that a class names.
+pub(crate) fn written_format(spec: &Spec) -> Option<Format> {
+    format(spec.user_data.as_ref()?.type_.as_deref()).ok().flatten()
 }
 
 fn format(word: Option<&str>) -> Result<Option<Format>, String> {
@@ -210,30 +225,12 @@ fn inputs(
 /// The numbers that the planner counted with.
 fn kubelet_settings(class: &NodeClass, of: &InstanceType) -> Kubelet {
     let of_class = class.spec.kubelet.as_ref();
-    let mut extra_args = BTreeMap::new();
-    let soft: Vec<(&str, &str)> = of_class
-        .and_then(|kubelet| kubelet.eviction_soft.as_ref())
-        .into_iter()
-        .flatten()
-        .map(|(signal, threshold)| (signal.as_str(), threshold.trim()))
-        .collect();
-    if !soft.is_empty() {
-        let join = |form: &dyn Fn(&(&str, &str)) -> String| {
-            soft.iter().map(form).collect::<Vec<_>>().join(",")
-        };
-        extra_args
-            .insert("eviction-soft".to_owned(), join(&|(signal, at)| format!("{signal}<{at}")));
-        extra_args.insert(
-            "eviction-soft-grace-period".to_owned(),
-            join(&|(signal, _)| format!("{signal}={SOFT_EVICTION_GRACE}")),
-        );
-    }
     Kubelet {
         max_pods: u32::try_from(of.capacity.get(PODS).floor()).ok(),
         kube_reserved: of.overhead.kube_reserved.clone(),
         system_reserved: of.overhead.system_reserved.clone(),
         eviction_hard: kubelet::hard_evictions(&of.capacity, of_class),
-        extra_args,
+        extra_args: of_class.map(kubelet::extra_arguments).unwrap_or_default(),
     }
 }
 
@@ -251,19 +248,26 @@ pub(crate) fn guestinfo(
         settings.push((encoding.to_owned(), Secret::new(text.encoding.to_string())));
     }
     if text.format != Format::Talos {
-        // What is JSON is YAML. The join token leaves the machine's settings after the first boot.
-        let metadata = json!({
-            "instance-id": instance_uuid,
-            "local-hostname": node_name,
-            "cleanup-guestinfo": ["userdata"],
-        });
-        settings.push((
-            "guestinfo.metadata".to_owned(),
-            Secret::new(STANDARD.encode(metadata.to_string())),
-        ));
-        settings.push(("guestinfo.metadata.encoding".to_owned(), Secret::new("base64".to_owned())));
+        let text = metadata(node_name, instance_uuid, Map::new());
+        settings.push((METADATA.to_owned(), Secret::new(text)));
+        settings.push((format!("{METADATA}.encoding"), Secret::new("base64".to_owned())));
     }
     settings
+}
+
+/// What a guest is told about itself, with more fields that somebody adds, in base64.
+pub(crate) fn metadata(node_name: &str, instance_uuid: &str, more: Map<String, Value>) -> String {
+    // The join token leaves the machine's settings after the first boot.
+    let mut metadata = json!({
+        "instance-id": instance_uuid,
+        "local-hostname": node_name,
+        "cleanup-guestinfo": ["userdata"],
+    });
+    for (field, value) in more {
+        metadata[field] = value;
+    }
+    // What is JSON is YAML.
+    STANDARD.encode(metadata.to_string())
 }
 
 #[cfg(test)]

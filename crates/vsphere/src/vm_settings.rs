@@ -29,6 +29,50 @@ impl CloneMode {
     }
 }
 
+/// The version of a machine's virtual hardware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct HardwareVersion(u32);
+
+impl HardwareVersion {
+    /// Reads the version, none where nobody says; an error says what to write.
+    pub(crate) fn read(word: Option<&str>) -> Result<Option<Self>, String> {
+        let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
+        let number = word.strip_prefix("vmx-").and_then(|number| number.parse().ok());
+        let known = number.filter(|number| (4..100).contains(number));
+        known.map(|number| Some(Self(number))).ok_or_else(|| {
+            format!("{word:?} is no version of virtual hardware; write one such as vmx-19")
+        })
+    }
+}
+
+impl std::fmt::Display for HardwareVersion {
+    /// As vSphere writes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "vmx-{:02}", self.0)
+    }
+}
+
+/// Whether machines are kept on different hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum AntiAffinity {
+    /// Nobody cares.
+    #[default]
+    None,
+    /// Where that is possible.
+    Preferred,
+}
+
+impl AntiAffinity {
+    /// Reads the word; an error says what to write.
+    pub(crate) fn read(word: Option<&str>) -> Result<Self, String> {
+        match word.unwrap_or_default() {
+            "" | "none" => Ok(Self::None),
+            "preferred" => Ok(Self::Preferred),
+            other => Err(format!("{other:?} is not known; write none or preferred")),
+        }
+    }
+}
+
 /// How a running machine is switched off before it is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum PowerOff {
@@ -95,8 +139,25 @@ mod tests {
             CloneMode::read(Some("instant")),
             Err("\"instant\" is not known; write auto, linkedClone or fullClone".to_owned())
         );
+        assert_eq!(AntiAffinity::read(Some("preferred")), Ok(AntiAffinity::Preferred));
+        assert_eq!(
+            AntiAffinity::read(Some("required")),
+            Err("\"required\" is not known; write none or preferred".to_owned())
+        );
         assert_eq!(Provisioning::read(Some("Thin")), Ok(Provisioning::Thin));
         assert!(Provisioning::read(Some("thin")).is_err());
+    }
+
+    #[test]
+    fn versions_of_hardware_are_compared_by_their_numbers() {
+        let read = |word| HardwareVersion::read(Some(word)).ok().flatten();
+        assert!(read("vmx-09") < read("vmx-19"));
+        assert_eq!(read("vmx-19").map(|own| own.to_string()).as_deref(), Some("vmx-19"));
+        assert_eq!(HardwareVersion::read(Some("")), Ok(None));
+        assert_eq!(
+            HardwareVersion::read(Some("19")),
+            Err("\"19\" is no version of virtual hardware; write one such as vmx-19".to_owned())
+        );
     }
 
     #[test]

@@ -40,7 +40,11 @@ pub(crate) fn apply_devices(
                 }
                 temporary.push(key);
                 let creates = change.text_of("fileOperation") == Some("create");
+                let policy = estate.policy_asked_for(change, "deviceChange.profile")?;
                 add(estate, vm, wanted, creates, index)?;
+                if let Some(What::Disk(disk)) = vm.devices.last_mut().map(|own| &mut own.what) {
+                    disk.policy = policy;
+                }
             }
             (Some(_), _) => return Err(wrong("the operation is not add, remove or edit")),
         }
@@ -188,6 +192,7 @@ fn new_disk(
         datastore,
         uuid: estate.identities.uuid("disk"),
         parent: None,
+        policy: None,
         first_class: None,
     })
 }

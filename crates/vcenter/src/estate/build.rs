@@ -34,6 +34,7 @@ impl Estate {
             switches: BTreeMap::new(),
             vms: BTreeMap::new(),
             snapshots: BTreeMap::new(),
+            policies: Vec::new(),
             last_choice: 0,
             deleted_files: Vec::new(),
             identities: Identities::default(),
@@ -113,7 +114,9 @@ impl Estate {
 
     fn add_cluster(&mut self, of: &inventory::Cluster, parent: Ref) -> Result<(), InventoryError> {
         let cluster = self.place(Kind::ClusterComputeResource, &of.name, parent)?;
-        let own = Cluster { drs: of.drs, failover_hosts: of.failover_hosts };
+        let groups = of.vm_groups.iter().map(|name| (name.clone(), BTreeSet::new()));
+        let own =
+            Cluster { drs: of.drs, failover_hosts: of.failover_hosts, vm_groups: groups.collect() };
         self.clusters.insert(cluster, own);
         let pool = self.place(Kind::ResourcePool, "Resources", cluster)?;
         for path in &of.pools {
@@ -262,6 +265,7 @@ impl Estate {
             pool: pool.filter(|_| !of.template),
             datastore,
             home: of.name.clone(),
+            policy: None,
             snapshots,
             tools: of.tools,
             guest: None,
@@ -298,6 +302,7 @@ impl Estate {
             datastore,
             uuid: self.identities.uuid("disk"),
             parent: None,
+            policy: None,
             first_class: None,
         };
         self.take_space(datastore, disk.takes());

@@ -49,6 +49,8 @@ pub(crate) struct Disk {
     pub(crate) uuid: String,
     /// The file that this disk only holds the difference to.
     pub(crate) parent: Option<String>,
+    /// The name of its storage policy.
+    pub(crate) policy: Option<String>,
     /// The id of a disk that has a life of its own (a first-class disk).
     pub(crate) first_class: Option<String>,
 }

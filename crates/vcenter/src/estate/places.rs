@@ -1,6 +1,6 @@
 //! Where VMs run, are stored, and are connected.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reference::Ref;
 
@@ -9,6 +9,8 @@ use crate::reference::Ref;
 pub(crate) struct Cluster {
     pub(crate) drs: bool,
     pub(crate) failover_hosts: usize,
+    /// Groups of VMs by name.
+    pub(crate) vm_groups: BTreeMap<String, BTreeSet<Ref>>,
 }
 
 /// A host.

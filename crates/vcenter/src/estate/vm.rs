@@ -37,6 +37,8 @@ pub(crate) struct Vm {
     pub(crate) datastore: Ref,
     /// The directory of its files.
     pub(crate) home: String,
+    /// The name of the storage policy of its own files.
+    pub(crate) policy: Option<String>,
     pub(crate) snapshots: Vec<Snapshot>,
     /// Whether the guest tools are installed.
     pub(crate) tools: bool,

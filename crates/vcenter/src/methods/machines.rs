@@ -8,7 +8,7 @@ use crate::{
     estate::vm::{Power, Vm},
     fault::Fault,
     reference::{Kind, Ref},
-    task::{CloneOrder, Job},
+    task::{CloneDisk, CloneOrder, Job},
     wire::{element::Element, value::Value},
     world::{Due, World},
 };
@@ -88,7 +88,12 @@ impl World {
             let backing = disk.child("diskBackingInfo");
             let thin = backing.filter(|backing| backing.child("thinProvisioned").is_some());
             let thin = thin.map(|backing| backing.says("thinProvisioned"));
-            disks.insert(key, (self.present(disk.child("datastore"))?, thin));
+            let place = CloneDisk {
+                datastore: self.present(disk.child("datastore"))?,
+                thin,
+                policy: self.estate.policy_asked_for(disk, "spec.location.disk.profile")?,
+            };
+            disks.insert(key, place);
         }
         let snapshot = spec.child("snapshot").map(|at| self.present(Some(at))).transpose()?;
         let linked = is_linked(location)?;
@@ -110,6 +115,7 @@ impl World {
             pool,
             host,
             datastore,
+            policy: self.estate.policy_asked_for(location, "spec.location.profile")?,
             disks,
             linked,
             template: spec.says("template"),
@@ -155,9 +161,13 @@ impl World {
             self.free_vm(request, privilege)?;
         }
         let vm = request.this;
-        let busy = self.vm(vm)?.busy;
-        if let Some(task) = busy {
+        let own = self.vm(vm)?;
+        if let Some(task) = own.busy {
             return Err(Fault::task_in_progress(task));
+        }
+        if spec.text_of("changeVersion").is_some_and(|seen| seen != own.changes.to_string()) {
+            let message = "The VM was changed since it was looked at.";
+            return Err(Fault::new("ConcurrentAccess", message));
         }
         for network in change::networks_of(&self.estate, &spec) {
             self.sessions.require(request.viewer, &self.estate, network, "Network.Assign")?;

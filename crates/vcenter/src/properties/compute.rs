@@ -66,10 +66,19 @@ pub(super) fn cluster<'w>(world: &'w World, object: Ref, name: &str) -> Option<V
                         ],
                     ),
                 ),
+                (
+                    "group",
+                    Value::List("ClusterGroupInfo", own.vm_groups.iter().map(vm_group).collect()),
+                ),
             ],
         ),
         _ => return None,
     })
+}
+
+fn vm_group<'w>((name, members): (&'w String, &'w BTreeSet<Ref>)) -> Value<'w> {
+    let members = Value::refs(members.iter().copied());
+    Value::sub("ClusterVmGroup", vec![("name", Value::text(&**name)), ("vm", members)])
 }
 
 pub(super) fn host<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<'w>> {

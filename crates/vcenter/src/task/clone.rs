@@ -27,8 +27,10 @@ pub(crate) struct CloneOrder {
     pub(crate) pool: Ref,
     pub(crate) host: Option<Ref>,
     pub(crate) datastore: Ref,
-    /// Per disk of the source: where it goes, and whether it becomes thin.
-    pub(crate) disks: BTreeMap<i32, (Ref, Option<bool>)>,
+    /// The name of the storage policy of its own files.
+    pub(crate) policy: Option<String>,
+    /// Per disk of the source: what becomes of it.
+    pub(crate) disks: BTreeMap<i32, CloneDisk>,
     pub(crate) linked: bool,
     pub(crate) template: bool,
     pub(crate) power_on: bool,
@@ -37,6 +39,16 @@ pub(crate) struct CloneOrder {
     pub(crate) location: Element,
     /// What is being made, from the beginning to the end.
     pub(crate) made: Option<Box<Vm>>,
+}
+
+/// What becomes of a disk of the source.
+#[derive(Debug)]
+pub(crate) struct CloneDisk {
+    pub(crate) datastore: Ref,
+    /// Whether it becomes thin; none if it is as it was.
+    pub(crate) thin: Option<bool>,
+    /// The name of its storage policy.
+    pub(crate) policy: Option<String>,
 }
 
 impl CloneOrder {
@@ -117,6 +129,7 @@ impl CloneOrder {
             datastore: self.datastore,
             pool: Some(self.pool).filter(|_| !self.template),
             home: self.name.clone(),
+            policy: self.policy.clone(),
             ..source.clone()
         };
         made.uuid = world.estate.identities.uuid("vm");
@@ -126,7 +139,8 @@ impl CloneOrder {
             match &mut device.what {
                 What::Disk(disk) => {
                     let place = self.disks.get(&device.key);
-                    disk.datastore = place.map_or(self.datastore, |(datastore, _)| *datastore);
+                    disk.datastore = place.map_or(self.datastore, |place| place.datastore);
+                    disk.policy = place.and_then(|place| place.policy.clone());
                     disk.uuid = world.estate.identities.uuid("disk");
                     disk.parent = self.linked.then(|| disk.file.clone());
                     disk.first_class = None;
@@ -136,8 +150,8 @@ impl CloneOrder {
                     if self.linked {
                         disk.thin = true;
                         disk.written = DELTA_BYTES;
-                    } else if let Some((_, Some(thin))) = place {
-                        disk.thin = *thin;
+                    } else if let Some(thin) = place.and_then(|place| place.thin) {
+                        disk.thin = thin;
                     }
                     count += 1;
                 }

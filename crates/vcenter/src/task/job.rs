@@ -38,6 +38,10 @@ pub(crate) enum Job {
         vm: Ref,
         name: String,
     },
+    ReconfigureCluster {
+        cluster: Ref,
+        spec: Element,
+    },
     /// The task has ended, or is being looked at.
     Nothing,
 }
@@ -53,6 +57,9 @@ impl Job {
             Self::Upgrade { .. } => ("UpgradeVM_Task", "VirtualMachine.upgradeVirtualHardware"),
             Self::Destroy { .. } => ("Destroy_Task", "VirtualMachine.destroy"),
             Self::Snapshot { .. } => ("CreateSnapshot_Task", "VirtualMachine.createSnapshot"),
+            Self::ReconfigureCluster { .. } => {
+                ("ReconfigureComputeResource_Task", "ComputeResource.reconfigureEx")
+            }
             Self::Nothing => ("", ""),
         }
     }
@@ -66,7 +73,7 @@ impl Job {
             | Self::Upgrade { vm, .. }
             | Self::Destroy { vm }
             | Self::Snapshot { vm, .. } => Some(*vm),
-            Self::Clone(_) | Self::Nothing => None,
+            Self::Clone(_) | Self::ReconfigureCluster { .. } | Self::Nothing => None,
         }
     }
 
@@ -87,7 +94,10 @@ impl Job {
             Self::PowerOff { vm } | Self::Upgrade { vm, .. } | Self::Destroy { vm } => {
                 (vm, Power::Off)
             }
-            Self::Reconfigure { .. } | Self::Snapshot { .. } | Self::Nothing => return Ok(()),
+            Self::Reconfigure { .. }
+            | Self::Snapshot { .. }
+            | Self::ReconfigureCluster { .. }
+            | Self::Nothing => return Ok(()),
         };
         let Some(own) = world.estate.vms.get(vm) else { return Err(Fault::gone(*vm)) };
         // Power is switched where it is not as wanted; the others need it to be so already.
@@ -114,6 +124,7 @@ impl Job {
                 world.reachable(*vm).map(|()| durations.reconfigure)
             }
             Self::Destroy { vm } => world.reachable(*vm).map(|()| durations.destroy),
+            Self::ReconfigureCluster { .. } => Ok(durations.reconfigure),
             Self::Nothing => Ok(Duration::ZERO),
         }
     }
@@ -140,6 +151,9 @@ impl Job {
                 Ok(None)
             }
             Self::Snapshot { vm, name } => world.take_snapshot(*vm, name).map(Some),
+            Self::ReconfigureCluster { cluster, spec } => {
+                world.change_groups(*cluster, spec).map(|()| None)
+            }
             Self::Nothing => Ok(None),
         }
     }

@@ -174,8 +174,14 @@ impl World {
         for snapshot in &own.snapshots {
             self.estate.snapshots.remove(&snapshot.reference);
         }
+        for cluster in self.estate.clusters.values_mut() {
+            cluster.vm_groups.values_mut().for_each(|group| {
+                group.remove(&vm);
+            });
+        }
         self.estate.tree.remove(vm);
         self.tagging.forget(vm);
+        self.modules.forget(vm);
         self.changes.gone(vm);
     }
 }

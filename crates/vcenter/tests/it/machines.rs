@@ -189,3 +189,15 @@ async fn nothing_can_be_done_to_vms_of_a_host_that_is_away() {
     client.vcenter.connect_host(&client.vcenter.vm("web").unwrap().host, true).unwrap();
     client.run("Destroy_Task", &vm, "").await.unwrap();
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_what_has_changed_meanwhile_is_refused() {
+    let (client, vm) = small_with_vm().await;
+    let seen = client.text(&vm, "config.changeVersion").await.unwrap();
+    let change = |note: &str| {
+        format!("<spec><changeVersion>{seen}</changeVersion><annotation>{note}</annotation></spec>")
+    };
+    client.run("ReconfigVM_Task", &vm, &change("first")).await.unwrap();
+    let again = client.call("ReconfigVM_Task", &vm, &change("second")).await;
+    assert_eq!(again.fault(), "ConcurrentAccess");
+}

@@ -5,8 +5,10 @@
 mod capacity;
 mod clone;
 mod descriptions;
+mod groups;
 mod guests;
 mod machines;
+mod policies;
 mod properties;
 mod scale;
 mod served;

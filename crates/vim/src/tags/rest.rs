@@ -30,29 +30,29 @@ const AGE_MAX: Duration = Duration::from_hours(12);
 
 /// A question that can be asked.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(crate) struct Question {
     /// What it is called, for those who count.
-    pub(super) name: &'static str,
-    pub(super) method: Method,
-    /// Path and query below the root.
-    pub(super) path: String,
-    pub(super) body: Option<Value>,
-    pub(super) again: Again,
+    pub(crate) name: &'static str,
+    pub(crate) method: Method,
+    /// Path and query: below the root of tags, or all of it where it begins with a slash.
+    pub(crate) path: String,
+    pub(crate) body: Option<Value>,
+    pub(crate) again: Again,
 }
 
 /// Whether a question may be asked again when the answer was lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Again {
+pub(crate) enum Again {
     Yes,
     No,
 }
 
 impl Question {
-    pub(super) fn get(name: &'static str, path: impl Into<String>) -> Self {
+    pub(crate) fn get(name: &'static str, path: impl Into<String>) -> Self {
         Self { name, method: Method::GET, path: path.into(), body: None, again: Again::Yes }
     }
 
-    pub(super) fn post(
+    pub(crate) fn post(
         name: &'static str,
         path: impl Into<String>,
         body: Value,
@@ -65,7 +65,9 @@ impl Question {
         let body = self.body.as_ref().map(Value::to_string).unwrap_or_default();
         let mut request = Request::new(Bytes::from(body));
         *request.method_mut() = self.method.clone();
-        let uri = format!("{ROOT}{}", self.path).parse::<Uri>();
+        // What lies elsewhere says so from the root on.
+        let root = if self.path.starts_with('/') { "" } else { ROOT };
+        let uri = format!("{root}{}", self.path).parse::<Uri>();
         let invalid = |error| VimError::Malformed(format!("{}: {error}", self.path));
         *request.uri_mut() = uri.map_err(invalid)?;
         if self.body.is_some() {
@@ -98,7 +100,7 @@ struct Wrapped<T> {
 
 impl Tags {
     /// Asks a question and reads the answer.
-    pub(super) async fn ask<T: DeserializeOwned>(
+    pub(crate) async fn ask<T: DeserializeOwned>(
         &self,
         question: &Question,
     ) -> Result<T, TagError> {

@@ -94,7 +94,7 @@ fn joined(messages: &[Message]) -> String {
 }
 
 /// A list. Some servers write null for an empty one.
-pub(super) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)

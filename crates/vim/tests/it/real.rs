@@ -362,3 +362,28 @@ async fn privileges_are_known_by_their_ids() {
     let privileges = vim.privileges(std::slice::from_ref(&folder)).await.unwrap();
     assert!(privileges[&folder].contains("VirtualMachine.Interact.PowerOn"), "{privileges:?}");
 }
+
+#[tokio::test]
+async fn storage_policies_have_names_and_datastores_that_meet_them() {
+    let Some(program) = Vcsim::installed() else { return };
+    let (_vcsim, vim) = start(&program, &[]).await;
+    let policies = vim.storage_policies().await.unwrap();
+    let vsan = policies.iter().find(|own| own.name == "vSAN Default Storage Policy").unwrap();
+    let datastore = at(&vim, "DC0/datastore/LocalDS_0").await;
+    let meeting = vim.meeting_policy(&vsan.id, std::slice::from_ref(&datastore)).await.unwrap();
+    assert_eq!(meeting, BTreeSet::from([datastore]));
+}
+
+#[tokio::test]
+async fn a_group_that_is_not_there_is_not_changed() {
+    let Some(program) = Vcsim::installed() else { return };
+    let (_vcsim, vim) = start(&program, &[]).await;
+    let cluster = at(&vim, "DC0/host/DC0_C0").await;
+    let members = vec![at(&vim, SOURCE).await];
+    let method = Method::SetGroup { name: "rack1".to_owned(), members };
+    let task = vim.start(&cluster, method).await.unwrap();
+    let Err(TaskFailed::Fault(fault)) = vim.wait(&task, LIMIT).await else {
+        panic!("there is no such group");
+    };
+    assert!(fault.is("InvalidArgument"), "{fault}");
+}

@@ -39,7 +39,7 @@ fn template(snapshots: &[&str]) -> Template {
         instance_uuid: "template-uuid".to_owned(),
         details: Details {
             disks: vec![disk(2000, 0, 20)],
-            nics: vec![Nic { key: 4000, kind: "VirtualE1000".to_owned() }],
+            nics: vec![Nic { key: 4000, kind: "VirtualE1000".to_owned(), mac: None }],
             current_snapshot: snapshots.last().map(|(_, snapshot)| snapshot.clone()),
             snapshots,
             ..Details::default()
@@ -74,17 +74,24 @@ fn a_linked_clone_that_cannot_be_is_told() {
     assert_eq!(copying(named, &["one"], 0), Err("SnapshotNotFound"));
 }
 
-fn made(spec: Value, copying: &Copying, disk_gib: u64) -> CloneSpec {
-    let network = Network {
-        named: named("Network", "/DC0/network/workers"),
-        backing: Some(Backing::Network { device_name: "workers".to_owned() }),
+/// As many networks as there are adapters: workers, net1, net2, …
+fn networks(count: usize) -> Vec<Network> {
+    let name = |i| if i == 0 { "workers".to_owned() } else { format!("net{i}") };
+    let network = |name: String| Network {
+        named: named("Network", &format!("/DC0/network/{name}")),
+        backing: Some(Backing::Network { device_name: name }),
     };
+    (0..count).map(name).map(network).collect()
+}
+
+fn made(spec: Value, copying: &Copying, disk_gib: u64) -> CloneSpec {
     let mark = Mark {
         cluster: "prod".to_owned(),
         claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
         pool: "general".to_owned(),
         ..Mark::default()
     };
+    let networks = networks(spec.get("networks").and_then(Value::as_array).map_or(1, Vec::len));
     clone_spec(&Making {
         class: &class(spec),
         template: &template(&["one"]),
@@ -92,7 +99,8 @@ fn made(spec: Value, copying: &Copying, disk_gib: u64) -> CloneSpec {
         folder: &MoRef::new("Folder", "folder"),
         pool: &MoRef::new("ResourcePool", "pool"),
         datastore: &MoRef::new("Datastore", "ds2"),
-        network: &network,
+        storage_policy: Some("policy-1"),
+        networks: &networks,
         hardware: Hardware { cpus: 4, memory_mib: 16384, disk_gib, cores_per_socket: Some(2) },
         mark: &mark,
         guestinfo: &[("guestinfo.userdata".to_owned(), Secret::from("secret"))],
@@ -141,6 +149,19 @@ fn a_full_clone_copies_every_disk_and_shares_nothing() {
     assert_eq!((disk.disk_id, disk.datastore.id.as_str()), (2000, "ds2"));
     assert_eq!(disk.disk_move_type, Some(DiskMoveType::MoveAllDiskBackingsAndDisallowSharing));
     assert_eq!(snapshot, None);
+}
+
+#[test]
+fn every_disk_and_the_machines_own_files_have_the_storage_policy() {
+    let spec = made(json!({"dataDisks": [{"sizeGiB": 10}]}), &Copying::Full, 0);
+    let policy = Some("policy-1".to_owned());
+    assert_eq!(spec.location.profile, policy);
+    assert!(spec.location.disks.iter().all(|disk| disk.profile == policy));
+    let changes = &config(&spec).device_changes;
+    let disks: Vec<_> =
+        changes.iter().filter(|own| matches!(own.device.kind, DeviceKind::Disk { .. })).collect();
+    assert_eq!(disks.len(), 1);
+    assert!(disks.iter().all(|own| own.profile == policy));
 }
 
 #[test]

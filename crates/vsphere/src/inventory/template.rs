@@ -76,6 +76,8 @@ pub(crate) struct Nic {
     pub(crate) key: i32,
     /// Its type in vCenter's words.
     pub(crate) kind: String,
+    /// Its hardware address, in lower case.
+    pub(crate) mac: Option<String>,
 }
 
 impl Template {
@@ -166,8 +168,9 @@ fn disk(device: &Element) -> Option<Disk> {
     })
 }
 
-fn nics(devices: &Element) -> Vec<Nic> {
-    devices
+/// The adapters among devices, in the order in which they were added.
+pub(crate) fn nics(devices: &Element) -> Vec<Nic> {
+    let mut nics: Vec<Nic> = devices
         .children
         .iter()
         // Adapters, and nothing else, have an address.
@@ -175,7 +178,13 @@ fn nics(devices: &Element) -> Vec<Nic> {
             device.child("macAddress").is_some() || device.child("addressType").is_some()
         })
         .filter_map(|device| {
-            Some(Nic { key: device.parse_at("key")?, kind: device.xsi_type.as_deref()?.to_owned() })
+            Some(Nic {
+                key: device.parse_at("key")?,
+                kind: device.xsi_type.as_deref()?.to_owned(),
+                mac: device.text_at("macAddress").map(str::to_lowercase),
+            })
         })
-        .collect()
+        .collect();
+    nics.sort_by_key(|nic| nic.key);
+    nics
 }

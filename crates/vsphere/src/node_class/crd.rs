@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Spec,
-    fold::{SELECTORS, TAG, USER_DATA},
+    fold::{ADAPTER_SELECTOR, SELECTORS, TAG, USER_DATA},
 };
 use crate::NODE_CLASS;
 
@@ -41,8 +41,9 @@ pub fn crd() -> Value {
 fn add_spellings(spec: &mut Value) {
     let fields = &mut spec["properties"];
     fields[USER_DATA.0] = fields[USER_DATA.1].clone();
-    add_selector_spellings(fields);
-    add_selector_spellings(&mut fields["zones"]["items"]["properties"]);
+    add_selector_spellings(fields, &SELECTORS);
+    add_selector_spellings(&mut fields["zones"]["items"]["properties"], &SELECTORS);
+    add_selector_spellings(&mut fields["networks"]["items"]["properties"], &ADAPTER_SELECTOR);
 }
 
 /// Upstream has no field that must be there, at any depth.
@@ -56,11 +57,11 @@ fn without_required(schema: &mut Value) {
     properties.into_iter().flat_map(Map::values_mut).for_each(without_required);
 }
 
-fn add_selector_spellings(fields: &mut Value) {
-    for (selector, aliases) in SELECTORS {
-        let Some(own) = fields.get_mut(selector) else { continue };
+fn add_selector_spellings(fields: &mut Value, selectors: &[(&str, &[(&str, &str)])]) {
+    for (selector, aliases) in selectors {
+        let Some(own) = fields.get_mut(*selector) else { continue };
         let own = &mut own["properties"];
-        for (alias, name) in aliases {
+        for (alias, name) in *aliases {
             // Whatever stood there was pruned by upstream, and so was never refused.
             own[*alias] = if (*alias, *name) == TAG {
                 json!({

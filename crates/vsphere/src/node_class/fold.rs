@@ -17,6 +17,9 @@ pub(crate) const SELECTORS: [(&str, &[(&str, &str)]); 5] = [
     ("dcSelector", &[TAG, ("name", "id")]),
 ];
 
+/// The selector of an adapter.
+pub(crate) const ADAPTER_SELECTOR: [(&str, &[(&str, &str)]); 1] = [("selector", &[TAG])];
+
 /// What the README calls `tags`.
 pub(crate) const TAG: (&str, &str) = ("tag", "tags");
 
@@ -28,19 +31,26 @@ pub(crate) fn fold(spec: &mut Value) -> Vec<Problem> {
     let mut problems = Vec::new();
     let Value::Object(fields) = spec else { return problems };
     rename(fields, "spec", USER_DATA, &mut problems);
-    fold_selectors(fields, "spec", &mut problems);
-    let zones = fields.get_mut("zones").and_then(Value::as_array_mut);
-    for (i, zone) in zones.into_iter().flatten().enumerate() {
-        if let Value::Object(zone) = zone {
-            fold_selectors(zone, &format!("spec.zones[{i}]"), &mut problems);
+    fold_selectors(fields, "spec", &SELECTORS, &mut problems);
+    for (list, selectors) in [("zones", &SELECTORS[..]), ("networks", &ADAPTER_SELECTOR)] {
+        let items = fields.get_mut(list).and_then(Value::as_array_mut);
+        for (i, item) in items.into_iter().flatten().enumerate() {
+            if let Value::Object(item) = item {
+                fold_selectors(item, &format!("spec.{list}[{i}]"), selectors, &mut problems);
+            }
         }
     }
     problems
 }
 
-fn fold_selectors(fields: &mut Map<String, Value>, at: &str, problems: &mut Vec<Problem>) {
-    for (selector, aliases) in SELECTORS {
-        let Some(Value::Object(found)) = fields.get_mut(selector) else { continue };
+fn fold_selectors(
+    fields: &mut Map<String, Value>,
+    at: &str,
+    selectors: &[(&str, &[(&str, &str)])],
+    problems: &mut Vec<Problem>,
+) {
+    for (selector, aliases) in selectors {
+        let Some(Value::Object(found)) = fields.get_mut(*selector) else { continue };
         let at = format!("{at}.{selector}");
         // The schema takes anything there, as upstream's pruned whatever stood there.
         if found.get(TAG.0).is_some_and(|tag| !is_tags(tag)) {
@@ -51,7 +61,7 @@ fn fold_selectors(fields: &mut Map<String, Value>, at: &str, problems: &mut Vec<
             ));
             found.remove(TAG.0);
         }
-        for alias in aliases {
+        for alias in *aliases {
             rename(found, &at, *alias, problems);
         }
     }

@@ -3,7 +3,7 @@
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
-use super::fold::{SELECTORS, is_written};
+use super::fold::{ADAPTER_SELECTOR, SELECTORS, is_written};
 
 /// The version of the way in which the fingerprint is made. The provider that this one replaces
 /// wrote `v1`.
@@ -20,9 +20,13 @@ pub(crate) fn hash(spec: &Value) -> String {
     if let Value::Object(fields) = &mut spec {
         fields.retain(|field, _| !NOT_HASHED.contains(&field.as_str()));
         without_selectors(fields);
-        let zones = fields.get_mut("zones").and_then(Value::as_array_mut);
-        for zone in zones.into_iter().flatten().filter_map(Value::as_object_mut) {
-            without_selectors(zone);
+        for list in ["zones", "networks"] {
+            let items = fields.get_mut(list).and_then(Value::as_array_mut);
+            items
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_object_mut)
+                .for_each(without_selectors);
         }
     }
     // Maps are sorted, so that equal specs give equal bytes.
@@ -33,7 +37,8 @@ pub(crate) fn hash(spec: &Value) -> String {
 }
 
 fn without_selectors(fields: &mut Map<String, Value>) {
-    fields.retain(|field, _| SELECTORS.iter().all(|(selector, _)| field != selector));
+    let selectors = SELECTORS.iter().chain(&ADAPTER_SELECTOR);
+    fields.retain(|field, _| selectors.clone().all(|(selector, _)| field != selector));
 }
 
 fn without_empty(value: Value) -> Value {
@@ -74,7 +79,7 @@ mod tests {
 
     #[test]
     fn what_is_found_out_anew_is_no_part_of_it() {
-        let spec = json!({"diskSize": 60, "zones": [{"name": "a"}]});
+        let spec = json!({"diskSize": 60, "zones": [{"name": "a"}], "networks": [{"mtu": 9000}]});
         let more = json!({
             "diskSize": 60,
             "computeSelector": {"name": "Cluster01"},
@@ -82,6 +87,7 @@ mod tests {
             "instanceTypes": [{"cpu": 4, "memory": 16, "os": "linux"}],
             "powerOffMode": "trySoft",
             "zones": [{"name": "a", "computeSelector": {"name": "C2"}}],
+            "networks": [{"mtu": 9000, "selector": {"name": "storage"}}],
         });
         assert_eq!(hash(&spec), hash(&more));
     }

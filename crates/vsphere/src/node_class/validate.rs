@@ -2,10 +2,10 @@
 
 use super::{ImageSelector, NodeClass, Selector, Wanted, Zone};
 use crate::{
-    NODE_CLASS_KIND, Problem, Reason, Settings, marks,
+    NODE_CLASS_KIND, Problem, Reason, Settings, marks, networks, resources,
     size::is_disk,
     tags, user_data,
-    vm_settings::{CloneMode, PowerOff, Provisioning},
+    vm_settings::{AntiAffinity, CloneMode, HardwareVersion, PowerOff, Provisioning},
 };
 
 /// SCSI controllers have sixteen units, one of which is their own and one the root disk's.
@@ -20,7 +20,11 @@ impl NodeClass {
             problems.extend(not_ready.problems);
         }
         problems.extend(user_data::problems(&self.spec));
+        problems.extend(networks::problems(&self.spec));
+        let format = user_data::written_format(&self.spec);
+        problems.extend(format.and_then(|format| networks::untold(&self.spec, format)));
         problems.extend(tags::conflicts(self.spec.tags.as_ref()));
+        problems.extend(resources::problems(&self.spec));
         self.check_machine(&mut problems);
         problems
     }
@@ -35,17 +39,24 @@ impl NodeClass {
             ));
         };
         let spec = &self.spec;
-        for (selector, named) in [
-            ("computeSelector", &spec.compute_selector),
-            ("datastoreSelector", &spec.datastore_selector),
-            ("networkSelector", &spec.network_selector),
-        ] {
+        let of_class = [
+            ("computeSelector".to_owned(), &spec.compute_selector),
+            ("datastoreSelector".to_owned(), &spec.datastore_selector),
+            ("networkSelector".to_owned(), &spec.network_selector),
+        ];
+        let adapters = spec.adapters().iter().enumerate();
+        let of_adapters =
+            adapters.map(|(i, adapter)| (format!("networks[{i}].selector"), &adapter.selector));
+        for (selector, named) in of_class.into_iter().chain(of_adapters) {
             let both = named.as_ref().is_some_and(|named| {
                 matches!(named.wanted(), Some(Wanted::Tags(_))) && written(named.name.as_ref())
             });
             if both {
                 say(&format!("{selector}.name"), "tags");
             }
+        }
+        if is_asked(spec.first_adapters_selector()) && is_asked(spec.network_selector.as_ref()) {
+            say("networkSelector", "networks[0].selector");
         }
         if let Some(image) = &spec.image_selector {
             let winner = match image.wanted() {
@@ -89,13 +100,19 @@ impl NodeClass {
             ),
             (
                 "networkSelector",
-                is_asked(spec.network_selector.as_ref()),
+                is_asked(spec.first_adapters_selector().or(spec.network_selector.as_ref())),
                 says(|zone| zone.network_selector.as_ref()),
             ),
         ];
         for (selector, of_class, of_zones) in placement {
             if !of_class && !of_zones {
                 problems.push(missing(selector, "{name: …} or {tags: {category: tag}}"));
+            }
+        }
+        for (i, adapter) in spec.adapters().iter().enumerate().skip(1) {
+            if !is_asked(adapter.selector.as_ref()) {
+                let selector = format!("networks[{i}].selector");
+                problems.push(missing(&selector, "{name: …} or {tags: {category: tag}}"));
             }
         }
         if spec.image_selector.as_ref().and_then(ImageSelector::wanted).is_none() {
@@ -113,6 +130,12 @@ impl NodeClass {
         };
         if let Err(text) = CloneMode::read(spec.clone_mode.as_deref()) {
             refuse("spec.cloneMode".to_owned(), text);
+        }
+        if let Err(text) = AntiAffinity::read(spec.anti_affinity.as_deref()) {
+            refuse("spec.antiAffinity".to_owned(), text);
+        }
+        if let Err(text) = HardwareVersion::read(spec.hardware_version.as_deref()) {
+            refuse("spec.hardwareVersion".to_owned(), text);
         }
         if let Err(text) = PowerOff::read(
             spec.power_off_mode.as_deref(),

@@ -4,8 +4,10 @@
 //! what it finds: nothing, a machine that is off, one that runs. So it can be killed anywhere and
 //! begun again.
 
+mod alone;
 mod cloning;
 mod finishing;
+mod preparing;
 mod refusals;
 
 use std::time::Duration;
@@ -25,7 +27,7 @@ use crate::{
     clone_spec::{Copying, Making, clone_spec},
     inventory::{DATASTORES, Datastore, Paths},
     marks::Mark,
-    names,
+    names, networks,
     node_class::NodeClass,
     places::{Place, Resolution},
     unavailable::Wanting,
@@ -211,6 +213,13 @@ impl Inner {
         })?;
         let text = user_data::text(work.class, &fetched, &recipient);
         let text = text.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
+        if let Some(problem) = networks::untold(&work.class.spec, text.format) {
+            return Err(CloudError::NodeClassNotReady(format!(
+                "{NODE_CLASS_KIND} {:?} is not ready: {problem}",
+                work.class.name()
+            ))
+            .into());
+        }
         let guestinfo = user_data::guestinfo(&text, &work.name, &mark.claim.uid);
         let spec = clone_spec(&Making {
             class: work.class,
@@ -219,7 +228,8 @@ impl Inner {
             folder: &place.folder.reference,
             pool: &place.compute.pool,
             datastore: &datastore.named.reference,
-            network: &place.network,
+            storage_policy: work.resolution.storage_policy.as_deref(),
+            networks: &place.networks,
             hardware,
             mark: &mark,
             guestinfo: &guestinfo,
@@ -229,7 +239,9 @@ impl Inner {
             name: work.name.clone(),
             spec: Box::new(spec),
         };
+        let alone = self.alone(work).await?;
         let vm = self.cloned(work, &copying, clone).await?;
+        drop(alone);
         self.finish(work, vm).await
     }
 
@@ -249,6 +261,7 @@ impl Inner {
             zone: own(label::ZONE),
             region: own(label::REGION),
             image: work.resolution.image.instance_uuid.clone(),
+            module: String::new(),
             made_here: true,
             labels,
         }

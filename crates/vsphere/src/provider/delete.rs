@@ -226,6 +226,8 @@ impl Inner {
         if let Change::Later = self.take_off_disks(vm).await? {
             return Ok(Going::UnderWay);
         }
+        self.leave_group(vm).await;
+        self.leave_module(vm).await;
         let pass = self.gates.pass("destroy", self.settings.limits.destroys).await;
         let going = match self.vim.start(&vm.reference, Method::Destroy).await {
             Ok(task) => {

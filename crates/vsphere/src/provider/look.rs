@@ -257,7 +257,7 @@ impl Inner {
             place: resolution.place(zone).map(|place| DesiredPlace {
                 cluster: place.compute.cluster.clone(),
                 datastores: place.datastores.meant.clone(),
-                network: place.network.named.reference.clone(),
+                networks: place.networks.iter().map(|own| own.named.reference.clone()).collect(),
             }),
         };
         Ok(drift::drift(&actual, &desired).map(str::to_owned))

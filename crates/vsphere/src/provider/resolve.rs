@@ -10,12 +10,15 @@ use super::{Inner, state::Kept};
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged, Unresolved},
+    groups,
     inventory::{
         CLUSTERS, Cluster, DATASTORES, DETAILS, Datastore, Details, FOLDERS, Inventory, NETWORKS,
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
     node_class::{DatacenterSelector, NodeClass, Wanted},
-    places::{self, COMPUTE_READY, IMAGE_READY, Resolution, Trouble, folder_paths},
+    places::{
+        self, COMPUTE_READY, DATASTORE_READY, IMAGE_READY, Resolution, Trouble, folder_paths,
+    },
 };
 
 /// How old a look at the inventory may be, so that several classes share one.
@@ -121,6 +124,10 @@ impl Inner {
         }
         let resolved = places::resolve(read, &inventory, &tagged, &folders);
         let mut resolution = resolved.map_err(NotResolved::Troubles)?;
+        self.check_groups(&resolution).await?;
+        if let Some(name) = read.storage_policy() {
+            self.keep_to_policy(&mut resolution, name).await?;
+        }
         let template = &mut resolution.image;
         let details =
             self.vim.read(std::slice::from_ref(&template.named.reference), DETAILS).await?;
@@ -140,6 +147,42 @@ impl Inner {
             },
         );
         Ok(resolution)
+    }
+
+    /// Looks whether the groups are there that machines are to be put into.
+    async fn check_groups(&self, resolution: &Resolution) -> Result<(), NotResolved> {
+        let mut troubles = Vec::new();
+        for place in resolution.places.iter().filter(|place| place.vm_group.is_some()) {
+            let cluster = std::slice::from_ref(&place.compute.cluster);
+            let read = self.vim.read(cluster, &[groups::GROUPS]).await?;
+            let found = read.first().and_then(|own| own.value(groups::GROUPS));
+            troubles.extend(groups::trouble(place, found));
+        }
+        if troubles.is_empty() { Ok(()) } else { Err(NotResolved::Troubles(troubles)) }
+    }
+
+    /// Leaves only the datastores that meet a storage policy.
+    async fn keep_to_policy(
+        &self,
+        resolution: &mut Resolution,
+        name: &str,
+    ) -> Result<(), NotResolved> {
+        let known = self.vim.storage_policies().await.map_err(policies_unread)?;
+        let policy =
+            places::storage_policy(name, &known).map_err(|own| NotResolved::Troubles(vec![own]))?;
+        let usable = resolution.places.iter().flat_map(|place| &place.datastores.usable);
+        let mut datastores: Vec<MoRef> = usable.map(|own| own.named.reference.clone()).collect();
+        datastores.sort();
+        datastores.dedup();
+        let meeting =
+            self.vim.meeting_policy(&policy, &datastores).await.map_err(policies_unread)?;
+        let kept = resolution.places.iter_mut().map(|place| place.keep_meeting(name, &meeting));
+        let troubles: Vec<Trouble> = kept.filter_map(Result::err).collect();
+        if !troubles.is_empty() {
+            return Err(NotResolved::Troubles(troubles));
+        }
+        resolution.storage_policy = Some(policy);
+        Ok(())
     }
 
     async fn datacenter(
@@ -236,4 +279,16 @@ impl Inner {
         }
         Ok(())
     }
+}
+
+/// What is said when vCenter does not tell of storage policies.
+fn policies_unread(error: VimError) -> NotResolved {
+    if !error.is_fault("NoPermission") {
+        return NotResolved::Vim(error);
+    }
+    let message = "spec.storagePolicyName: the account may not see storage policies; add \
+                   StorageProfile.View on the vCenter to its role"
+        .to_owned();
+    let unresolved = Unresolved { reason: "PermissionDenied", message };
+    NotResolved::Troubles(vec![Trouble { condition: DATASTORE_READY, unresolved }])
 }

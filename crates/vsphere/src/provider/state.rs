@@ -13,6 +13,7 @@ use joiner_vim::{MoRef, Task};
 use crate::{
     inventory::Named,
     machines::Hardware,
+    passthrough::HostDevice,
     places::Resolution,
     unavailable::{Unavailable, Wanting},
     vm_settings::PowerOff,
@@ -61,6 +62,7 @@ pub(crate) struct ClassMemory {
     pub(crate) version: (String, i64, Option<i64>),
     pub(crate) types: Arc<[Arc<InstanceType>]>,
     pub(crate) hardware: Arc<BTreeMap<String, Hardware>>,
+    pub(crate) devices: Arc<BTreeMap<String, Vec<HostDevice>>>,
     pub(crate) power_off: PowerOff,
 }
 

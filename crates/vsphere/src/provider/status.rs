@@ -16,6 +16,7 @@ use super::{
 use crate::{
     NODE_CLASS_KIND,
     machines::Machines,
+    networks,
     node_class::NodeClass,
     places::{
         COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
@@ -23,6 +24,7 @@ use crate::{
     },
     privileges::{self, Role},
     user_data::{self, Fetched, Recipient},
+    vm_settings::AntiAffinity,
 };
 
 const VALIDATION: &str = "ValidationSucceeded";
@@ -49,7 +51,7 @@ impl Inner {
             Ok(resolution) => {
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.fields = resolution.status();
-                let missing = self.missing_privileges(&resolution).await?;
+                let missing = self.missing_privileges(&read, &resolution).await?;
                 status.conditions.extend(CONDITIONS.map(|type_| {
                     let lacking = missing.get(type_);
                     lacking.map_or_else(
@@ -112,6 +114,9 @@ impl Inner {
         let token = user_data::example_token(fetched.facts);
         let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
         match user_data::text(read, fetched, &recipient) {
+            Ok(text) if let Some(problem) = networks::untold(&read.spec, text.format) => {
+                condition(BOOTSTRAP_READY, Some(false), "InvalidNetwork", problem.to_string())
+            }
             Ok(text) => {
                 let warnings: Vec<String> = text
                     .report
@@ -130,6 +135,7 @@ impl Inner {
     /// What the account may not do, by the condition that says it.
     async fn missing_privileges(
         &self,
+        read: &NodeClass,
         resolution: &Resolution,
     ) -> Result<BTreeMap<&'static str, String>, CloudError> {
         let image = &resolution.image;
@@ -139,9 +145,28 @@ impl Inner {
         for place in &resolution.places {
             let compute = &place.compute;
             needed.push((COMPUTE_READY, Role::Pool, &compute.pool, &compute.named.path));
-            needed.push((FOLDER_READY, Role::Folder, &place.folder.reference, &place.folder.path));
-            let network = &place.network.named;
-            needed.push((NETWORK_READY, Role::Network, &network.reference, &network.path));
+            let anti_affinity = AntiAffinity::read(read.spec.anti_affinity.as_deref());
+            if place.vm_group.is_some() || anti_affinity == Ok(AntiAffinity::Preferred) {
+                let (role, path) = (Role::GroupsCluster, &compute.named.path);
+                needed.push((COMPUTE_READY, role, &compute.cluster, path));
+            }
+            let folder = &place.folder;
+            needed.push((FOLDER_READY, Role::Folder, &folder.reference, &folder.path));
+            let mut sizes = read.spec.instance_types.iter().flatten();
+            let further = [
+                (Role::UpgradeFolder, read.spec.hardware_version.is_some()),
+                (
+                    Role::DevicesFolder,
+                    sizes.any(|size| size.pci_devices.is_some() || size.vgpu.is_some()),
+                ),
+            ];
+            for (role, _) in further.into_iter().filter(|(_, is_needed)| *is_needed) {
+                needed.push((FOLDER_READY, role, &folder.reference, &folder.path));
+            }
+            for network in &place.networks {
+                let named = &network.named;
+                needed.push((NETWORK_READY, Role::Network, &named.reference, &named.path));
+            }
             for datastore in &place.datastores.usable {
                 let named = &datastore.named;
                 needed.push((DATASTORE_READY, Role::Datastore, &named.reference, &named.path));

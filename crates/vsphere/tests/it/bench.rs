@@ -141,12 +141,17 @@ pub(crate) struct World {
 impl World {
     /// A small vCenter with room for some hundred machines.
     pub(crate) fn new() -> Self {
+        Self::of(Self::inventory())
+    }
+
+    /// What is in it.
+    pub(crate) fn inventory() -> joiner_vcenter::Inventory {
         let mut inventory = joiner_vcenter::Inventory::small();
         let hosts =
             (1..=8).map(|n| joiner_vcenter::inventory::Host::new(&format!("esx{n}"), 32, 1024));
         inventory.datacenters[0].clusters[0].hosts = hosts.collect();
         inventory.behaviour.page_max = PAGE;
-        Self::of(inventory)
+        inventory
     }
 
     pub(crate) fn of(inventory: joiner_vcenter::Inventory) -> Self {
@@ -393,11 +398,7 @@ impl World {
         let vm = self.at(&format!("/dc1/vm/k8s/{name}")).await;
         let read = self.admin.read(&[vm], &["config.extraConfig"]).await.expect("it answers");
         let settings = read[0].value("config.extraConfig").expect("there are settings");
-        let is_it = |own: &&joiner_vim::Element| own.text_at("key") == Some(key);
-        let found = settings.children.iter().find(is_it);
-        let text = found.and_then(|own| own.text_at("value")).unwrap_or_default();
-        let bytes = STANDARD.decode(text).expect("guests' texts are base64");
-        String::from_utf8(bytes).expect("and texts")
+        decoded(&setting(settings, key))
     }
 
     /// Asks for a deletion until the machine is gone.
@@ -409,4 +410,17 @@ impl World {
             self.clock.sleep(Duration::from_secs(5)).await;
         }
     }
+}
+
+/// The value of one of a machine's settings; empty where it has none.
+pub(crate) fn setting(settings: &joiner_vim::Element, key: &str) -> String {
+    let is_it = |own: &&joiner_vim::Element| own.text_at("key") == Some(key);
+    let found = settings.children.iter().find(is_it);
+    found.and_then(|own| own.text_at("value")).unwrap_or_default().to_owned()
+}
+
+/// What a guest reads of a text that it is given.
+pub(crate) fn decoded(text: &str) -> String {
+    let bytes = STANDARD.decode(text).expect("guests' texts are base64");
+    String::from_utf8(bytes).expect("and texts")
 }

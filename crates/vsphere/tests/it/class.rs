@@ -187,3 +187,40 @@ fn every_field_that_is_read_is_in_the_definition() {
         ["name", "tag", "tags"]
     );
 }
+
+#[test]
+fn fields_of_early_versions_are_accepted_and_told() {
+    let spec = CRD_SPELLING.replace(
+        "userData: {type: cloud-config, additionalUserdata: \"runcmd: [echo joined]\"}",
+        "userData: {templateBase64: I2Nsb3VkLWNvbmZpZwo=, values: {name: values, namespace: kube-system}}",
+    );
+    problems(
+        &spec,
+        &expect![[r#"
+        InvalidUserData: spec.userData.templateBase64: is of an early version and means nothing any more; write your text, decoded and with its values filled in, into spec.userData.additionalUserdata or into a Secret that spec.userData.secretRef names
+        InvalidUserData: spec.userData.values: is of an early version and means nothing any more; write your text, decoded and with its values filled in, into spec.userData.additionalUserdata or into a Secret that spec.userData.secretRef names"#]],
+    );
+    let crd = crd();
+    let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    for field in ["templateBase64", "values"] {
+        assert_ne!(spec["properties"]["userData"]["properties"][field], Value::Null, "{field}");
+    }
+}
+
+#[test]
+fn sockets_have_to_be_full() {
+    let spec = CRD_SPELLING.replace("cpu: \"4\"", "cpu: \"4\", coresPerSocket: 3");
+    problems(
+        &spec,
+        &expect![[
+            r#"InvalidInstanceType: spec.instanceTypes[0].coresPerSocket: 3 does not divide its 4 CPUs; write a number that does, or leave it out"#
+        ]],
+    );
+    let of_class = CRD_SPELLING.replace("diskSize: 60", "numCoresPerSocket: 8");
+    problems(
+        &of_class,
+        &expect![[
+            r#"InvalidInstanceType: spec.instanceTypes[0].coresPerSocket: 8 (spec.numCoresPerSocket) does not divide its 4 CPUs; write a number that does, or leave it out"#
+        ]],
+    );
+}

@@ -36,11 +36,29 @@ fn one_odd_value_is_refused_or_understood() {
                 "kubeReserved": {"cpu": "100m"}, "systemReserved": {"memory": "1Gi"},
                 "evictionHard": {"memory.available": "5%"},
                 "evictionSoft": {"nodefs.available": "10Gi"},
+                "evictionSoftGracePeriod": {"nodefs.available": "1m"},
+                "evictionMaxPodGracePeriod": 60, "imageGCHighThresholdPercent": 90,
+                "imageGCLowThresholdPercent": 50, "cpuCFSQuota": true,
+                "clusterDNS": ["10.96.0.10"],
             },
+            "hardwareVersion": "vmx-19",
+            "resources": {
+                "requests": {"cpu": "1G", "memory": "1Gi"}, "limits": {"cpu": "2G"},
+                "shares": {"cpu": 1000},
+            },
+            "networks": [{
+                "selector": {"name": "workers"}, "dhcp4": true, "dhcp6": false, "mtu": 1500,
+                "addressesFromPools": [{"apiGroup": "a", "kind": "b", "name": "c"}],
+                "nameservers": ["10.0.0.2"], "searchDomains": ["example.com"],
+                "routes": [{"to": "10.0.0.0/8", "via": "10.0.0.1", "metric": 1}],
+                "macAddr": "00:50:56:01:02:03",
+            }],
             "instanceTypes": [
                 {"os": "linux", "arch": "amd64", "cpu": "4", "memory": "16Gi", "maxPods": 110,
                  "zone": "az1", "region": "dc1", "name": "a", "price": 0.5, "diskSize": 10,
-                 "labels": {"example.com/a": "b"}, "extendedResources": {"nvidia.com/gpu": 1}},
+                 "labels": {"example.com/a": "b"}, "extendedResources": {"nvidia.com/gpu": 1},
+                 "pciDevices": [{"vendorId": "0x10de", "deviceId": 1, "customLabel": "c"}],
+                 "vgpu": {"profile": "grid", "count": 1}},
                 {"os": "linux", "cpu": 8, "memory": 32, "zone": "az2"},
             ],
         },
@@ -80,6 +98,8 @@ fn one_odd_value_is_refused_or_understood() {
         let mut object = whole.clone();
         *object.pointer_mut(place).expect("it is there") = value.clone();
         let Ok(class) = NodeClass::read(&object) else { continue };
+        let told = class.problems(&Settings::default());
+        assert!(told.iter().all(|own| !own.text.is_empty()), "{place} {value}");
         match class.machines(&Settings::default()) {
             Err(not_ready) => assert!(!not_ready.problems.is_empty(), "{place} {value}"),
             Ok(machines) => {

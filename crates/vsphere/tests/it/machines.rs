@@ -276,7 +276,7 @@ fn labels_of_a_size_are_known_and_other_sizes_do_not_have_them() {
 fn what_its_author_may_not_expect_is_told() {
     let made = machines(
         "spec:
-  instanceTypes: [{os: linux, cpu: 4, memory: 16, maxpods: 20, vgpu: {profile: a}}]
+  instanceTypes: [{os: linux, cpu: 4, memory: 16, maxpods: 20, gpus: {profile: a}}]
 ",
     );
     expect![[r#"
@@ -294,8 +294,8 @@ fn what_its_author_may_not_expect_is_told() {
           capacity: cpu 4, memory 15155Mi, pods 110
           offering: 0.117179869184 at karpenter.sh/capacity-type In [on-demand], topology.kubernetes.io/region DoesNotExist, topology.kubernetes.io/zone DoesNotExist
           for pods: cpu 3920m, memory 13590Mi, pods 110
+        note: VsphereNodeClass "general": spec.instanceTypes[0].gpus is no field, and is not used
         note: VsphereNodeClass "general": spec.instanceTypes[0].maxpods is no field, and is not used
-        note: VsphereNodeClass "general": spec.instanceTypes[0].vgpu is no field, and is not used
         note: VsphereNodeClass "general": the size of the disk is not known, so pods that request ephemeral-storage have no place there; set spec.diskSize
         note: VsphereNodeClass "general": no zone is known, so pods that ask for one or are spread over zones have no place there; set spec.instanceTypes[].zone
     "#]].assert_eq(&describe(&made.unwrap()));

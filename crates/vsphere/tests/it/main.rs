@@ -3,13 +3,19 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 #![expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")]
 
+mod adapters;
+mod apart;
 mod bars;
 mod bench;
 mod class;
 mod conformance;
 mod crashes;
 mod damaged;
+mod groups;
+mod hardware;
 mod machines;
+mod policies;
+mod real_fields;
 mod refused;
 mod seeds;
 mod trouble;

@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use joiner_cloud::{CloudError, machine::Machine};
-use joiner_vim::{Method, TaskFailed, VimError};
+use joiner_vim::{Fault, Method, TaskFailed, VimError};
 
 use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work, refusals::TRIES_MAX};
 use crate::{
     faults::{Outcome, Phase, outcome},
-    provider::troubles::unanswered,
+    provider::{grouping::NotGrouped, troubles::unanswered},
     tags,
     vm::{Power, Vm},
+    vm_settings::AntiAffinity,
 };
 
-/// How long switching a machine on may take.
-const POWER_ON_WITHIN: Duration = Duration::from_mins(5);
+/// How long switching a machine on, or one step on the way there, may take.
+const CHANGE_WITHIN: Duration = Duration::from_mins(5);
+
 impl Inner {
-    /// Brings a machine that exists to where it has to be: with its tags on, and running.
+    /// Brings a machine that exists to where it has to be: complete, with its tags on, and running.
     pub(super) async fn finish(&self, work: &Work<'_>, vm: Vm) -> Result<Machine, Refused> {
+        self.prepare(work, &vm).await?;
+        self.join_others(work, &vm).await?;
         self.put_tags(work, &vm).await?;
         if vm.power != Power::On {
             self.switch_on(work, &vm).await?;
@@ -29,6 +33,49 @@ impl Inner {
         })?;
         self.state().forget(&work.order.claim.uid);
         Ok(machine)
+    }
+
+    /// Puts a machine that does not run yet among those that rules of its cluster are about: where it
+    /// may run is decided when it is switched on.
+    async fn join_others(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
+        let zone = vm.mark.as_ref().map(|mark| mark.zone.as_str()).filter(|zone| !zone.is_empty());
+        let Some(place) = work.resolution.place(zone) else { return Ok(()) };
+        if vm.power == Power::On {
+            return Ok(());
+        }
+        let cluster = &place.compute.cluster;
+        let anti_affinity = work.class.spec.anti_affinity.as_deref();
+        if AntiAffinity::read(anti_affinity) == Ok(AntiAffinity::Preferred) {
+            self.keep_apart(vm, cluster).await;
+        }
+        let Some(group) = &place.vm_group else { return Ok(()) };
+        match self.set_member(cluster, group, &vm.reference, true).await {
+            Ok(()) => Ok(()),
+            Err(NotGrouped::NoGroup) => Err(Refused::Stale(format!(
+                "{} has no group {group:?} of virtual machines any more",
+                place.compute.named.path
+            ))),
+            Err(NotGrouped::Vim(error)) => {
+                Err(unanswered("putting a machine into its group")(error).into())
+            }
+            Err(NotGrouped::Task(TaskFailed::Fault(fault))) => {
+                let judged = outcome(&fault, Phase::Machine);
+                Err(self.given_up(work, vm, &fault, judged, "putting into its group").await?)
+            }
+            Err(NotGrouped::Task(error)) => {
+                let what = format!("putting a machine into its group: {error}");
+                Err(CloudError::Unknown(what).into())
+            }
+            Err(NotGrouped::Undone) => Err(CloudError::Create {
+                reason: "NotGrouped",
+                message: format!(
+                    "virtual machine {:?} does not stay in group {group:?} of {}: look who else \
+                     changes it",
+                    work.name, place.compute.named.path
+                ),
+            }
+            .into()),
+        }
     }
 
     /// Tags a machine. Those that the cloud controller reads when the guest starts have to be there
@@ -49,18 +96,34 @@ impl Inner {
     /// Switches a machine on. Somebody may be doing the same: then it is enough that it runs.
     async fn switch_on(&self, work: &Work<'_>, vm: &Vm) -> Result<(), Refused> {
         let pass = self.gates.pass("power on", self.settings.limits.power_ons).await;
+        let method = Method::PowerOn { host: None };
+        self.carry_out(work, vm, method, "switching on").await?;
+        drop(pass);
+        Ok(())
+    }
+
+    /// Has something done with a machine that exists and does not run yet.
+    pub(super) async fn carry_out(
+        &self,
+        work: &Work<'_>,
+        vm: &Vm,
+        method: Method,
+        doing: &str,
+    ) -> Result<(), Refused> {
         let since = self.clock.running();
         let (fault, judged) = loop {
-            let ended = match self.vim.start(&vm.reference, Method::PowerOn { host: None }).await {
-                Ok(task) => self.vim.wait(&task, POWER_ON_WITHIN).await.map(|_| ()),
+            let ended = match self.vim.start(&vm.reference, method.clone()).await {
+                Ok(task) => self.vim.wait(&task, CHANGE_WITHIN).await.map(|_| ()),
                 Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
-                Err(error) => return Err(unanswered("switching a machine on")(error).into()),
+                Err(error) => {
+                    return Err(unanswered(&format!("{doing} a machine"))(error).into());
+                }
             };
             let fault = match ended {
                 Ok(()) => return Ok(()),
                 Err(TaskFailed::Fault(fault)) => fault,
                 Err(other) => {
-                    let what = format!("switching a machine on: {other}");
+                    let what = format!("{doing} a machine: {other}");
                     return Err(CloudError::Unknown(what).into());
                 }
             };
@@ -68,14 +131,27 @@ impl Inner {
             let passed = self.clock.running().saturating_sub(since);
             match judged {
                 Outcome::Done => return Ok(()),
-                Outcome::Busy if passed < POWER_ON_WITHIN => {
+                // What was changed meanwhile is looked at anew before it is changed again.
+                Outcome::Busy if passed < CHANGE_WITHIN && !fault.is("ConcurrentAccess") => {
                     self.clock.sleep(LOOK_AGAIN_AFTER).await;
                 }
                 _ => break (fault, judged),
             }
         };
-        drop(pass);
-        let refused = self.refused(work, &fault, judged, "switching on");
+        Err(self.given_up(work, vm, &fault, judged, doing).await?)
+    }
+
+    /// What becomes of an order after a fault about its machine. A machine that nothing will become
+    /// of is destroyed.
+    async fn given_up(
+        &self,
+        work: &Work<'_>,
+        vm: &Vm,
+        fault: &Fault,
+        judged: Outcome,
+        doing: &str,
+    ) -> Result<Refused, CloudError> {
+        let refused = self.refused(work, fault, judged, doing);
         let tries = self.state().tries.get(&work.order.claim.uid).copied().unwrap_or_default();
         let is_given_up = match judged {
             Outcome::NotReady | Outcome::Invalid | Outcome::Unlicensed => true,
@@ -86,6 +162,6 @@ impl Inner {
             // Nothing half made may be left for a claim that may be given up.
             self.destroy(vm).await?;
         }
-        Err(refused)
+        Ok(refused)
     }
 }

@@ -1,0 +1,181 @@
+use joiner_cloud::inputs::Address;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::node_class::NodeClass;
+
+fn class(networks: Value) -> NodeClass {
+    let object = json!({"metadata": {"name": "general"}, "spec": {"networks": networks}});
+    NodeClass::read(&object).unwrap()
+}
+
+fn told(networks: Value) -> Vec<String> {
+    problems(&class(networks).spec).iter().map(ToString::to_string).collect()
+}
+
+fn address(nic: usize, text: &str, gateway: Option<&str>) -> Address {
+    let (address, prefix) = text.split_once('/').unwrap();
+    Address {
+        nic,
+        address: address.parse().unwrap(),
+        prefix: prefix.parse().unwrap(),
+        gateway: gateway.map(|text| text.parse().unwrap()),
+    }
+}
+
+fn told_guest(networks: Value, addresses: &[Address]) -> Value {
+    let class = class(networks);
+    let macs: Vec<String> =
+        (1..=class.spec.adapters().len()).map(|n| format!("00:50:56:00:00:0{n}")).collect();
+    Value::Object(netplan(class.spec.adapters(), &macs, addresses))
+}
+
+#[test]
+fn an_adapter_without_a_word_asks_dhcp() {
+    assert_eq!(
+        told_guest(json!([{}]), &[]),
+        json!({
+            "network": {"version": 2, "ethernets": {"id0": {
+                "match": {"macaddress": "00:50:56:00:00:01"},
+                "set-name": "eth0",
+                "dhcp4": true,
+                "dhcp6": false,
+            }}},
+            "wait-on-network": {"ipv4": true, "ipv6": false},
+        })
+    );
+}
+
+#[test]
+fn addresses_of_pools_come_with_the_way_out_of_their_network() {
+    let pool = json!({"apiGroup": "ipam.cluster.x-k8s.io", "kind": "InClusterIPPool", "name": "a"});
+    let networks = json!([
+        {"dhcp4": true},
+        {
+            "addressesFromPools": [pool, pool],
+            "nameservers": ["10.0.0.2"],
+            "searchDomains": ["example.com"],
+            "routes": [{"to": "10.1.0.0/16", "via": "10.0.1.254", "metric": 50}],
+            "mtu": 9000,
+        },
+    ]);
+    let addresses =
+        [address(1, "10.0.1.7/24", Some("10.0.1.1")), address(1, "fd00::7/64", Some("fd00::1"))];
+    let told = told_guest(networks, &addresses);
+    assert_eq!(
+        told["network"]["ethernets"]["id1"],
+        json!({
+            "match": {"macaddress": "00:50:56:00:00:02"},
+            "set-name": "eth1",
+            "dhcp4": false,
+            "dhcp6": false,
+            "addresses": ["10.0.1.7/24", "fd00::7/64"],
+            "routes": [
+                {"to": "0.0.0.0/0", "via": "10.0.1.1"},
+                {"to": "::/0", "via": "fd00::1"},
+                {"to": "10.1.0.0/16", "via": "10.0.1.254", "metric": 50},
+            ],
+            "nameservers": {"addresses": ["10.0.0.2"], "search": ["example.com"]},
+            "mtu": 9000,
+        })
+    );
+    assert_eq!(told["wait-on-network"], json!({"ipv4": true, "ipv6": true}));
+}
+
+#[test]
+fn two_addresses_of_one_network_have_one_way_out() {
+    let addresses =
+        [address(0, "10.0.1.7/24", Some("10.0.1.1")), address(0, "10.0.1.8/24", Some("10.0.1.1"))];
+    let told = told_guest(json!([{"dhcp4": false}]), &addresses);
+    assert_eq!(
+        told["network"]["ethernets"]["id0"]["routes"],
+        json!([{"to": "0.0.0.0/0", "via": "10.0.1.1"}])
+    );
+}
+
+#[test]
+fn each_pool_of_each_adapter_is_one_need() {
+    let pool = |name: &str| json!({"apiGroup": "ipam.example.com", "kind": "Pool", "name": name});
+    let spec = class(json!([
+        {},
+        {"addressesFromPools": [pool("a"), pool("b")]},
+    ]))
+    .spec;
+    let needs = address_needs(&spec);
+    let names: Vec<String> = needs.iter().map(|need| need.claim_name("vm")).collect();
+    assert_eq!(names, ["vm-1-0", "vm-1-1"]);
+    assert_eq!(needs[1].pool.name, "b");
+}
+
+#[test]
+fn what_cannot_be_meant_is_told() {
+    assert_eq!(
+        told(json!([
+            {"nameservers": ["dns"], "searchDomains": ["a b"], "mtu": 12, "macAddr": "00:50"},
+            {"addressesFromPools": [{"name": "a"}]},
+            {"routes": [
+                {"to": "10.1.0.0", "via": "10.0.0.1"},
+                {"to": "10.1.0.0/40", "via": "10.0.0.1"},
+                {"to": "fd00::/8", "via": "10.0.0.1"},
+                {"to": "default"},
+                {"to": "default", "via": "10.0.0.1", "metric": -1},
+            ]},
+            {"macAddr": "01:50:56:00:00:01"},
+            {"macAddr": "00:50:56:00:00:AA"},
+            {"macAddr": "00:50:56:00:00:aa"},
+        ])),
+        [
+            "InvalidNetwork: spec.networks[0].nameservers[0]: \"dns\" is no address; write one \
+             such as 10.0.0.2",
+            "InvalidNetwork: spec.networks[0].searchDomains[0]: \"a b\" is no domain; write one \
+             such as example.com",
+            "InvalidNetwork: spec.networks[0].mtu: 12 is no packet's size; write bytes from 576 \
+             to 9000",
+            "InvalidNetwork: spec.networks[0].macAddr: \"00:50\" is no adapter's address; write \
+             one like 00:50:56:01:02:03",
+            "InvalidNetwork: spec.networks[1].addressesFromPools[0].apiGroup: is missing; write \
+             {apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: …}",
+            "InvalidNetwork: spec.networks[1].addressesFromPools[0].kind: is missing; write \
+             {apiGroup: ipam.cluster.x-k8s.io, kind: InClusterIPPool, name: …}",
+            "InvalidNetwork: spec.networks[2].routes[0]: goes to \"10.1.0.0\", which has no \
+             prefix; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
+            "InvalidNetwork: spec.networks[2].routes[1]: goes to \"10.1.0.0/40\", whose prefix is \
+             none of 0 to 32; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
+            "InvalidNetwork: spec.networks[2].routes[2]: goes to fd00::/8 by 10.0.0.1, which is \
+             of the other kind; write {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
+            "InvalidNetwork: spec.networks[2].routes[3]: goes by \"\", which is no address; write \
+             {to: 10.1.0.0/16, via: 10.0.0.1}, or default as to",
+            "InvalidNetwork: spec.networks[2].routes[4]: has no metric of 0 or more; leave it out",
+            "InvalidNetwork: spec.networks[3].macAddr: \"01:50:56:00:00:01\" is no adapter's \
+             address; write one like 00:50:56:01:02:03",
+            "InvalidNetwork: spec.networks[5].macAddr: is another adapter's too; give each its own",
+        ]
+    );
+}
+
+#[test]
+fn a_machine_without_any_address_cannot_be_meant() {
+    assert_eq!(
+        told(json!([{"dhcp4": false}, {"dhcp4": false}])),
+        ["InvalidNetwork: spec.networks: gives no adapter an address, so no node could join; \
+          write dhcp4: true for one of them, or name a pool in addressesFromPools"]
+    );
+    assert_eq!(told(json!([{"dhcp4": true}, {"dhcp4": false}])), Vec::<String>::new());
+}
+
+#[test]
+fn guests_without_cloud_init_can_only_do_as_they_do_by_themselves() {
+    let untold = |networks: Value| {
+        let found = untold(&class(networks).spec, Format::Ignition);
+        found.map(|problem| problem.to_string())
+    };
+    assert_eq!(untold(json!([{"dhcp4": true}, {}])), None);
+    assert_eq!(
+        untold(json!([{}, {"mtu": 9000}])).as_deref(),
+        Some(
+            "InvalidNetwork: spec.networks[1]: says more than dhcp4, and only guests with \
+             cloud-init are told that, not those with ignition; use DHCP, or write the adapter's \
+             settings into the user data"
+        )
+    );
+}
