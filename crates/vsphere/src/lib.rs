@@ -16,6 +16,7 @@ mod clone_spec;
 mod drift;
 mod faults;
 mod glob;
+mod image;
 mod inventory;
 mod kubelet;
 mod limiter;

@@ -10,6 +10,7 @@ mod resolve;
 mod state;
 mod status;
 mod tagging;
+mod tags_ready;
 mod troubles;
 
 use std::{

@@ -3,6 +3,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes expectations so")]
 #![expect(clippy::needless_pass_by_value, reason = "values of tests are made for one call")]
 
+mod bad_input;
 mod bars;
 mod bench;
 mod class;
