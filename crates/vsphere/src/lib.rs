@@ -13,6 +13,7 @@
 
 mod choose;
 mod clone_spec;
+pub mod doctor;
 mod drift;
 mod faults;
 mod glob;

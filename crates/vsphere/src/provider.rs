@@ -5,6 +5,7 @@
 
 mod create;
 mod delete;
+mod examine;
 mod look;
 mod resolve;
 mod state;

@@ -276,6 +276,9 @@ pub(super) fn away(error: &VimError) -> ClassCondition {
             "; correct GOVC_USERNAME and GOVC_PASSWORD (--vsphere-username, --vsphere-password), or \
              unlock the account, if it gave a wrong password too often"
         }
+        VimError::Unreachable(_) | VimError::Http(_) => {
+            "; see whether GOVC_URL (--vsphere-endpoint) is right, and what is between here and there"
+        }
         _ => "",
     };
     condition(VCENTER, holds, reason, format!("{error}{remedy}"))

@@ -117,7 +117,8 @@ async fn a_missing_privilege() {
     let class = class(json!({}));
     let words = ["Network.Assign on /dc1/network/workers", "add them to its role"];
     refused(&world, &class, "NetworkReady", "PermissionDenied", &words).await;
-    not_ready(&world, &class, &["general", "lacks", "CreateFromExisting"]).await;
+    let words = ["VirtualMachine.Provisioning.DeployTemplate", "to the account's role"];
+    not_ready(&world, &class, &words).await;
 }
 
 /// vCenter says the same of a template without tools and of one that never ran, so a class of one
@@ -218,7 +219,9 @@ async fn a_category_of_one_tag_of_which_the_machine_has_another() {
     world.server.untag(&made, "k8s-zone", "az1").expect("it is there");
     world.server.tag(&made, "k8s-zone", "az2").expect("it is there");
     let error = provider.create(&order(&class, 1)).await.expect_err("it cannot be tagged");
-    let CloudError::Create { reason: "TaggingFailed", message } = error else { panic!("{error:?}") };
+    let CloudError::Create { reason: "TaggingFailed", message } = error else {
+        panic!("{error:?}")
+    };
     assert!(message.contains(NAME) && message.contains("k8s-zone=az1"), "{message}");
     assert_nothing_of_ours(&world.server);
     provider.create(&order(&class, 1)).await.expect("a new one has no other zone");
@@ -283,7 +286,7 @@ async fn one_of_two_datacenters_that_nobody_names() {
     inventory.datacenters.push(joiner_vcenter::inventory::Datacenter::new("dc2"));
     let world = World::of(inventory);
     let before = class(json!({}));
-    let words = ["general", "/dc1", "/dc2", "VSPHERE_DC"];
+    let words = ["general", "dc1, dc2", "VSPHERE_DC"];
     refused(&world, &before, "ValidationSucceeded", "DatacenterAmbiguous", &words).await;
     let image = condition(&world.provider(), &before, "ImageReady").await;
     assert_eq!(image.0, None, "nobody has looked for it");
