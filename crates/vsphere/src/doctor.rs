@@ -3,6 +3,7 @@
 //! Everything here is a judgement of what was read; who reads is `provider::examine`. Wherever a
 //! condition of a class says something, the doctor says the same, in its words.
 
+mod class;
 mod finding;
 mod hosts;
 mod machines;
@@ -10,10 +11,11 @@ mod room;
 mod template;
 mod vcenter;
 
-use joiner_cloud::class;
+use joiner_cloud::class as cloud_class;
 
 pub use self::finding::{Finding, Severity};
 pub(crate) use self::{
+    class::{conditions, joining, network, tags},
     finding::Subject,
     hosts::{HOSTS, Host, hosts},
     machines::machines,
@@ -28,7 +30,7 @@ pub struct Patient {
     /// The vCenter, as the user names it.
     pub address: String,
     /// The classes, or why there are none to look at.
-    pub classes: Result<Vec<class::NodeClass>, String>,
+    pub classes: Result<Vec<cloud_class::NodeClass>, String>,
     /// The cluster's `NodeClaim`s, or why nobody knows them.
     pub claims: Result<Vec<ClaimSeen>, String>,
 }

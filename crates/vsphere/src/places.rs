@@ -14,6 +14,8 @@ use crate::{
 
 /// The condition that a class says what can be meant.
 pub(crate) const VALIDATION: &str = "ValidationSucceeded";
+/// The condition that the vCenter is there for the class.
+pub(crate) const VCENTER: &str = "VCenterReady";
 /// Conditions of a class that say where its selectors lead.
 pub(crate) const COMPUTE_READY: &str = "ComputeReady";
 pub(crate) const DATASTORE_READY: &str = "DatastoreReady";

@@ -191,3 +191,24 @@ fn all_bad_settings_at_once() {
     "#]],
     );
 }
+
+#[test]
+fn a_doctor_who_does_not_know_where_to_look() {
+    expect![[""]].assert_eq(&run(&["doctor", "vsphere"]).to_string());
+}
+
+#[test]
+fn a_doctor_who_is_given_no_class() {
+    let flags = [
+        "doctor",
+        "vsphere",
+        "--cluster-name=prod",
+        "--vsphere-endpoint=127.0.0.1:1",
+        "--vsphere-username=joiner",
+        "--vsphere-password=secret",
+        "--vsphere-path=k8s",
+        "-f",
+        "examples/vsphere-start/pool.yaml",
+    ];
+    expect![[""]].assert_eq(&run(&flags).to_string());
+}

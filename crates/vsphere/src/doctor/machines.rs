@@ -21,7 +21,8 @@ pub(crate) fn machines(
     legacy: &BTreeSet<MoRef>,
     claims: Result<&[ClaimSeen], &str>,
 ) -> Vec<Finding> {
-    let subject = Subject::new("machines", cluster);
+    let object = format!("cluster {cluster:?}");
+    let subject = Subject::new("machines", &object);
     let mut ours: Vec<&Vm> = Vec::new();
     let mut unreadable: Vec<&Vm> = Vec::new();
     for vm in vms {
@@ -55,13 +56,13 @@ pub(crate) fn machines(
         found.push(subject.warning(
             "TwoMachinesOfOneClaim",
             &format!(
-                "{} were both made for NodeClaim {uid}; the older one is used, so look whether the \
+                "{} were made for one NodeClaim, {uid}; the older one is used: look whether the \
                  other runs anything, and remove it",
                 names_of(&twins)
             ),
         ));
     }
-    found.push(orphans(Subject::new("orphans", cluster), &ours, claims));
+    found.push(orphans(Subject::new("orphans", &object), &ours, claims));
     found
 }
 
@@ -98,9 +99,9 @@ fn orphans(subject: Subject<'_>, ours: &[&Vm], claims: Result<&[ClaimSeen], &str
     subject.warning(
         "Orphans",
         &format!(
-            "{} of {} machines have no NodeClaim: {}; if this is the right cluster, the controller \
-             removes them once they are older than five minutes; if it is not, correct CLUSTER_NAME \
-             or the kubeconfig before you start it",
+            "{} of {} machines have no NodeClaim: {}; correct CLUSTER_NAME or the kubeconfig, if they \
+             are another cluster's, since the controller removes them once they are older than five \
+             minutes",
             orphans.len(),
             ours.len(),
             names_of(&orphans)
@@ -179,7 +180,7 @@ mod tests {
     fn two_machines_of_one_claim_are_named() {
         let vms = [vm("a", Some("uid-a")), vm("b", Some("uid-a"))];
         let told = told(&vms, &[], Ok(&[claim("uid-a", None)]));
-        assert!(told[0].contains("prod-karp-a, prod-karp-b were both made for NodeClaim uid-a"));
+        assert!(told[0].contains("prod-karp-a, prod-karp-b were made for one NodeClaim, uid-a"));
     }
 
     #[test]

@@ -1,17 +1,13 @@
 //! Reads for the doctor all that it judges. Nothing is changed, and the sessions are ended.
 
+use std::collections::BTreeMap;
+
 use joiner_cloud::{
     bootstrap::{Distro, Facts, GuestLookup, ProviderId, Secret, token::TokenSource},
-    class::{self, BOOTSTRAP_READY, ClassStatus},
+    class,
 };
-use joiner_vim::VimError;
 
-use super::{
-    Inner, Vsphere,
-    resolve::KEPT_FOR,
-    status::{VCENTER, away},
-    tags_ready::TAGS_READY,
-};
+use super::{Inner, Vsphere, resolve::KEPT_FOR, status::away};
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged},
@@ -20,10 +16,7 @@ use crate::{
         version,
     },
     node_class::NodeClass,
-    places::{
-        COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
-        Resolution, VALIDATION,
-    },
+    places::{Resolution, VALIDATION},
     tags,
     user_data::{self, Fetched},
     vm::{self, Vm},
@@ -127,6 +120,7 @@ impl Inner {
 
     async fn examine_machines(&self, patient: &Patient, found: &mut Vec<Finding>) {
         let cluster = self.settings.cluster.as_str();
+        let object = format!("cluster {cluster:?}");
         let claims = patient.claims.as_deref().map_err(String::as_str);
         let wanted = [(tags::CLUSTER.to_owned(), cluster.to_owned())].into();
         let legacy = self.tags.objects_with_all(&wanted).await.map_err(|error| error.to_string());
@@ -136,7 +130,7 @@ impl Inner {
                 found.extend(doctor::machines(cluster, &vms, &legacy, claims));
             }
             (Err(why), _) | (_, Err(why)) => found.extend(
-                ["machines", "orphans"].map(|check| Subject::new(check, cluster).not_checked(&why)),
+                ["machines", "orphans"].map(|check| Subject::new(check, &object).not_checked(&why)),
             ),
         }
     }
@@ -176,7 +170,7 @@ impl Inner {
         let ignored = read.ignored();
         found.extend(ignored.iter().map(|text| subject("class").warning("FieldNotUsed", text)));
         found.extend(self.examine_text(subject("userData"), &read));
-        found.push(joining(subject("join"), class));
+        found.push(doctor::joining(subject("join"), class));
         if let Some(why) = in_the_way {
             found.push(subject("places").not_checked(why));
             return found;
@@ -189,9 +183,12 @@ impl Inner {
             }
         };
         let resolution = self.kept(class, KEPT_FOR);
-        found.extend(conditions(&object, &status, resolution.as_deref()));
-        if let Some(resolution) = resolution {
-            found.extend(self.examine_resolution(&object, &read, &resolution).await);
+        found.extend(doctor::conditions(&object, &status, resolution.as_deref()));
+        match resolution {
+            Some(own) => found.extend(self.examine_resolution(&object, &read, &own).await),
+            None => found.extend(["tags", "privileges", "snapshot", "hosts"].map(|check| {
+                subject(check).not_checked("looked at once every selector leads somewhere")
+            })),
         }
         found
     }
@@ -205,7 +202,7 @@ impl Inner {
                  the class's conditions"
             ))];
         }
-        let (facts, secrets) = (example_facts(read), Default::default());
+        let (facts, secrets) = (example_facts(read), BTreeMap::new());
         let fetched = Fetched { facts: &facts, secrets: &secrets };
         let text = match self.trial(read, &fetched) {
             None => return vec![subject.not_checked("the class has no size to make it for")],
@@ -219,7 +216,9 @@ impl Inner {
             "{} bytes with an example of what machines join with",
             text.report.raw_len
         ))];
-        found.extend(text.report.warnings.iter().map(|warning| {
+        // What is said of the example is not said of the class.
+        let of_class = text.report.warnings.iter().filter(|own| own.field.starts_with("spec."));
+        found.extend(of_class.map(|warning| {
             subject.warning("UserDataWarning", &format!("{}: {}", warning.field, warning.text))
         }));
         found
@@ -245,6 +244,10 @@ impl Inner {
             ),
             Err(error) => found.push(subject("privileges").not_checked(error.to_string())),
         }
+        found.extend(match self.objections_by_rights(read, resolution).await {
+            Ok(objections) => doctor::tags(subject("tags"), &objections),
+            Err(error) => vec![subject("tags").not_checked(error.to_string())],
+        });
         let read = read.clone().with_template_disk(resolution.image.disk_gib());
         let machines = read.machines(&self.settings.machines).unwrap_or_default();
         found.extend(template(object, &read, &resolution.image, &machines));
@@ -269,7 +272,7 @@ impl Inner {
                 .vim
                 .read(std::slice::from_ref(&network.reference), &["summary.accessible"])
                 .await;
-            found.push(network_finding(subject("network"), &network.path, &accessible));
+            found.push(doctor::network(subject("network"), &network.path, &accessible));
             found.push(match self.vim.list(&place.compute.cluster, "HostSystem", HOSTS).await {
                 Ok(hosts) => {
                     let hosts: Vec<Host> = hosts.iter().map(Host::read).collect();
@@ -279,108 +282,6 @@ impl Inner {
             });
         }
         found
-    }
-}
-
-fn network_finding(
-    subject: Subject<'_>,
-    path: &str,
-    read: &Result<Vec<joiner_vim::Object>, VimError>,
-) -> Finding {
-    match read
-        .as_ref()
-        .map(|objects| objects.first().and_then(|own| own.parse("summary.accessible")))
-    {
-        Ok(Some(true)) => subject.fine(format!("{path} can be reached")),
-        Ok(Some(false)) => subject.problem(
-            "NetworkInaccessible",
-            &format!(
-                "{path} cannot be reached from any host; mend that, or choose another network"
-            ),
-        ),
-        Ok(None) => subject.not_checked(format!("vCenter does not say whether {path} is reached")),
-        Err(error) => subject.not_checked(error.to_string()),
-    }
-}
-
-/// What the conditions of a class say, and where its selectors lead.
-fn conditions(object: &str, status: &ClassStatus, resolution: Option<&Resolution>) -> Vec<Finding> {
-    let mut found = Vec::new();
-    for condition in &status.conditions {
-        let check = match condition.type_ {
-            COMPUTE_READY => "compute",
-            DATASTORE_READY => "datastore",
-            NETWORK_READY => "network",
-            IMAGE_READY => "template",
-            FOLDER_READY => "folder",
-            TAGS_READY => "tags",
-            VALIDATION | VCENTER => "places",
-            _ => continue,
-        };
-        let subject = Subject::new(check, object);
-        let is_told_elsewhere = condition.holds == Some(true)
-            && !(CONDITIONS.contains(&condition.type_) || condition.type_ == TAGS_READY);
-        // What is wrong with the class itself was said of its fields, unless it is about the
-        // datacenter.
-        let is_said = condition.type_ == VALIDATION && !condition.reason.starts_with("Datacenter");
-        if is_told_elsewhere || is_said {
-            continue;
-        }
-        if condition.type_ == TAGS_READY && condition.holds == Some(true) {
-            found.push(match condition.message.as_str() {
-                "" => subject.fine("machines can carry all that they are to carry"),
-                text => subject.warning("TagsIncomplete", text),
-            });
-            continue;
-        }
-        let leads_to = resolution.map(|own| leads_to(condition.type_, own)).unwrap_or_default();
-        // What is said of a selector that works is said better where the thing itself is judged.
-        found.push(subject.condition(condition, leads_to));
-    }
-    found
-}
-
-/// Where a condition's selector leads.
-fn leads_to(type_: &str, resolution: &Resolution) -> String {
-    if type_ == IMAGE_READY {
-        return format!("leads to {}", resolution.image.named.path);
-    }
-    let mut paths: Vec<&str> = resolution
-        .places
-        .iter()
-        .flat_map(|place| match type_ {
-            COMPUTE_READY => vec![place.compute.named.path.as_str()],
-            NETWORK_READY => vec![place.network.named.path.as_str()],
-            FOLDER_READY => vec![place.folder.path.as_str()],
-            _ => place.datastores.usable.iter().map(|own| own.named.path.as_str()).collect(),
-        })
-        .collect();
-    paths.sort_unstable();
-    paths.dedup();
-    format!("leads to {}", paths.join(", "))
-}
-
-/// What the controller last said of how machines join.
-fn joining(subject: Subject<'_>, class: &class::NodeClass) -> Finding {
-    let conditions = class.status["conditions"].as_array();
-    let said = conditions.into_iter().flatten().find(|own| own["type"] == BOOTSTRAP_READY);
-    let is_of_now = |own: &&serde_json::Value| {
-        own["observedGeneration"].as_i64().is_none_or(|seen| seen == class.generation)
-    };
-    let text =
-        |own: &serde_json::Value, field: &str| own[field].as_str().unwrap_or_default().to_owned();
-    match said.filter(is_of_now) {
-        Some(own) if own["status"] == "True" => {
-            subject.fine("the controller has all that machines join with")
-        }
-        Some(own) if own["status"] == "False" => {
-            subject.problem(&text(own, "reason"), &text(own, "message"))
-        }
-        Some(own) => subject.not_checked(text(own, "message")),
-        None => subject.not_checked(
-            "no controller has looked at the class yet; its condition BootstrapReady says it once \
-             joiner run is there",
-        ),
     }
 }
 

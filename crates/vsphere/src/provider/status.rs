@@ -20,13 +20,11 @@ use crate::{
     node_class::NodeClass,
     places::{
         COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
-        Resolution, Trouble, VALIDATION,
+        Resolution, Trouble, VALIDATION, VCENTER,
     },
     privileges::{self, Role},
     user_data::{self, Fetched, Recipient},
 };
-
-pub(super) const VCENTER: &str = "VCenterReady";
 
 impl Inner {
     /// What is to be said of a class.

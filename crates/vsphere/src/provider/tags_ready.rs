@@ -12,27 +12,12 @@ use crate::{
     places::{Place, Resolution},
     tags::{
         self, WantedTag,
-        objections::{Rights, objection},
+        objections::{Objections, Rights, objection},
     },
 };
 
 /// The condition that machines can be tagged as the class asks for.
-pub(crate) const TAGS_READY: &str = "TagsReady";
-
-/// Why tags cannot be put on machines.
-#[derive(Debug, Default)]
-pub(super) struct Objections {
-    /// About tags that the class asks for. No machine is made without them.
-    pub(super) of_class: Vec<Unresolved>,
-    /// About tags for reports. Machines are made without them.
-    pub(super) others: Vec<Unresolved>,
-}
-
-impl Objections {
-    fn are_there(&self) -> bool {
-        !(self.of_class.is_empty() && self.others.is_empty())
-    }
-}
+const TAGS_READY: &str = "TagsReady";
 
 impl Inner {
     /// The tags that all machines of a class carry.
@@ -90,7 +75,8 @@ impl Inner {
         }
     }
 
-    async fn objections_by_rights(
+    /// Why machines could not be tagged, privileges included.
+    pub(super) async fn objections_by_rights(
         &self,
         read: &NodeClass,
         resolution: &Resolution,

@@ -7,6 +7,22 @@ use joiner_vim::tags::Category;
 use super::WantedTag;
 use crate::choose::Unresolved;
 
+/// Why tags cannot be put on machines.
+#[derive(Debug, Default)]
+pub(crate) struct Objections {
+    /// About tags that the class asks for. No machine is made without them.
+    pub(crate) of_class: Vec<Unresolved>,
+    /// About tags for reports. Machines are made without them.
+    pub(crate) others: Vec<Unresolved>,
+}
+
+impl Objections {
+    /// Whether there are any.
+    pub(crate) fn are_there(&self) -> bool {
+        !(self.of_class.is_empty() && self.others.is_empty())
+    }
+}
+
 /// What a vCenter has of a tag that is wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {

@@ -10,6 +10,7 @@ mod class;
 mod conformance;
 mod crashes;
 mod damaged;
+mod doctor;
 mod machines;
 mod refused;
 mod seeds;
