@@ -40,6 +40,8 @@ impl Role {
                 "VirtualMachine.Config.Settings",
                 "VirtualMachine.Interact.PowerOff",
                 "VirtualMachine.Interact.PowerOn",
+                // Appliances' settings are taken off clones.
+                "VApp.ApplicationConfig",
             ],
             Self::Template => &["VirtualMachine.Provisioning.DeployTemplate"],
             Self::Source => &["VirtualMachine.Provisioning.Clone"],

@@ -240,8 +240,9 @@ async fn a_category_that_the_account_may_not_make() {
     refused(&world, &class, "TagsReady", "PermissionDenied", &words).await;
 }
 
-const EVERYTHING_BUT_TAGS: [&str; 21] = [
+const EVERYTHING_BUT_TAGS: [&str; 22] = [
     "System.Read",
+    "VApp.ApplicationConfig",
     "Datastore.AllocateSpace",
     "Network.Assign",
     "Resource.AssignVMToPool",

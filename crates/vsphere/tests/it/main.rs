@@ -13,6 +13,7 @@ mod damaged;
 mod doctor;
 mod machines;
 mod refused;
+mod role;
 mod seeds;
 mod trouble;
 

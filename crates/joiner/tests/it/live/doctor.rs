@@ -54,7 +54,42 @@ async fn a_vcenter_and_classes_of_a_cluster_are_looked_at_and_nothing_is_changed
     let (before, start) = (site.vcenter.picture(), site.cluster.lab.history().entries().len());
     let config = site.cluster.path("config");
     let told = site.told(&[&site.thumbprint(), "--kubeconfig", &config]).await;
-    expect![[""]].assert_eq(&told);
+    expect![[r#"
+        VCENTER
+              CHECK       FINDING
+          ok  address     answers
+          ok  version     VMware vCenter Server 8.0.3 build-24022515
+          ok  login       the account is known
+          ok  clock       differs by 0 s
+          ok  datacenter  /dc1
+          ok  folder      "k8s" is there
+          ok  tags        answers
+
+        cluster "prod"
+              CHECK     FINDING
+          ok  machines  0 belong to this cluster
+          ok  orphans   every machine has its NodeClaim
+
+        VsphereNodeClass "general"
+                       CHECK       FINDING
+          ok           class       says what can be meant
+          ok           userData    5080 bytes with an example of what machines join with
+          not checked  join        no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
+          ok           compute     leads to /dc1/host/cluster1
+          ok           datastore   leads to /dc1/datastore/datastore1
+          ok           network     leads to /dc1/network/workers
+          ok           template    leads to /dc1/vm/templates/ubuntu-2404
+          ok           folder      leads to /dc1/vm/k8s
+          ok           privileges  the account has all that are needed
+          ok           tags        machines can carry all that they are to carry
+          ok           template    /dc1/vm/templates/ubuntu-2404: 20 GiB, ubuntu64Guest, vmx-19, efi; clones get disk.enableUUID
+          ok           snapshot    machines are linked clones of a snapshot of /dc1/vm/templates/ubuntu-2404
+          ok           datastore   /dc1/datastore/datastore1 has 1995 of 2000 GiB free, a machine takes about 4 GiB
+          ok           network     /dc1/network/workers can be reached
+          ok           hosts       3 of 3 hosts of /dc1/host/cluster1 can take machines
+
+        1 not checked, 23 fine.
+    "#]].assert_eq(&told);
     assert_eq!(site.vcenter.picture(), before);
     assert_eq!(site.vcenter.sessions(), 0);
     let asked: Vec<String> = site
@@ -101,5 +136,7 @@ async fn a_missing_datastore_is_a_problem_with_a_remedy() {
     fs::write(&path, class.replace("datastore1", "gone")).unwrap();
     let told = site.told(&[&site.thumbprint(), "-f", &path]).await;
     let problems: Vec<&str> = told.lines().filter(|line| line.contains("problem")).collect();
-    expect![[""]].assert_eq(&problems.join("\n"));
+    expect![[r#"
+          problem      datastore   spec.datastoreSelector: there is no datastore of the name or at the path "gone" that the account can see
+        1 problem, 6 not checked, 14 fine."#]].assert_eq(&problems.join("\n"));
 }
