@@ -49,7 +49,7 @@ pub(crate) fn run(what: &Doctor) -> Result<Exit, Failure> {
 
 fn vsphere(args: &DoctorVsphereArgs) -> Result<Exit, Failure> {
     let mut reader = Reader::new(args.settings.values());
-    let access = VsphereAccess::read(&mut reader);
+    let access = VsphereAccess::read(&mut reader, "there is no vCenter to look at without it");
     let Accepted { settings: access, warnings } =
         reader.accept(access).map_err(Failure::BadInput)?;
     for warning in warnings {

@@ -49,6 +49,9 @@ const PROVIDERS: [Known; 2] = [
     Known { name: VSPHERE, endpoint: Some(declared::VSPHERE_ENDPOINT.variable) },
 ];
 
+/// Why vSphere's settings are needed.
+const NEEDED: &str = "the provider vsphere is on and needs it";
+
 /// The name of vSphere's provider.
 const VSPHERE: &str = "vsphere";
 
@@ -81,7 +84,7 @@ impl RunSettings {
         let providers = providers::chosen(&mut reader, &PROVIDERS, is_given);
         let vsphere = settings::vsphere(&mut reader, &operator.planner);
         let vsphere_is_on = providers.iter().any(|provider| provider.name == VSPHERE);
-        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader));
+        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader, NEEDED));
         reader.accept(Self { operator, providers, vsphere, vsphere_access })
     }
 }

@@ -55,7 +55,15 @@ impl Inner {
                         |text| condition(type_, Some(false), "PermissionDenied", text.clone()),
                     )
                 }));
-                status.conditions.push(self.tags_ready(&read, &resolution).await);
+                let tags = self.tags_ready(&read, &resolution).await;
+                // Tags that nobody can ask for at the moment take no class out of use.
+                if tags.holds.is_none() && held(class, tags.type_) {
+                    return Err(CloudError::Unknown(format!(
+                        "looking at the class: {}",
+                        tags.message
+                    )));
+                }
+                status.conditions.push(tags);
                 let read = read.with_template_disk(resolution.image.disk_gib());
                 self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
@@ -194,6 +202,13 @@ impl Inner {
         let told = told.filter_map(|(type_, own)| Some((type_, privileges::message(&own)?)));
         Ok(Some(told.collect()))
     }
+}
+
+/// Whether a condition of a class held when something was last said of it.
+fn held(class: &class::NodeClass, type_: &str) -> bool {
+    let conditions = class.status["conditions"].as_array();
+    let mut said = conditions.into_iter().flatten();
+    said.any(|own| own["type"] == type_ && own["status"] == "True")
 }
 
 /// What may be wrong although a condition holds.

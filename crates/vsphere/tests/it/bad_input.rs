@@ -199,6 +199,18 @@ async fn a_category_that_is_not_for_machines() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn tags_that_nobody_can_ask_for_at_the_moment() {
+    let world = World::new();
+    world.server.trouble("http 503 on /rest always").expect("it is understood");
+    let mut class = NodeClass::clone(&class(json!({"tags": {"owner": "platform"}})));
+    let said = condition(&world.provider(), &class, "TagsReady").await;
+    assert_eq!((said.0, said.1.as_str()), (None, "TagsUnknown"), "{}", said.2);
+    class.status = json!({"conditions": [{"type": "TagsReady", "status": "True"}]});
+    let answer = world.provider().resolve_class(&class, None).await;
+    assert!(matches!(answer, Err(CloudError::Unknown(_))), "what was said stands: {answer:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_category_for_reports_that_is_not_for_machines_keeps_nobody_from_working() {
     let world = World::new();
     world.server.define_category("karpenter.sh/clustername", false, &["HostSystem"]);
