@@ -194,14 +194,14 @@ fn all_bad_settings_at_once() {
 
 #[test]
 fn a_doctor_who_does_not_know_where_to_look() {
-    expect![[r#"
-        stderr: joiner: --cluster-name (CLUSTER_NAME): it is not given: the provider vsphere is on and needs it
-        stderr: joiner: --vsphere-endpoint (GOVC_URL): it is not given: the provider vsphere is on and needs it
-        stderr: joiner: --vsphere-username (GOVC_USERNAME): it is not given: the provider vsphere is on and needs it
-        stderr: joiner: --vsphere-password (GOVC_PASSWORD): it is not given: the provider vsphere is on and needs it
-        stderr: joiner: --vsphere-path (VSPHERE_FOLDER): it is not given: the provider vsphere is on and needs it
+    expect![[r"
+        stderr: joiner: --cluster-name (CLUSTER_NAME): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-endpoint (GOVC_URL): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-username (GOVC_USERNAME): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-password (GOVC_PASSWORD): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-path (VSPHERE_FOLDER): it is not given: there is no vCenter to look at without it
         exit code: 2
-    "#]].assert_eq(&run(&["doctor", "vsphere"]).to_string());
+    "]].assert_eq(&run(&["doctor", "vsphere"]).to_string());
 }
 
 #[test]
@@ -217,8 +217,8 @@ fn a_doctor_who_is_given_no_class() {
         "-f",
         "examples/vsphere-start/pool.yaml",
     ];
-    expect![[r#"
+    expect![[r"
         stderr: joiner: there is no VsphereNodeClass in the files: give what `kubectl get vspherenodeclasses -o yaml` prints, or leave -f out
         exit code: 2
-    "#]].assert_eq(&run(&flags).to_string());
+    "]].assert_eq(&run(&flags).to_string());
 }
