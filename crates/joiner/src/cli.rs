@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use crate::{
     bench::BenchArgs,
     connection::ClusterArgs,
+    doctor::Examined,
     output::Format,
     run::Controller,
     settings::{Given, RawSettings},
@@ -33,6 +34,9 @@ pub(crate) enum Command {
     /// Say why something is as it is
     #[command(subcommand)]
     Explain(Explain),
+    /// Look for what would keep machines from being made, each with its remedy; nothing is changed
+    #[command(subcommand)]
+    Doctor(Doctor),
     /// Print the CRDs as YAML
     Crds,
     /// Watch Joiner at work on a cluster that lives in this process, with nothing installed
@@ -64,6 +68,31 @@ pub(crate) enum Explain {
     /// Say what would happen if nodes were drained now: in which order pods leave, where they go,
     /// what keeps them, and which machines would be made
     Drain(Box<ExplainDrainArgs>),
+}
+
+/// What to look at.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Doctor {
+    /// Look at a vCenter, and at the VsphereNodeClasses whose machines it would make
+    ///
+    /// Only reads, and ends its sessions. Exits with 1 when something has to be mended.
+    Vsphere(Box<DoctorVsphereArgs>),
+}
+
+/// `joiner doctor vsphere`.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorVsphereArgs {
+    /// VsphereNodeClasses: files, folders, or - for stdin; without it those of the cluster, where one
+    /// is reached
+    #[arg(short = 'f', long = "filename", value_name = "PATH", num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+    /// How to print what is found
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(crate) output: Format,
+    #[command(flatten)]
+    pub(crate) settings: Given<Examined>,
 }
 
 /// What to do in the laboratory.

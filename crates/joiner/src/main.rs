@@ -9,6 +9,7 @@ mod catalog;
 mod cli;
 mod connection;
 mod demo;
+mod doctor;
 mod dump;
 mod errors;
 mod explain;
@@ -48,6 +49,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Explain(what) => explain::run(&what),
+        Command::Doctor(what) => doctor::run(&what),
         Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -49,6 +49,9 @@ const PROVIDERS: [Known; 2] = [
     Known { name: VSPHERE, endpoint: Some(declared::VSPHERE_ENDPOINT.variable) },
 ];
 
+/// Why vSphere's settings are needed.
+const NEEDED: &str = "the provider vsphere is on and needs it";
+
 /// The name of vSphere's provider.
 const VSPHERE: &str = "vsphere";
 
@@ -81,7 +84,7 @@ impl RunSettings {
         let providers = providers::chosen(&mut reader, &PROVIDERS, is_given);
         let vsphere = settings::vsphere(&mut reader, &operator.planner);
         let vsphere_is_on = providers.iter().any(|provider| provider.name == VSPHERE);
-        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader));
+        let vsphere_access = vsphere_is_on.then(|| VsphereAccess::read(&mut reader, NEEDED));
         reader.accept(Self { operator, providers, vsphere, vsphere_access })
     }
 }
@@ -188,6 +191,19 @@ fn vsphere(settings: &RunSettings) -> Result<Arc<dyn CloudProvider>, Failure> {
     let Some(access) = &settings.vsphere_access else {
         return Err(Failure::bad_input("vSphere is on and nobody says where it is"));
     };
+    let (line, vim_settings) = way_to_vcenter(access)?;
+    let clock = Clock::wall();
+    let vim = Vim::new(vim_settings, line, clock.clone());
+    let settings = ProviderSettings {
+        datacenter: access.datacenter.clone(),
+        machines: settings.vsphere,
+        ..ProviderSettings::new(&access.cluster_name, &access.folder)
+    };
+    Ok(Arc::new(Vsphere::new(vim, clock, settings)))
+}
+
+/// The way to a vCenter, and who goes it.
+pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimSettings), Failure> {
     let refuse = |setting: &Setting, problem: String| {
         Failure::bad_input(format!("--{} ({}): {problem}", setting.name, setting.variable))
     };
@@ -208,15 +224,7 @@ fn vsphere(settings: &RunSettings) -> Result<Arc<dyn CloudProvider>, Failure> {
         .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
     let credentials = Credentials::new(&access.username, access.password.reveal());
     let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);
-    let vim_settings = VimSettings { user_agent, ..VimSettings::new(credentials) };
-    let clock = Clock::wall();
-    let vim = Vim::new(vim_settings, Arc::new(line), clock.clone());
-    let settings = ProviderSettings {
-        datacenter: access.datacenter.clone(),
-        machines: settings.vsphere,
-        ..ProviderSettings::new(&access.cluster_name, &access.folder)
-    };
-    Ok(Arc::new(Vsphere::new(vim, clock, settings)))
+    Ok((Arc::new(line), VimSettings { user_agent, ..VimSettings::new(credentials) }))
 }
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {

@@ -116,6 +116,21 @@ pub async fn read(client: &Client, wanted: &Wanted) -> Result<Live, Vec<LiveErro
     reading.finish()
 }
 
+/// Reads some kinds of a cluster, by their names, and some kinds of classes: all of it or an error.
+pub async fn read_only(
+    client: &Client,
+    kinds: &[&str],
+    classes: &[ClassKind],
+) -> Result<Live, Vec<LiveError>> {
+    let mut reading = Reading::new(client);
+    let resources = objects::resources().into_iter();
+    let wanted = resources.filter(|resource| kinds.contains(&resource.kind.as_str()));
+    for resource in wanted.chain(classes.iter().map(Resource::of_class)) {
+        reading.take(&resource, true).await?;
+    }
+    reading.finish()
+}
+
 fn refers(pool: &NodePool, class: &ClassKind) -> bool {
     let reference = pool.spec.template.spec.node_class_ref.as_ref();
     reference.is_some_and(|found| found.group == class.group && found.kind == class.kind)

@@ -13,6 +13,7 @@ use joiner_api::{
     capacity_buffer::CapacityBuffer, node_claim::NodeClaim, node_overlay::NodeOverlay,
     node_pool::NodePool,
 };
+use joiner_cloud::class::{self, ClassKind};
 use k8s_openapi::{
     api::{
         apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet},
@@ -34,6 +35,7 @@ pub(crate) use self::resource::{Resource, api_resource};
 use crate::{
     files::Place,
     validate::{Invalid, Validate},
+    world::feed::node_class,
 };
 
 /// The namespace of a namespaced object that names none.
@@ -55,6 +57,15 @@ pub struct NodeClass {
     pub object: Value,
     /// Where it was read; none for objects that come from no file.
     pub place: Option<Place>,
+}
+
+impl NodeClass {
+    /// The class as its provider sees it; none where it is of another kind, or is no object.
+    pub fn of_kind(&self, kind: &ClassKind) -> Option<class::NodeClass> {
+        let is_it = self.group == kind.group && self.kind == kind.kind;
+        let text = is_it.then(|| serde_json::from_value(self.object.clone()).ok())??;
+        Some(node_class(kind, text))
+    }
 }
 
 /// All objects of a kind, as the API shows them.

@@ -213,6 +213,23 @@ impl VCenter {
         })
     }
 
+    /// Takes a tag off what an inventory path leads to.
+    pub fn untag(&self, path: &str, category: &str, tag: &str) -> Result<(), NoSuchObject> {
+        self.look(|world| {
+            let object = world.estate.tree.find(world.estate.root, path);
+            let object = object.ok_or_else(|| missing("object", path))?;
+            let tag = world.tagging.ensure_tag(category, tag);
+            world.tagging.detach(object, &tag);
+            Ok(())
+        })
+    }
+
+    /// Defines a category of tags: whether an object has one of them at most, and which kinds of
+    /// objects can have them; all if none is named.
+    pub fn define_category(&self, name: &str, single: bool, types: &[&str]) {
+        self.look(|world| world.tagging.define(name, single, types));
+    }
+
     /// Ends all sessions now.
     pub fn expire_sessions(&self) {
         self.look(|world| {

@@ -281,6 +281,10 @@ pub struct Machine {
     pub guest_id: String,
     /// The version of the virtual hardware, as 19.
     pub hardware: u32,
+    /// What it boots by: `efi` or `bios`.
+    pub firmware: String,
+    /// The layout of its mainboard, `acpiHostBridges` or `i440bxHostBridge`; older servers say none.
+    pub mainboard: Option<String>,
     /// Whether the guest tools are installed.
     pub tools: bool,
     /// Whether it has vApp properties, as appliances do.
@@ -308,6 +312,8 @@ impl Machine {
             powered_on: false,
             guest_id: "ubuntu64Guest".to_owned(),
             hardware: 19,
+            firmware: "efi".to_owned(),
+            mainboard: None,
             tools: true,
             vapp: false,
             extra_config: Vec::new(),

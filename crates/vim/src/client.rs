@@ -149,7 +149,7 @@ impl Vim {
     where
         F: Future<Output = Result<T, VimError>>,
     {
-        asked(self.clock(), || self.in_session(&question)).await
+        asked(self.clock(), self.settings().patience, || self.in_session(&question)).await
     }
 
     pub(crate) fn clock(&self) -> &Clock {

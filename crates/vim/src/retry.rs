@@ -15,10 +15,6 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// How long to wait at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// Nobody is asked again after this long: whoever wants the answer has waited enough, and learns
-/// more from an error.
-const PATIENCE: Duration = Duration::from_mins(2);
-
 /// How long to wait after a number of failures in a row, a little different for each who waits.
 pub(crate) fn wait_after(failures: u32) -> Duration {
     static WAITS: AtomicU64 = AtomicU64::new(0);
@@ -30,8 +26,13 @@ pub(crate) fn wait_after(failures: u32) -> Duration {
     (FIRST_WAIT * 2_u32.pow(exponent)).min(LONGEST_WAIT).mul_f64(share)
 }
 
-/// Asks a question that changes nothing, and again while what is in the way may pass.
-pub(crate) async fn asked<T, F>(clock: &Clock, mut ask: impl FnMut() -> F) -> Result<T, VimError>
+/// Asks a question that changes nothing, and again while what is in the way may pass. Nobody is asked
+/// again when patience is at its end: whoever wants the answer learns more from an error.
+pub(crate) async fn asked<T, F>(
+    clock: &Clock,
+    patience: Duration,
+    mut ask: impl FnMut() -> F,
+) -> Result<T, VimError>
 where
     F: Future<Output = Result<T, VimError>>,
 {
@@ -42,7 +43,7 @@ where
             Err(error) if error.passes() => {
                 failures += 1;
                 let wait = wait_after(failures);
-                if clock.running().saturating_sub(began) + wait > PATIENCE {
+                if clock.running().saturating_sub(began) + wait > patience {
                     return Err(error);
                 }
                 tracing::debug!(%error, ?wait, "a question to vCenter is asked again");

@@ -50,6 +50,8 @@ pub struct VimSettings {
     pub requests_in_flight: usize,
     /// How long an answer may take.
     pub request_timeout: Duration,
+    /// For how long a question that changes nothing is asked again while nobody answers it.
+    pub patience: Duration,
     /// How long the server may hold a request back until there is something to tell.
     pub long_poll: Duration,
     /// Who counts what happens.
@@ -69,6 +71,7 @@ impl VimSettings {
             user_agent: concat!("joiner/", env!("CARGO_PKG_VERSION")).to_owned(),
             requests_in_flight: 20,
             request_timeout: Duration::from_mins(2),
+            patience: Duration::from_mins(2),
             long_poll: Duration::from_mins(1),
             observer: Arc::new(Unobserved),
         }

@@ -13,10 +13,12 @@
 
 mod choose;
 mod clone_spec;
+pub mod doctor;
 mod drift;
 mod faults;
 mod glob;
 mod groups;
+mod image;
 mod inventory;
 mod kubelet;
 mod limiter;

@@ -8,12 +8,17 @@ use serde_json::{Map, Value, json};
 use crate::{
     choose::{self, Compute, Datastores, Tagged, Unresolved},
     clone_spec::Copying,
+    image,
     inventory::{Inventory, Named, Network, Template},
     machines::Machines,
     node_class::{ImageSelector, NodeClass, Selector, Wanted, Zone},
     vm_settings::HardwareVersion,
 };
 
+/// The condition that a class says what can be meant.
+pub(crate) const VALIDATION: &str = "ValidationSucceeded";
+/// The condition that the vCenter is there for the class.
+pub(crate) const VCENTER: &str = "VCenterReady";
 /// Conditions of a class that say where its selectors lead.
 pub(crate) const COMPUTE_READY: &str = "ComputeReady";
 pub(crate) const DATASTORE_READY: &str = "DatastoreReady";
@@ -135,6 +140,9 @@ pub(crate) fn check_image(
             reason: "ImageWithoutDisk",
             message: format!("{} has no disk to start from; choose another", image.named.path),
         });
+    }
+    if let Some(unresolved) = image::cannot_boot(class, image) {
+        return Err(unresolved);
     }
     let least = image.disk_gib().unwrap_or_default();
     let entries = class.spec.instance_types.iter().flatten().enumerate();

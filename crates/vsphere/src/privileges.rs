@@ -46,6 +46,8 @@ impl Role {
                 "VirtualMachine.Config.Settings",
                 "VirtualMachine.Interact.PowerOff",
                 "VirtualMachine.Interact.PowerOn",
+                // Appliances' settings are taken off clones.
+                "VApp.ApplicationConfig",
             ],
             Self::Template => &["VirtualMachine.Provisioning.DeployTemplate"],
             Self::Source => &["VirtualMachine.Provisioning.Clone"],
@@ -79,6 +81,7 @@ pub(crate) fn message(missing: &[(&str, Vec<&'static str>)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tags::objections;
 
     #[test]
     fn what_is_missing_is_named_with_its_object() {
@@ -91,6 +94,29 @@ mod tests {
             Some("the account lacks privileges: Network.Assign on workers; add them to its role")
         );
         assert_eq!(message(&[("Cluster01", pool)]), None);
+    }
+
+    #[test]
+    fn the_page_about_the_role_has_all_that_is_needed() {
+        let page = include_str!("../../../docs/vsphere-start.md");
+        let roles = [
+            Role::Folder,
+            Role::Template,
+            Role::Source,
+            Role::Pool,
+            Role::Datastore,
+            Role::Network,
+        ];
+        let of_tags = [
+            objections::ATTACH_TAG,
+            objections::CREATE_TAG,
+            objections::CREATE_CATEGORY,
+            objections::OBJECT_ATTACHABLE,
+        ];
+        let needed = roles.iter().flat_map(|role| role.needed());
+        for id in needed.copied().chain(of_tags) {
+            assert!(page.contains(&format!("`{id}`")), "docs/vsphere-start.md lacks {id}");
+        }
     }
 
     #[test]

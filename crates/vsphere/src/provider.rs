@@ -6,12 +6,14 @@
 mod apart;
 mod create;
 mod delete;
+mod examine;
 mod grouping;
 mod look;
 mod resolve;
 mod state;
 mod status;
 mod tagging;
+mod tags_ready;
 mod troubles;
 
 use std::{

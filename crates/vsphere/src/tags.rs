@@ -1,5 +1,7 @@
 //! The vSphere tags of a machine: for reports, for the cloud controller, and for whoever looks.
 
+pub(crate) mod objections;
+
 use std::collections::BTreeMap;
 
 use joiner_core::label;
@@ -68,6 +70,29 @@ pub(crate) fn of_machine(
             WantedTag { category, tag, single: before_boot, before_boot }
         })
         .collect()
+}
+
+/// The tags that all machines of a class carry, whatever they are made for.
+pub(crate) fn of_class(
+    cluster: &str,
+    class: &str,
+    own: Option<&BTreeMap<String, String>>,
+    topology: &TopologyCategories,
+) -> Vec<WantedTag> {
+    let mark = Mark { cluster: cluster.to_owned(), class: class.to_owned(), ..Mark::default() };
+    of_machine(&mark, own, topology)
+}
+
+/// Whether a category is one that a class itself asks for.
+pub(crate) fn is_asked_for(
+    category: &str,
+    by_class: Option<&BTreeMap<String, String>>,
+    topology: &TopologyCategories,
+) -> bool {
+    by_class
+        .into_iter()
+        .flatten()
+        .any(|(key, tag)| !tag.is_empty() && written_category(key, topology) == category)
 }
 
 /// The category that a key of `spec.tags` is written to.

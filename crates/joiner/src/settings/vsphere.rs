@@ -30,9 +30,8 @@ pub(crate) struct VsphereAccess {
 }
 
 impl VsphereAccess {
-    /// Reads what is given; problems are kept by the reader.
-    pub(crate) fn read(from: &mut Reader<'_>) -> Self {
-        let why = "the provider vsphere is on and needs it";
+    /// Reads what is given; problems are kept by the reader. `why` says who cannot do without it.
+    pub(crate) fn read(from: &mut Reader<'_>, why: &str) -> Self {
         let access = Self {
             cluster_name: from.required(&declared::CLUSTER_NAME, why).to_owned(),
             authority: authority(from, why),

@@ -191,3 +191,34 @@ fn all_bad_settings_at_once() {
     "#]],
     );
 }
+
+#[test]
+fn a_doctor_who_does_not_know_where_to_look() {
+    expect![[r"
+        stderr: joiner: --cluster-name (CLUSTER_NAME): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-endpoint (GOVC_URL): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-username (GOVC_USERNAME): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-password (GOVC_PASSWORD): it is not given: there is no vCenter to look at without it
+        stderr: joiner: --vsphere-path (VSPHERE_FOLDER): it is not given: there is no vCenter to look at without it
+        exit code: 2
+    "]].assert_eq(&run(&["doctor", "vsphere"]).to_string());
+}
+
+#[test]
+fn a_doctor_who_is_given_no_class() {
+    let flags = [
+        "doctor",
+        "vsphere",
+        "--cluster-name=prod",
+        "--vsphere-endpoint=127.0.0.1:1",
+        "--vsphere-username=joiner",
+        "--vsphere-password=secret",
+        "--vsphere-path=k8s",
+        "-f",
+        "examples/vsphere-start/pool.yaml",
+    ];
+    expect![[r"
+        stderr: joiner: there is no VsphereNodeClass in the files: give what `kubectl get vspherenodeclasses -o yaml` prints, or leave -f out
+        exit code: 2
+    "]].assert_eq(&run(&flags).to_string());
+}

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod doctor;
 mod real;
 
 use std::{collections::BTreeSet, fs, path::PathBuf};

@@ -93,7 +93,8 @@ async fn t06_many_nodes_go_at_the_same_time() {
     for name in &names {
         leaving.delete_node(name);
     }
-    leaving.pass(1).await;
+    // Pods of nodes that go together wait a moment for each other.
+    leaving.pass(3).await;
     for name in &names {
         assert!(leaving.is_leaving(&format!("on-{name}")), "{name}");
         leaving.end_pod(&format!("on-{name}"));

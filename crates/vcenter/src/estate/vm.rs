@@ -18,6 +18,7 @@ pub(crate) struct Vm {
     pub(crate) guest_id: String,
     pub(crate) hardware: u32,
     pub(crate) firmware: String,
+    pub(crate) mainboard: Option<String>,
     pub(crate) cpus: u32,
     pub(crate) cores_per_socket: u32,
     pub(crate) memory_mib: u64,

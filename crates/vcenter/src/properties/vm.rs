@@ -131,6 +131,7 @@ fn hardware<'w>(world: &'w World, own: &'w Vm, lists: bool) -> Value<'w> {
             ("numCoresPerSocket", Int(own.cores_per_socket as i32)),
             ("memoryMB", Int(own.memory_mib as i32)),
             ("device", if lists { devices(world, &own.devices) } else { Unset }),
+            ("motherboardLayout", Value::maybe(own.mainboard.as_deref(), Value::text)),
         ],
     )
 }

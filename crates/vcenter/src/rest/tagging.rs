@@ -67,6 +67,15 @@ impl Tagging {
         }
     }
 
+    /// Makes a category, or makes one anew that is there.
+    pub(crate) fn define(&mut self, name: &str, single: bool, types: &[&str]) {
+        let id = self.ensure_category(name);
+        if let Some(own) = self.categories.get_mut(&id) {
+            own.single = single;
+            own.types = types.iter().map(|&kind| kind.to_owned()).collect();
+        }
+    }
+
     /// The id of a tag, which is made if it is not there.
     pub(crate) fn ensure_tag(&mut self, category: &str, name: &str) -> String {
         let category = self.ensure_category(category);
@@ -83,6 +92,13 @@ impl Tagging {
     /// Attaches a tag without asking anybody.
     pub(crate) fn attach(&mut self, object: Ref, tag: String) {
         self.attached.entry(object).or_default().insert(tag);
+    }
+
+    /// Takes a tag off an object without asking anybody.
+    pub(crate) fn detach(&mut self, object: Ref, tag: &str) {
+        if let Some(tags) = self.attached.get_mut(&object) {
+            tags.remove(tag);
+        }
     }
 
     fn add_category(&mut self, category: Category) -> String {
@@ -293,9 +309,7 @@ impl World {
             ("detach", Some(tag)) => {
                 self.tag(tag)?;
                 let object = self.may_attach(viewer, &body["object_id"])?;
-                if let Some(tags) = self.tagging.attached.get_mut(&object) {
-                    tags.remove(tag);
-                }
+                self.tagging.detach(object, tag);
                 Ok(None)
             }
             ("list-attached-objects", Some(tag)) => {

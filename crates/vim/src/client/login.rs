@@ -19,7 +19,8 @@ impl Vim {
     /// Where everything is found; asked once, without a session.
     pub async fn service_content(&self) -> Result<Arc<ServiceContent>, VimError> {
         let content = self.0.content.get_or_try_init(async || {
-            asked(self.clock(), || self.ask_service_content()).await.map(Arc::new)
+            let patience = self.settings().patience;
+            asked(self.clock(), patience, || self.ask_service_content()).await.map(Arc::new)
         });
         content.await.cloned()
     }

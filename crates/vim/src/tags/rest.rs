@@ -106,7 +106,7 @@ impl Tags {
     ) -> Result<T, TagError> {
         let ask = || self.ask_in_session(question);
         let response = match question.again {
-            Again::Yes => asked(self.vim.clock(), ask).await,
+            Again::Yes => asked(self.vim.clock(), self.vim.settings().patience, ask).await,
             Again::No => ask().await,
         };
         let body = accepted(&response.map_err(TagError::Vim)?)?;

@@ -187,7 +187,8 @@ impl ServerCertVerifier for Verifier {
             }
             Trusted::Pinned(thumbprint) => Err(Error::General(format!(
                 "the server's certificate has thumbprint {}, and {thumbprint} is the one to accept; \
-                 if the certificate was renewed, change the thumbprint",
+                 if the certificate was renewed, change the thumbprint (VSPHERE_THUMBPRINT) after \
+                 comparing it",
                 Thumbprint::of(certificate)
             ))),
             Trusted::Signed(verifier) => verifier

@@ -14,9 +14,12 @@ pub(crate) const TEMPLATES: &[&str] =
 
 /// Properties of the template that was chosen.
 pub(crate) const DETAILS: &[&str] = &[
-    "config.hardware.device",
+    // As a whole: older servers do not know all that is read of it.
+    "config.hardware",
     "config.guestId",
     "config.version",
+    "config.firmware",
+    "guest.toolsStatus",
     "runtime.host",
     "snapshot.currentSnapshot",
     "snapshot.rootSnapshotList",
@@ -47,6 +50,12 @@ pub(crate) struct Details {
     pub(crate) guest_id: String,
     /// The version of its hardware.
     pub(crate) hw_version: String,
+    /// What it boots by, `bios` or `efi`; empty where nobody says.
+    pub(crate) firmware: String,
+    /// Whether its mainboard starts by EFI only.
+    pub(crate) mainboard_needs_efi: bool,
+    /// Whether the guest tools were ever seen in it; none where nobody says.
+    pub(crate) tools: Option<bool>,
     /// The host that it is registered at, which does the work of every clone.
     pub(crate) host: Option<MoRef>,
     /// The snapshot that it is at.
@@ -100,17 +109,21 @@ impl Template {
 
 impl Details {
     pub(crate) fn read(object: &Object) -> Self {
-        let devices = object.value("config.hardware.device");
+        let hardware = object.value("config.hardware");
+        let mainboard = hardware.and_then(|own| own.text_at("motherboardLayout"));
         let text = |path: &str| object.text(path).unwrap_or_default().to_owned();
         let mut snapshots = Vec::new();
         if let Some(roots) = object.value("snapshot.rootSnapshotList") {
             collect_snapshots(&roots.children, &mut snapshots);
         }
         Self {
-            disks: devices.map(disks).unwrap_or_default(),
-            nics: devices.map(nics).unwrap_or_default(),
+            disks: hardware.map(disks).unwrap_or_default(),
+            nics: hardware.map(nics).unwrap_or_default(),
             guest_id: text("config.guestId"),
             hw_version: text("config.version"),
+            firmware: text("config.firmware"),
+            mainboard_needs_efi: mainboard == Some("acpiHostBridges"),
+            tools: object.text("guest.toolsStatus").map(|status| status != "toolsNotInstalled"),
             host: object.reference("runtime.host"),
             current_snapshot: object.reference("snapshot.currentSnapshot"),
             snapshots,

@@ -10,7 +10,7 @@ mod finishing;
 mod preparing;
 mod refusals;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use joiner_cloud::{CloudError, choice, machine::Machine, order::Order};
 use joiner_core::{
@@ -20,7 +20,12 @@ use joiner_core::{
 use joiner_vim::{Method, MoRef};
 
 use self::refusals::{Refused, name_taken};
-use super::{Inner, look::Found, state::ClassMemory, troubles::unanswered};
+use super::{
+    Inner,
+    look::Found,
+    state::ClassMemory,
+    troubles::{tags_unanswered, unanswered},
+};
 use crate::{
     NODE_CLASS_KIND,
     choose::by_room,
@@ -30,6 +35,7 @@ use crate::{
     names, networks,
     node_class::NodeClass,
     places::{Place, Resolution},
+    tags::objections::Rights,
     unavailable::Wanting,
     user_data::{self, Fetched, Recipient},
 };
@@ -85,8 +91,26 @@ impl Inner {
             Found::Foreign(vm) => return Err(name_taken(&work, &vm).into()),
             Found::Nothing => {}
         }
+        self.check_tags(&work).await?;
         let machine = self.make_somehow(&work).await?;
         Ok(machine)
+    }
+
+    /// Makes no machine that could not carry the tags its class asks for.
+    async fn check_tags(&self, work: &Work<'_>) -> Result<(), CloudError> {
+        if work.class.spec.tags.as_ref().is_none_or(BTreeMap::is_empty) {
+            return Ok(());
+        }
+        let objections = self.tag_objections(work.class, Rights::UNKNOWN).await;
+        let objections = objections.map_err(tags_unanswered("looking for the class's tags"))?;
+        match objections.of_class.first() {
+            None => Ok(()),
+            Some(first) => Err(CloudError::NodeClassNotReady(format!(
+                "{NODE_CLASS_KIND} {:?} is not ready: {}",
+                work.class.name(),
+                first.message
+            ))),
+        }
     }
 
     async fn find_own(&self, work: &Work<'_>) -> Result<Found, CloudError> {

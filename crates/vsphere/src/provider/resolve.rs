@@ -16,9 +16,7 @@ use crate::{
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
     node_class::{DatacenterSelector, NodeClass, Wanted},
-    places::{
-        self, COMPUTE_READY, DATASTORE_READY, IMAGE_READY, Resolution, Trouble, folder_paths,
-    },
+    places::{self, DATASTORE_READY, IMAGE_READY, Resolution, Trouble, VALIDATION, folder_paths},
 };
 
 /// How old a look at the inventory may be, so that several classes share one.
@@ -114,7 +112,7 @@ impl Inner {
             |condition, unresolved| NotResolved::Troubles(vec![Trouble { condition, unresolved }]);
         let mut tagged = Tagged::default();
         let datacenter = self.datacenter(read, &mut tagged).await?;
-        let datacenter = datacenter.map_err(|error| unresolved(COMPUTE_READY, error))?;
+        let datacenter = datacenter.map_err(|error| unresolved(VALIDATION, error))?;
         let inventory = self.inventory(&datacenter).await?;
         self.look_up_tags(read, &mut tagged).await?;
         let mut folders = Vec::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use joiner_cloud::{
     CloudError,
+    bootstrap::{self, Encoded},
     class::{self, BOOTSTRAP_READY, ClassCondition, ClassStatus},
     inputs::ClassInputs,
 };
@@ -14,21 +15,18 @@ use super::{
     resolve::{KEPT_FOR, NotResolved},
 };
 use crate::{
-    NODE_CLASS_KIND,
+    NODE_CLASS_KIND, image,
     machines::Machines,
     networks,
     node_class::NodeClass,
     places::{
         COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
-        Resolution, Trouble,
+        Resolution, Trouble, VALIDATION, VCENTER,
     },
     privileges::{self, Role},
     user_data::{self, Fetched, Recipient},
     vm_settings::AntiAffinity,
 };
-
-const VALIDATION: &str = "ValidationSucceeded";
-const VCENTER: &str = "VCenterReady";
 
 impl Inner {
     /// What is to be said of a class.
@@ -51,25 +49,38 @@ impl Inner {
             Ok(resolution) => {
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.fields = resolution.status();
-                let missing = self.missing_privileges(&read, &resolution).await?;
+                let missing =
+                    self.missing_privileges(&read, &resolution).await?.unwrap_or_default();
                 status.conditions.extend(CONDITIONS.map(|type_| {
                     let lacking = missing.get(type_);
                     lacking.map_or_else(
-                        || condition(type_, Some(true), "", String::new()),
+                        || condition(type_, Some(true), "", doubts(type_, &read, &resolution)),
                         |text| condition(type_, Some(false), "PermissionDenied", text.clone()),
                     )
                 }));
+                let tags = self.tags_ready(&read, &resolution).await;
+                // Tags that nobody can ask for at the moment take no class out of use.
+                if tags.holds.is_none() && held(class, tags.type_) {
+                    return Err(CloudError::Unknown(format!(
+                        "looking at the class: {}",
+                        tags.message
+                    )));
+                }
+                status.conditions.push(tags);
                 let read = read.with_template_disk(resolution.image.disk_gib());
-                status
-                    .conditions
-                    .extend(fetched.as_ref().map(|fetched| self.bootstrap(&read, fetched)));
+                self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
             Err(NotResolved::Troubles(troubles)) => {
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
-                status
-                    .conditions
-                    .extend(fetched.as_ref().map(|fetched| self.bootstrap(&read, fetched)));
+                // Nothing is looked for before it is known in which datacenter.
+                let of_class = troubles.iter().find(|own| own.condition == VALIDATION);
+                if let Some(Trouble { unresolved, .. }) = of_class {
+                    let message =
+                        format!("{NODE_CLASS_KIND} {:?}: {}", read.name(), unresolved.message);
+                    refuse(&mut status, unresolved.reason, message);
+                }
+                self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
             Err(NotResolved::Tags(error)) => {
                 let text = format!("vCenter does not say what carries the class's tags: {error}");
@@ -104,20 +115,24 @@ impl Inner {
         condition(VALIDATION, Some(false), &first.reason.to_string(), message)
     }
 
-    /// Whether a text can be made for machines of a class.
-    fn bootstrap(&self, read: &NodeClass, fetched: &Fetched<'_>) -> ClassCondition {
-        let Machines { types, .. } = read.machines(&self.settings.machines).unwrap_or_default();
-        let Some(instance_type) = types.first() else {
-            let why = "looked at once ValidationSucceeded is true".to_owned();
-            return condition(BOOTSTRAP_READY, None, "WaitsForSizes", why);
-        };
-        let token = user_data::example_token(fetched.facts);
-        let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
-        match user_data::text(read, fetched, &recipient) {
-            Ok(text) if let Some(problem) = networks::untold(&read.spec, text.format) => {
+    /// Says whether a text can be made for machines of a class. A text that is wrong is the class's
+    /// fault, everything else is about joining.
+    fn say_of_texts(
+        &self,
+        status: &mut ClassStatus,
+        read: &NodeClass,
+        fetched: Option<&Fetched<'_>>,
+    ) {
+        let Some(fetched) = fetched else { return };
+        let said = match self.trial(read, fetched) {
+            None => {
+                let why = "looked at once ValidationSucceeded is true".to_owned();
+                condition(BOOTSTRAP_READY, None, "WaitsForSizes", why)
+            }
+            Some(Ok(text)) if let Some(problem) = networks::untold(&read.spec, text.format) => {
                 condition(BOOTSTRAP_READY, Some(false), "InvalidNetwork", problem.to_string())
             }
-            Ok(text) => {
+            Some(Ok(text)) => {
                 let warnings: Vec<String> = text
                     .report
                     .warnings
@@ -126,18 +141,37 @@ impl Inner {
                     .collect();
                 condition(BOOTSTRAP_READY, Some(true), "", warnings.join("; "))
             }
-            Err(error) => {
+            Some(Err(error)) if error.kind.condition() == VALIDATION => {
+                refuse(status, error.kind.reason(), error.to_string());
+                let why = "looked at once ValidationSucceeded is true".to_owned();
+                condition(BOOTSTRAP_READY, None, "WaitsForUserData", why)
+            }
+            Some(Err(error)) => {
                 condition(BOOTSTRAP_READY, Some(false), error.kind.reason(), error.to_string())
             }
-        }
+        };
+        status.conditions.push(said);
     }
 
-    /// What the account may not do, by the condition that says it.
-    async fn missing_privileges(
+    /// The text of a machine of a class that there never is; none where the class has no sizes.
+    pub(super) fn trial(
+        &self,
+        read: &NodeClass,
+        fetched: &Fetched<'_>,
+    ) -> Option<Result<Encoded, bootstrap::Error>> {
+        let Machines { types, .. } = read.machines(&self.settings.machines).unwrap_or_default();
+        let instance_type = types.first()?;
+        let token = user_data::example_token(fetched.facts);
+        let recipient = Recipient { node_name: "trial", instance_type, token, order: None };
+        Some(user_data::text(read, fetched, &recipient))
+    }
+
+    /// What the account may not do, by the condition that says it; none where nobody says.
+    pub(super) async fn missing_privileges(
         &self,
         read: &NodeClass,
         resolution: &Resolution,
-    ) -> Result<BTreeMap<&'static str, String>, CloudError> {
+    ) -> Result<Option<BTreeMap<&'static str, String>>, CloudError> {
         let image = &resolution.image;
         let role = if image.is_marked { Role::Template } else { Role::Source };
         let mut needed =
@@ -180,7 +214,7 @@ impl Inner {
             // Whoever may not ask is told when something fails.
             Err(VimError::Fault(fault)) => {
                 tracing::debug!("privileges cannot be asked for: {fault}");
-                return Ok(BTreeMap::new());
+                return Ok(None);
             }
             Err(error) => return Err(super::troubles::unanswered("asking for privileges")(error)),
         };
@@ -191,11 +225,38 @@ impl Inner {
             }
         }
         let told = missing.into_iter();
-        Ok(told.filter_map(|(type_, own)| Some((type_, privileges::message(&own)?))).collect())
+        let told = told.filter_map(|(type_, own)| Some((type_, privileges::message(&own)?)));
+        Ok(Some(told.collect()))
     }
 }
 
-fn condition(
+/// Whether a condition of a class held when something was last said of it.
+fn held(class: &class::NodeClass, type_: &str) -> bool {
+    let conditions = class.status["conditions"].as_array();
+    let mut said = conditions.into_iter().flatten();
+    said.any(|own| own["type"] == type_ && own["status"] == "True")
+}
+
+/// What may be wrong although a condition holds.
+fn doubts(type_: &'static str, read: &NodeClass, resolution: &Resolution) -> String {
+    if type_ != IMAGE_READY {
+        return String::new();
+    }
+    let doubts = image::doubts(read, &resolution.image);
+    let told: Vec<String> =
+        doubts.iter().map(|doubt| format!("{}; {}", doubt.text, doubt.remedy)).collect();
+    told.join("; ")
+}
+
+/// Says that a class is wrong, unless something else is known to be wrong with it.
+fn refuse(status: &mut ClassStatus, reason: &str, message: String) {
+    let validation = status.conditions.iter_mut().find(|own| own.type_ == VALIDATION);
+    if let Some(validation) = validation.filter(|own| own.holds == Some(true)) {
+        *validation = condition(VALIDATION, Some(false), reason, message);
+    }
+}
+
+pub(super) fn condition(
     type_: &'static str,
     holds: Option<bool>,
     reason: &str,
@@ -213,6 +274,12 @@ fn told(type_: &'static str, troubles: &[Trouble]) -> ClassCondition {
                 own.iter().map(|trouble| trouble.unresolved.message.as_str()).collect();
             condition(type_, Some(false), first.unresolved.reason, texts.join("; "))
         }
+        None if troubles.iter().any(|trouble| trouble.condition == VALIDATION) => condition(
+            type_,
+            None,
+            "WaitsForDatacenter",
+            "looked for once it is known in which datacenter".to_owned(),
+        ),
         // What hangs on a cluster is not looked for before there is one.
         None if matches!(type_, DATASTORE_READY | NETWORK_READY)
             && troubles.iter().any(|trouble| trouble.condition == COMPUTE_READY) =>
@@ -233,7 +300,7 @@ fn error_is_passing(error: &VimError) -> bool {
 }
 
 /// What is said of a vCenter that does not answer.
-fn away(error: &VimError) -> ClassCondition {
+pub(super) fn away(error: &VimError) -> ClassCondition {
     let (holds, reason) = match error {
         VimError::InvalidLogin { .. } => (Some(false), "InvalidLogin"),
         VimError::Tls { .. } => (Some(false), "NotTrusted"),
@@ -243,5 +310,15 @@ fn away(error: &VimError) -> ClassCondition {
             (None, "Unreachable")
         }
     };
-    condition(VCENTER, holds, reason, error.to_string())
+    let remedy = match error {
+        VimError::InvalidLogin { .. } => {
+            "; correct GOVC_USERNAME and GOVC_PASSWORD (--vsphere-username, --vsphere-password), or \
+             unlock the account, if it gave a wrong password too often"
+        }
+        VimError::Unreachable(_) | VimError::Http(_) => {
+            "; see whether GOVC_URL (--vsphere-endpoint) is right, and what is between here and there"
+        }
+        _ => "",
+    };
+    condition(VCENTER, holds, reason, format!("{error}{remedy}"))
 }

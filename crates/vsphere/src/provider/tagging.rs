@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use joiner_clock::Clock;
 use joiner_vim::{
     MoRef, Tags,
-    tags::{Cardinality, NewCategory, TagError},
+    tags::{Cardinality, Category, NewCategory, TagError},
 };
 
-use crate::tags::WantedTag;
+use crate::tags::{WantedTag, objections};
 
 /// How long names of categories and tags are remembered.
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
@@ -29,8 +29,8 @@ pub(super) struct TagDirectory {
 #[derive(Default)]
 struct Known {
     since: Option<Timestamp>,
-    /// Identifiers of categories by name.
-    categories: BTreeMap<String, String>,
+    /// Categories by name.
+    categories: BTreeMap<String, Category>,
     /// Identifiers of tags by name, by the identifier of their category.
     tags: BTreeMap<String, BTreeMap<String, String>>,
 }
@@ -90,6 +90,31 @@ impl TagDirectory {
         self.tags.attach(object, &ids).await
     }
 
+    /// Forgets what categories and tags there are: somebody may have changed them.
+    pub(super) async fn forget(&self) {
+        self.known.lock().await.since = None;
+    }
+
+    /// What there is of tags that are wanted, in their order.
+    pub(super) async fn survey(
+        &self,
+        wanted: &[WantedTag],
+    ) -> Result<Vec<objections::Known>, TagError> {
+        let mut known = self.known.lock().await;
+        self.refresh(&mut known).await?;
+        let mut found = Vec::new();
+        for WantedTag { category, tag, .. } in wanted {
+            let Some(id) = self.category(&mut known, category).await? else {
+                found.push(objections::Known::default());
+                continue;
+            };
+            let has_tag = self.tags_of(&mut known, &id, tag).await?.contains_key(tag);
+            let category = known.categories.get(category).cloned();
+            found.push(objections::Known { category, has_tag });
+        }
+        Ok(found)
+    }
+
     /// Identifiers of the tags that a name stands for; none where there is no such tag.
     async fn ids(&self, category: &str, tag: &str) -> Result<Vec<String>, TagError> {
         let mut known = self.known.lock().await;
@@ -143,16 +168,22 @@ impl TagDirectory {
             cardinality: if wanted.single { Cardinality::Single } else { Cardinality::Multiple },
             associable_types: vec!["VirtualMachine".to_owned()],
         };
-        let id = match self.tags.create_category(&category).await {
-            Ok(id) => id,
+        let made = match self.tags.create_category(&category).await {
+            Ok(id) => Category {
+                id,
+                name: category.name,
+                cardinality: category.cardinality,
+                associable_types: category.associable_types,
+            },
             Err(TagError::AlreadyExists) => {
                 let again = self.tags.categories().await?;
                 let found = again.into_iter().find(|own| own.name == wanted.category);
-                found.ok_or(TagError::NotFound)?.id
+                found.ok_or(TagError::NotFound)?
             }
             Err(error) => return Err(error),
         };
-        known.categories.insert(wanted.category.clone(), id.clone());
+        let id = made.id.clone();
+        known.categories.insert(wanted.category.clone(), made);
         Ok(id)
     }
 
@@ -163,23 +194,23 @@ impl TagDirectory {
             .since
             .is_some_and(|since| now.duration_since(since).unsigned_abs() < REMEMBERED_FOR);
         if !is_fresh {
-            let categories = self.tags.categories().await?;
-            *known = Known {
-                since: Some(now),
-                categories: categories.into_iter().map(|own| (own.name, own.id)).collect(),
-                tags: BTreeMap::new(),
-            };
+            let categories = self.categories().await?;
+            *known = Known { since: Some(now), categories, tags: BTreeMap::new() };
         }
         Ok(())
+    }
+
+    async fn categories(&self) -> Result<BTreeMap<String, Category>, TagError> {
+        let categories = self.tags.categories().await?;
+        Ok(categories.into_iter().map(|own| (own.name.clone(), own)).collect())
     }
 
     async fn category(&self, known: &mut Known, name: &str) -> Result<Option<String>, TagError> {
         if !known.categories.contains_key(name) {
             // It may have been made since.
-            let categories = self.tags.categories().await?;
-            known.categories = categories.into_iter().map(|own| (own.name, own.id)).collect();
+            known.categories = self.categories().await?;
         }
-        Ok(known.categories.get(name).cloned())
+        Ok(known.categories.get(name).map(|own| own.id.clone()))
     }
 
     async fn tags_of<'k>(

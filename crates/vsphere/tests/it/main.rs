@@ -5,18 +5,21 @@
 
 mod adapters;
 mod apart;
+mod bad_input;
 mod bars;
 mod bench;
 mod class;
 mod conformance;
 mod crashes;
 mod damaged;
+mod doctor;
 mod groups;
 mod hardware;
 mod machines;
 mod policies;
 mod real_fields;
 mod refused;
+mod role;
 mod seeds;
 mod trouble;
 

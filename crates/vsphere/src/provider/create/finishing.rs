@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use joiner_cloud::{CloudError, machine::Machine};
-use joiner_vim::{Fault, Method, TaskFailed, VimError};
+use joiner_vim::{Fault, Method, TaskFailed, VimError, tags::TagError};
 
 use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work, refusals::TRIES_MAX};
 use crate::{
@@ -87,7 +87,18 @@ impl Inner {
         let Err(error) = self.tags.attach(&vm.reference, &wanted).await else { return Ok(()) };
         let what = format!("tagging virtual machine {:?}: {error}", work.name);
         if vm.power != Power::On && wanted.iter().any(|tag| tag.before_boot) {
-            return Err(CloudError::Create { reason: "TaggingFailed", message: what });
+            if matches!(error, TagError::Refused(_) | TagError::Forbidden(_)) {
+                // It will not be otherwise next time, unless with a machine that has no tags yet.
+                self.destroy(vm).await?;
+            }
+            let tags: Vec<String> =
+                wanted.iter().map(|tag| format!("{}={}", tag.category, tag.tag)).collect();
+            let message = format!(
+                "{what}; it is to carry {}, and is not started before: see whether the categories \
+                 are for virtual machines, and whether the account may attach them",
+                tags.join(", ")
+            );
+            return Err(CloudError::Create { reason: "TaggingFailed", message });
         }
         tracing::warn!("{what}");
         Ok(())

@@ -63,9 +63,16 @@ impl Inner {
                 tracing::warn!(tries, fault = %fault.kind, detail = ?fault.detail, "{what}");
                 later("CreateInstanceFailed")
             }
-            Outcome::NotReady => Refused::Final(CloudError::NodeClassNotReady(format!(
-                "{NODE_CLASS_KIND} {class:?} cannot be used: {what}"
-            ))),
+            Outcome::NotReady => {
+                let remedy = if fault.is("NoPermission") {
+                    "; add the privilege to the account's role"
+                } else {
+                    ""
+                };
+                Refused::Final(CloudError::NodeClassNotReady(format!(
+                    "{NODE_CLASS_KIND} {class:?} cannot be used: {what}{remedy}"
+                )))
+            }
             Outcome::Invalid => later("InvalidMachine"),
             Outcome::Unlicensed => later("NotEnoughLicenses"),
             Outcome::NameTaken => later("NameConflict"),

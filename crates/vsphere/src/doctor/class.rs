@@ -1,0 +1,122 @@
+//! A class: what its conditions say, tag by tag and selector by selector.
+
+use joiner_cloud::class::{self, BOOTSTRAP_READY, ClassStatus};
+use joiner_vim::{Object, VimError};
+
+use super::{Finding, Subject};
+use crate::{
+    places::{
+        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY, Resolution,
+        VALIDATION, VCENTER,
+    },
+    tags::objections::Objections,
+};
+
+/// What `TagsReady` says, tag by tag.
+pub(crate) fn tags(subject: Subject<'_>, objections: &Objections) -> Vec<Finding> {
+    let Objections { of_class, others } = objections;
+    let mut found: Vec<Finding> =
+        of_class.iter().map(|own| subject.problem(own.reason, &own.message)).collect();
+    found.extend(others.iter().map(|own| subject.warning(own.reason, &own.message)));
+    if found.is_empty() {
+        found.push(subject.fine("machines can carry all that they are to carry"));
+    }
+    found
+}
+
+/// Whether a network is there for machines.
+pub(crate) fn network(
+    subject: Subject<'_>,
+    path: &str,
+    read: &Result<Vec<Object>, VimError>,
+) -> Finding {
+    match read
+        .as_ref()
+        .map(|objects| objects.first().and_then(|own| own.parse("summary.accessible")))
+    {
+        Ok(Some(true)) => subject.fine(format!("{path} can be reached")),
+        Ok(Some(false)) => subject.problem(
+            "NetworkInaccessible",
+            &format!(
+                "{path} cannot be reached from any host; mend that, or choose another network"
+            ),
+        ),
+        Ok(None) => subject.not_checked(format!("vCenter does not say whether {path} is reached")),
+        Err(error) => subject.not_checked(error.to_string()),
+    }
+}
+
+/// What the conditions of a class say, and where its selectors lead.
+pub(crate) fn conditions(
+    object: &str,
+    status: &ClassStatus,
+    resolution: Option<&Resolution>,
+) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for condition in &status.conditions {
+        let check = match condition.type_ {
+            COMPUTE_READY => "compute",
+            DATASTORE_READY => "datastore",
+            NETWORK_READY => "network",
+            IMAGE_READY => "template",
+            FOLDER_READY => "folder",
+            VALIDATION | VCENTER => "places",
+            _ => continue,
+        };
+        let subject = Subject::new(check, object);
+        // What is wrong with the class itself was said of its fields, unless it is about the
+        // datacenter.
+        let is_said = condition.type_ == VALIDATION && !condition.reason.starts_with("Datacenter");
+        if is_said || (check == "places" && condition.holds == Some(true)) {
+            continue;
+        }
+        let leads_to = resolution
+            .map_or_else(|| "leads somewhere".to_owned(), |own| leads_to(condition.type_, own));
+        found.push(subject.condition(condition, leads_to));
+    }
+    found
+}
+
+/// Where a condition's selector leads.
+fn leads_to(type_: &str, resolution: &Resolution) -> String {
+    if type_ == IMAGE_READY {
+        return format!("leads to {}", resolution.image.named.path);
+    }
+    let mut paths: Vec<&str> = resolution
+        .places
+        .iter()
+        .flat_map(|place| match type_ {
+            COMPUTE_READY => vec![place.compute.named.path.as_str()],
+            NETWORK_READY => place.networks.iter().map(|own| own.named.path.as_str()).collect(),
+            FOLDER_READY => vec![place.folder.path.as_str()],
+            _ => place.datastores.usable.iter().map(|own| own.named.path.as_str()).collect(),
+        })
+        .collect();
+    paths.sort_unstable();
+    paths.dedup();
+    format!("leads to {}", paths.join(", "))
+}
+
+/// What the controller last said of how machines join.
+pub(crate) fn joining(subject: Subject<'_>, class: &class::NodeClass) -> Finding {
+    let conditions = class.status["conditions"].as_array();
+    let said = conditions.into_iter().flatten().find(|own| own["type"] == BOOTSTRAP_READY);
+    let is_of_now = |own: &&serde_json::Value| {
+        own["observedGeneration"].as_i64().is_none_or(|seen| seen == class.generation)
+    };
+    let text =
+        |own: &serde_json::Value, field: &str| own[field].as_str().unwrap_or_default().to_owned();
+    match said.filter(is_of_now) {
+        Some(own) if own["status"] == "True" => {
+            subject.fine("the controller has all that machines join with")
+        }
+        Some(own) if own["status"] == "False" => {
+            subject.problem(&text(own, "reason"), &text(own, "message"))
+        }
+        Some(own) => subject.not_checked(text(own, "message")),
+        None => subject.not_checked(
+            "no controller has looked at the class yet; its condition BootstrapReady says it once \
+             joiner run is there",
+        ),
+    }
+}

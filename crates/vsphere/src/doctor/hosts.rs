@@ -1,0 +1,127 @@
+//! The hosts that machines of a class would run on.
+
+use joiner_vim::{MoRef, Object};
+
+use super::{Finding, Subject};
+use crate::places::Place;
+
+/// Properties of hosts.
+pub(crate) const HOSTS: &[&str] =
+    &["name", "runtime.connectionState", "runtime.inMaintenanceMode", "datastore", "network"];
+
+/// A host, as far as machines depend on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    name: String,
+    connected: bool,
+    maintenance: bool,
+    datastores: Vec<MoRef>,
+    networks: Vec<MoRef>,
+}
+
+impl Host {
+    pub(crate) fn read(object: &Object) -> Self {
+        Self {
+            name: object.text("name").unwrap_or_default().to_owned(),
+            connected: object.text("runtime.connectionState") == Some("connected"),
+            maintenance: object.parse("runtime.inMaintenanceMode") == Some(true),
+            datastores: object.references("datastore"),
+            networks: object.references("network"),
+        }
+    }
+
+    /// Why no machine of a place could run here.
+    fn objection(&self, datastores: &[MoRef], networks: &[MoRef]) -> Option<&'static str> {
+        if !self.connected {
+            Some("is not connected")
+        } else if self.maintenance {
+            Some("is in maintenance")
+        } else if !datastores.iter().any(|own| self.datastores.contains(own)) {
+            Some("mounts none of the datastores")
+        } else if !networks.iter().all(|own| self.networks.contains(own)) {
+            Some("does not see all networks")
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether machines of a place have hosts to run on.
+pub(crate) fn hosts(class: &str, place: &Place, hosts: &[Host]) -> Finding {
+    let subject = Subject::new("hosts", class);
+    let datastores: Vec<MoRef> =
+        place.datastores.usable.iter().map(|own| own.named.reference.clone()).collect();
+    let networks: Vec<MoRef> =
+        place.networks.iter().map(|own| own.named.reference.clone()).collect();
+    judge(subject, &place.compute.named.path, &datastores, &networks, hosts)
+}
+
+fn judge(
+    subject: Subject<'_>,
+    compute: &str,
+    datastores: &[MoRef],
+    networks: &[MoRef],
+    hosts: &[Host],
+) -> Finding {
+    let unfit: Vec<String> = hosts
+        .iter()
+        .filter_map(|host| Some(format!("{} {}", host.name, host.objection(datastores, networks)?)))
+        .collect();
+    let fit = hosts.len() - unfit.len();
+    if hosts.is_empty() {
+        let text = format!("the account sees no host of {compute}");
+        return subject.not_checked(text);
+    }
+    let told = format!("{fit} of {} hosts of {compute} can take machines", hosts.len());
+    let remedy = "mend that, or choose what all hosts have";
+    match (fit, unfit.is_empty()) {
+        (_, true) => subject.fine(told),
+        (0, _) => subject.problem("NoHostFits", &format!("{told}: {}; {remedy}", unfit.join(", "))),
+        _ => subject.warning("SomeHostsUnfit", &format!("{told}: {}; {remedy}", unfit.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Severity;
+
+    fn object(id: &str) -> MoRef {
+        MoRef::new("Datastore", id)
+    }
+
+    fn host(name: &str) -> Host {
+        Host {
+            name: name.to_owned(),
+            connected: true,
+            maintenance: false,
+            datastores: vec![object("datastore")],
+            networks: vec![object("network")],
+        }
+    }
+
+    fn judged(hosts: &[Host]) -> (Severity, String) {
+        let subject = Subject::new("hosts", "class");
+        let found =
+            judge(subject, "/dc1/host/c", &[object("datastore")], &[object("network")], hosts);
+        (found.severity, found.text)
+    }
+
+    #[test]
+    fn one_host_that_fits_is_enough_and_the_others_are_named() {
+        let away = Host { connected: false, ..host("esx2") };
+        let maintained = Host { maintenance: true, ..host("esx3") };
+        let blind = Host { networks: Vec::new(), ..host("esx4") };
+        let apart = Host { datastores: Vec::new(), ..host("esx5") };
+        assert_eq!(judged(&[host("esx1")]).0, Severity::Ok);
+        let (severity, text) = judged(&[host("esx1"), away.clone(), maintained, blind, apart]);
+        assert_eq!(severity, Severity::Warning);
+        assert_eq!(
+            text,
+            "1 of 5 hosts of /dc1/host/c can take machines: esx2 is not connected, esx3 is in \
+             maintenance, esx4 does not see all networks, esx5 mounts none of the datastores"
+        );
+        assert_eq!(judged(&[away]).0, Severity::Problem);
+        assert_eq!(judged(&[]).0, Severity::NotChecked);
+    }
+}

@@ -1,0 +1,148 @@
+//! What the template that was chosen lets its machines do.
+
+use crate::{
+    choose::Unresolved,
+    inventory::Template,
+    node_class::{NodeClass, UserData},
+};
+
+/// The oldest virtual hardware that vSphere's volumes can be attached to.
+const HARDWARE_FOR_VOLUMES: u32 = 15;
+
+/// Something that may keep machines from joining, though nobody can say before they run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// For programs.
+    pub(crate) code: &'static str,
+    /// What is known.
+    pub(crate) text: String,
+    /// What to do about it.
+    pub(crate) remedy: String,
+}
+
+/// Why no machine could start from a template by its firmware.
+pub(crate) fn cannot_boot(class: &NodeClass, image: &Template) -> Option<Unresolved> {
+    let details = &image.details;
+    if details.firmware != "bios" {
+        return None;
+    }
+    let path = &image.named.path;
+    let arm = class.spec.instance_types.iter().flatten().enumerate().find(|(_, entry)| {
+        entry.arch.as_deref().is_some_and(|arch| arch.eq_ignore_ascii_case("arm64"))
+    });
+    let why = if let Some((i, _)) = arm {
+        format!("spec.instanceTypes[{i}].arch is arm64, whose machines start by EFI only")
+    } else if details.mainboard_needs_efi {
+        "its mainboard was made for EFI and does not start by anything else".to_owned()
+    } else {
+        return None;
+    };
+    Some(Unresolved {
+        reason: "FirmwareCannotBoot",
+        message: format!(
+            "{path} has the firmware BIOS, but {why}; set the template's firmware to the one that \
+             its system was installed with, or choose another template (spec.imageSelector)"
+        ),
+    })
+}
+
+/// What may keep machines of a template from joining. None of it is certain, so none of it takes a
+/// class out of use.
+pub(crate) fn doubts(class: &NodeClass, image: &Template) -> Vec<Doubt> {
+    let (details, path) = (&image.details, &image.named.path);
+    let mut doubts = Vec::new();
+    // vCenter says the same of a template that has no tools and of one that never ran, as imported
+    // appliances have not. Talos reads its settings without tools.
+    if details.tools == Some(false) && !is_talos(class.spec.user_data.as_ref()) {
+        doubts.push(Doubt {
+            code: "ToolsNeverSeen",
+            text: format!(
+                "vCenter has never seen VMware Tools in {path}: it was never started, or has none, \
+                 and then its machines cannot read how to join"
+            ),
+            remedy: "make sure that open-vm-tools is installed in the template".to_owned(),
+        });
+    }
+    let version = details.hw_version.strip_prefix("vmx-").and_then(|text| text.parse().ok());
+    if let Some(version) = version.filter(|version: &u32| *version < HARDWARE_FOR_VOLUMES) {
+        doubts.push(Doubt {
+            code: "HardwareTooOld",
+            text: format!(
+                "the virtual hardware of {path} is of version {version}, and vSphere's volumes \
+                 need {HARDWARE_FOR_VOLUMES}"
+            ),
+            remedy: "upgrade the template's compatibility, if volumes are to be attached"
+                .to_owned(),
+        });
+    }
+    doubts
+}
+
+fn is_talos(user_data: Option<&UserData>) -> bool {
+    user_data.is_some_and(|own| own.type_.as_deref() == Some("talos"))
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_vim::MoRef;
+    use serde_json::json;
+
+    use super::*;
+    use crate::inventory::{Details, Named};
+
+    fn image(details: Details) -> Template {
+        Template {
+            named: Named {
+                reference: MoRef::new("VirtualMachine", "vm-1"),
+                name: "ubuntu".to_owned(),
+                path: "/dc1/vm/ubuntu".to_owned(),
+            },
+            is_marked: true,
+            created: None,
+            instance_uuid: String::new(),
+            details,
+        }
+    }
+
+    fn class(spec: serde_json::Value) -> NodeClass {
+        NodeClass::read(&json!({"metadata": {"name": "general"}, "spec": spec}))
+            .expect("the schema accepts it")
+    }
+
+    fn of_firmware(firmware: &str, mainboard_needs_efi: bool) -> Template {
+        image(Details { firmware: firmware.to_owned(), mainboard_needs_efi, ..Details::default() })
+    }
+
+    #[test]
+    fn bios_starts_neither_arm_nor_a_mainboard_for_efi() {
+        let (amd, arm) = (class(json!({})), class(json!({"instanceTypes": [{"arch": "arm64"}]})));
+        let reason = |class: &NodeClass, image: &Template| {
+            cannot_boot(class, image).map(|unresolved| unresolved.reason)
+        };
+        assert_eq!(reason(&amd, &of_firmware("bios", false)), None);
+        assert_eq!(reason(&amd, &of_firmware("bios", true)), Some("FirmwareCannotBoot"));
+        assert_eq!(reason(&arm, &of_firmware("bios", false)), Some("FirmwareCannotBoot"));
+        assert_eq!(reason(&arm, &of_firmware("efi", true)), None);
+        assert_eq!(reason(&arm, &of_firmware("", true)), None, "what nobody says is not wrong");
+    }
+
+    #[test]
+    fn tools_that_were_never_seen_are_a_doubt_and_no_more() {
+        let codes = |spec, details| -> Vec<&'static str> {
+            doubts(&class(spec), &image(details)).iter().map(|doubt| doubt.code).collect()
+        };
+        let without = || Details { tools: Some(false), ..Details::default() };
+        assert_eq!(codes(json!({}), without()), ["ToolsNeverSeen"]);
+        assert!(codes(json!({"userData": {"type": "talos"}}), without()).is_empty());
+        assert!(codes(json!({}), Details::default()).is_empty(), "nobody says");
+    }
+
+    #[test]
+    fn old_hardware_takes_no_volumes() {
+        let told = |version: &str| {
+            let details = Details { hw_version: version.to_owned(), ..Details::default() };
+            doubts(&class(json!({})), &image(details)).len()
+        };
+        assert_eq!((told("vmx-13"), told("vmx-15"), told("")), (1, 0, 0));
+    }
+}
