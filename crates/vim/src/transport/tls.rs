@@ -238,7 +238,10 @@ fn remedy(error: &Error, certificate: &CertificateDer<'_>, name: &ServerName<'_>
             "the certificate is not for {name}; use the name that it is for, or accept this one \
              certificate by its thumbprint {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
         ),
-        error => format!("the certificate of {name} is refused: {error}"),
+        error => format!(
+            "the certificate of {name} is refused: {error}; renew it, or accept this one \
+             certificate by its thumbprint {thumbprint} (VSPHERE_THUMBPRINT) after comparing it"
+        ),
     }
 }
 
@@ -267,6 +270,22 @@ mod tests {
         for thumbprint in [sha256, sha1] {
             assert!(thumbprint.is_of(&certificate));
             assert!(!thumbprint.is_of(&other));
+        }
+    }
+
+    #[test]
+    fn whatever_is_wrong_with_a_certificate_its_thumbprint_is_told() {
+        let certificate = CertificateDer::from(b"not looked into".to_vec());
+        let thumbprint = Thumbprint::of(&certificate).to_string();
+        let name = ServerName::try_from("vcenter.example.org").unwrap();
+        for wrong in [
+            CertificateError::Expired,
+            CertificateError::UnknownIssuer,
+            CertificateError::NotValidForName,
+        ] {
+            let told = remedy(&Error::InvalidCertificate(wrong), &certificate, &name);
+            let words = ["vcenter.example.org", thumbprint.as_str(), "VSPHERE_THUMBPRINT"];
+            assert!(words.iter().all(|word| told.contains(word)), "{told}");
         }
     }
 

@@ -70,8 +70,10 @@ pub(crate) fn conditions(
         if is_said || (check == "places" && condition.holds == Some(true)) {
             continue;
         }
-        let leads_to = resolution
-            .map_or_else(|| "leads somewhere".to_owned(), |own| leads_to(condition.type_, own));
+        let leads_to = resolution.map_or_else(
+            || "leads to what can be used".to_owned(),
+            |own| leads_to(condition.type_, own),
+        );
         found.push(subject.condition(condition, leads_to));
     }
     found

@@ -10,7 +10,7 @@ use joiner_vim::spec::{ConfigSpec, ExtraConfig};
 use joiner_vsphere::doctor::{ClaimSeen, Finding, Patient, Severity};
 use serde_json::{Value, json};
 
-use crate::bench::{World, class, order};
+use crate::bench::{World, class, condition, order};
 
 fn patient(classes: &[Value]) -> Patient {
     let classes = classes.iter().map(|more| NodeClass::clone(&class(more.clone())));
@@ -287,4 +287,25 @@ async fn what_the_controller_said_of_joining_is_repeated() {
     assert_eq!(remedy, "set JOIN_TOKEN");
     assert_eq!(found(said("True", 1)).await.0, Severity::Ok);
     assert_eq!(found(said("True", 0)).await.0, Severity::NotChecked, "it said so of another spec");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_is_judged_as_the_condition_judges_it() {
+    let world = World::new();
+    let found = async |user_data: Value| {
+        let patient = patient(&[json!({"userData": user_data})]);
+        let found = world.provider().examine(&patient).await;
+        found.into_iter().find(|own| own.check == "userData").expect("it was looked at")
+    };
+    let fine = found(json!({"additionalUserdata": "runcmd: [echo joined]"})).await;
+    assert_eq!(fine.severity, Severity::Ok, "{fine:?}");
+    let broken = json!({"additionalUserdata": "runcmd: [unclosed"});
+    let told = found(broken.clone()).await;
+    assert_eq!((told.severity, told.code.as_str()), (Severity::Problem, "InvalidUserData"));
+    let class = class(json!({"userData": broken}));
+    let (_, reason, message) = condition(&world.provider(), &class, "ValidationSucceeded").await;
+    assert_eq!((told.code, format!("{}; {}", told.text, told.remedy)), (reason, message));
+    let secret = found(json!({"secretRef": {"name": "texts"}})).await;
+    assert_eq!(secret.severity, Severity::NotChecked);
+    assert!(secret.text.contains("\"texts\""), "{secret:?}");
 }
