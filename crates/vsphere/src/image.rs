@@ -4,10 +4,8 @@ use crate::{
     choose::Unresolved,
     inventory::Template,
     node_class::{NodeClass, UserData},
+    vm_settings::HardwareVersion,
 };
-
-/// The oldest virtual hardware that vSphere's volumes can be attached to.
-const HARDWARE_FOR_VOLUMES: u32 = 15;
 
 /// Something that may keep machines from joining, though nobody can say before they run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,16 +61,22 @@ pub(crate) fn doubts(class: &NodeClass, image: &Template) -> Vec<Doubt> {
             remedy: "make sure that open-vm-tools is installed in the template".to_owned(),
         });
     }
-    let version = details.hw_version.strip_prefix("vmx-").and_then(|text| text.parse().ok());
-    if let Some(version) = version.filter(|version: &u32| *version < HARDWARE_FOR_VOLUMES) {
+    let read = |word: &str| HardwareVersion::read(Some(word)).ok().flatten();
+    let upgraded = class.spec.hardware_version.as_deref().and_then(read);
+    let version = upgraded.or_else(|| read(&details.hw_version));
+    if let Some(version) = version.filter(|version| *version < HardwareVersion::FOR_VOLUMES) {
         doubts.push(Doubt {
             code: "HardwareTooOld",
             text: format!(
-                "the virtual hardware of {path} is of version {version}, and vSphere's volumes \
-                 need {HARDWARE_FOR_VOLUMES}"
+                "the virtual hardware of machines from {path} is {version}, and vSphere's volumes \
+                 need {}",
+                HardwareVersion::FOR_VOLUMES
             ),
-            remedy: "upgrade the template's compatibility, if volumes are to be attached"
-                .to_owned(),
+            remedy: format!(
+                "write {} or later in spec.hardwareVersion, or upgrade the template, if volumes \
+                 are to be attached",
+                HardwareVersion::FOR_VOLUMES
+            ),
         });
     }
     doubts

@@ -34,6 +34,9 @@ impl CloneMode {
 pub(crate) struct HardwareVersion(u32);
 
 impl HardwareVersion {
+    /// The oldest that vSphere's volumes can be attached to.
+    pub(crate) const FOR_VOLUMES: Self = Self(15);
+
     /// Reads the version, none where nobody says; an error says what to write.
     pub(crate) fn read(word: Option<&str>) -> Result<Option<Self>, String> {
         let Some(word) = word.filter(|word| !word.is_empty()) else { return Ok(None) };
