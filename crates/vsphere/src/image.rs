@@ -143,10 +143,12 @@ mod tests {
 
     #[test]
     fn old_hardware_takes_no_volumes() {
-        let told = |version: &str| {
+        let told = |spec, version: &str| {
             let details = Details { hw_version: version.to_owned(), ..Details::default() };
-            doubts(&class(json!({})), &image(details)).len()
+            doubts(&class(spec), &image(details)).len()
         };
-        assert_eq!((told("vmx-13"), told("vmx-15"), told("")), (1, 0, 0));
+        let of = |version| told(json!({}), version);
+        assert_eq!((of("vmx-13"), of("vmx-15"), of("")), (1, 0, 0));
+        assert_eq!(told(json!({"hardwareVersion": "vmx-19"}), "vmx-13"), 0, "it is upgraded");
     }
 }
