@@ -26,4 +26,6 @@ pub struct Machine {
     pub created: Option<Timestamp>,
     /// Whether it is being destroyed.
     pub deleting: bool,
+    /// Whether the cloud is sure that it will never run again, although it is still listed.
+    pub lost: bool,
 }

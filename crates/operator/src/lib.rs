@@ -44,6 +44,7 @@ pub mod live;
 pub mod log;
 pub mod marks;
 pub mod metrics;
+pub mod notes;
 pub mod objects;
 pub mod observability;
 mod offload;

@@ -21,6 +21,7 @@ mod kubelet;
 mod limiter;
 mod machines;
 mod marks;
+mod metrics;
 mod names;
 mod node_class;
 mod places;
@@ -49,6 +50,7 @@ use joiner_cloud::class::ClassKind;
 
 pub use crate::{
     machines::{Hardware, Machines},
+    metrics::Metrics,
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
     provider::{Limits, ProviderSettings, Vsphere},
     tags::TopologyCategories,

@@ -10,6 +10,7 @@ mod conformance;
 mod crashes;
 mod damaged;
 mod machines;
+mod operation;
 mod refused;
 mod seeds;
 mod trouble;
