@@ -13,7 +13,7 @@ use crate::{
     adoption::Adoption,
     class::{ClassKind, ClassStatus, NodeClass, SpecHash},
     inputs::ClassInputs,
-    machine::Machine,
+    machine::{Machine, Measured},
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
@@ -139,6 +139,12 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// nothing else about it. Answers whether it carries the mark now.
     async fn adopt(&self, _machine: &Machine, _by: &Adoption) -> Result<bool, CloudError> {
         Ok(false)
+    }
+
+    /// Hears what the guest of a machine really sees, where types only promise a guess. Answers
+    /// whether that was of use, or never will be; otherwise it is told again.
+    fn measured(&self, _measured: &Measured<'_>) -> bool {
+        true
     }
 
     /// Brings a machine up to date in place, as far as it can be.

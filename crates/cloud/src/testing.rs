@@ -21,7 +21,7 @@ use crate::{
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass, SpecHash},
     conformance::Mishap,
     inputs::{ClassInputs, OrderInputs},
-    machine::Machine,
+    machine::{Machine, Measured},
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
@@ -357,6 +357,14 @@ impl CloudProvider for TestCloud {
 
     async fn close(&self) {
         self.state().calls.push("close".to_owned());
+    }
+
+    fn measured(&self, measured: &Measured<'_>) -> bool {
+        let Measured { provider_id, instance_type, capacity, .. } = measured;
+        let what = format!("measured {provider_id}: {instance_type} has {capacity}");
+        let mut state = self.state();
+        state.calls.push(what);
+        state.machines.contains_key(*provider_id)
     }
 
     async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {

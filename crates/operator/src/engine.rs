@@ -34,6 +34,7 @@ use crate::{
     inputs::{Inputs, TokenCollection, TokenSweep},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
+    measuring::Measuring,
     metrics::{self, Metrics, RegistrationError, Registry, gauge_set::Series},
     notes,
     observability::{self, ClusterFigures},
@@ -158,6 +159,7 @@ impl Engine {
         let mut add = Adding { context: &context, to: &mut controllers };
         add.controller(ClaimHydration);
         add.controller(NodeHydration);
+        add.controller(Measuring);
         add.controller(|context| Lifecycle::new(context, health.clone()));
         add.controller(Expiration);
         add.controller(Consistency::new);

@@ -43,6 +43,7 @@ pub mod lifecycle;
 pub mod live;
 pub mod log;
 pub mod marks;
+pub mod measuring;
 pub mod metrics;
 pub mod notes;
 pub mod objects;

@@ -4,6 +4,7 @@
 //! `faults`, `drift`, `vm`); what is here asks vCenter and carries out.
 
 mod adopt;
+mod check_room;
 mod create;
 mod delete;
 mod look;
@@ -27,7 +28,7 @@ use joiner_cloud::{
     adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
     inputs::ClassInputs,
-    machine::Machine,
+    machine::{Machine, Measured},
     needs::Needs,
     notes::Notes,
     order::{ClaimId, Order},
@@ -39,13 +40,13 @@ use joiner_core::{
 use joiner_vim::Vim;
 
 use self::{
-    state::{ClassMemory, State, zone_of},
+    state::{ClassMemory, ClassVersion, State, zone_of},
     tagging::TagDirectory,
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, Metrics, NODE_CLASS, Settings,
-    TopologyCategories, WELL_KNOWN_LABELS, limiter::Gates, names, node_class::NodeClass, user_data,
-    vm_settings::PowerOff,
+    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, limiter::Gates, names,
+    node_class::NodeClass, user_data, vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -214,8 +215,12 @@ impl Inner {
         let read = read.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         let state = self.state();
         let kept = state.resolutions.get(&class.name).filter(|kept| kept.uid == class.uid);
-        let template_disk = kept.and_then(|kept| kept.resolution.image.disk_gib());
-        Ok(read.with_template_disk(template_disk))
+        let image = kept.map(|kept| &kept.resolution.image);
+        let template_disk = image.and_then(Template::disk_gib);
+        let measured = image.map(|image| state.measured.of_image(&image.named.path));
+        Ok(read
+            .with_template_disk(template_disk)
+            .with_measured_memory(measured.unwrap_or_default()))
     }
 
     /// What machines of a class are like.
@@ -224,7 +229,12 @@ impl Inner {
         class: &class::NodeClass,
         read: &NodeClass,
     ) -> Result<ClassMemory, CloudError> {
-        let version = (class.uid.clone(), class.generation, read.template_disk_gib);
+        let version = ClassVersion {
+            uid: class.uid.clone(),
+            generation: class.generation,
+            template_disk_gib: read.template_disk_gib,
+            measured_memory: read.measured_memory.clone(),
+        };
         if let Some(known) = self.state().classes.get(&class.name)
             && known.version == version
         {
@@ -381,6 +391,10 @@ impl CloudProvider for Vsphere {
 
     async fn list(&self) -> Result<Vec<Machine>, CloudError> {
         self.0.within(ANSWER_WITHIN, "listing machines", Box::pin(self.0.list())).await
+    }
+
+    fn measured(&self, measured: &Measured<'_>) -> bool {
+        self.0.state().measured.learn(measured)
     }
 
     async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {

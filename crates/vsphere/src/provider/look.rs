@@ -135,6 +135,10 @@ impl Inner {
         let own = mark.and_then(|mark| state.instance_type(&mark.class, &mark.instance_type));
         let mut machine = vm.machine(own.as_deref())?;
         machine.deleting = state.destroyed.contains(&vm.reference);
+        if let Some(memory_mib) = vm.memory_mib {
+            let is_ours = mark.is_some_and(|mark| mark.made_here);
+            state.measured.know(&machine.provider_id, memory_mib, is_ours);
+        }
         state.known.insert(vm.reference.clone(), machine.clone());
         Some(machine)
     }
@@ -229,6 +233,7 @@ impl Inner {
             }
         }
         self.metrics.listed(states);
+        self.state().measured.keep(machines.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));
         Ok(machines)
     }

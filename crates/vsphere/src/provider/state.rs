@@ -14,9 +14,11 @@ use joiner_core::{
 };
 use joiner_vim::{MoRef, Task};
 
+use super::check_room::Shortages;
 use crate::{
     inventory::Named,
     machines::Hardware,
+    measured::MeasuredMemory,
     metrics::UnavailableOffering,
     places::Resolution,
     unavailable::{Unavailable, Wanting},
@@ -40,6 +42,8 @@ pub(crate) struct State {
     pub(crate) resolutions: BTreeMap<String, Kept>,
     /// What classes' machines are like, by the class's name.
     pub(crate) classes: BTreeMap<String, ClassMemory>,
+    /// What sizes of classes lacked when they were last looked at, by the class's name.
+    pub(crate) shortages: BTreeMap<String, Shortages>,
     /// What could not be had lately.
     pub(crate) unavailable: Unavailable,
     /// Clones under way, by the claim's identity.
@@ -48,6 +52,8 @@ pub(crate) struct State {
     pub(crate) tries: BTreeMap<String, u32>,
     /// Machines that were last known, so that one whose host is away is not taken for absent.
     pub(crate) known: BTreeMap<MoRef, Machine>,
+    /// How much memory guests see.
+    pub(crate) measured: MeasuredMemory,
     /// When guests were asked to shut down.
     pub(crate) shutdowns: BTreeMap<MoRef, Timestamp>,
     /// When a claim without a machine was first to be deleted, by its identity.
@@ -84,11 +90,20 @@ pub(crate) struct InvalidOrders {
     pub(crate) why: String,
 }
 
+/// What follows for machines of a class depends on this alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClassVersion {
+    pub(crate) uid: String,
+    pub(crate) generation: i64,
+    pub(crate) template_disk_gib: Option<i64>,
+    pub(crate) measured_memory: BTreeMap<String, i64>,
+}
+
 /// What a class's machines are like.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassMemory {
-    /// The version of the object that this is from.
-    pub(crate) version: (String, i64, Option<i64>),
+    /// What this was worked out from.
+    pub(crate) version: ClassVersion,
     pub(crate) types: Arc<[Arc<InstanceType>]>,
     pub(crate) hardware: Arc<BTreeMap<String, Hardware>>,
     pub(crate) power_off: PowerOff,
@@ -136,7 +151,9 @@ impl State {
         if self.unavailable.is(&room, now) {
             return Some("room");
         }
-        (!has_space).then_some("space")
+        let key = (instance_type.to_owned(), zone.unwrap_or_default().to_owned());
+        let short = self.shortages.get(class).and_then(|own| own.get(&key).copied());
+        short.or_else(|| (!has_space).then_some("space"))
     }
 
     /// Every offering that cannot be had at the moment.

@@ -9,10 +9,16 @@ use std::{
 use joiner_cloud::{
     CloudError, CloudProvider,
     adoption::Adoption,
+    class::NodeClass,
+    machine::Measured,
     notes::{About, Says},
     order::ClaimId,
 };
-use joiner_core::{label, quantity::Quantity, resources::CPU};
+use joiner_core::{
+    label,
+    quantity::Quantity,
+    resources::{CPU, MEMORY, Resources},
+};
 use joiner_vcenter::{Inventory, Lost};
 use joiner_vim::{Credentials, VimSettings, spec::ConfigSpec};
 use joiner_vsphere::{Metrics, Vsphere};
@@ -293,4 +299,53 @@ async fn a_machine_that_no_host_has_any_more_is_lost_and_one_whose_files_are_awa
         let listed = provider.list().await.unwrap();
         assert_eq!(listed.iter().map(|own| own.lost).collect::<Vec<_>>(), [is_lost], "{why:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn memory_is_a_guess_until_a_node_of_the_type_and_image_has_shown_it() {
+    let world = World::new();
+    let provider = world.provider();
+    let class = class(json!({}));
+    let memory = || {
+        let types = provider.instance_types("general", &class).unwrap();
+        types[0].capacity.get(MEMORY).floor()
+    };
+    let made = provider.create(&order(&class, 1)).await.unwrap();
+    let guess = memory();
+    assert_eq!(guess, (4096 - 308) << 20, "7.5 % less than there is");
+    let seen = Resources::from_iter([(MEMORY, Quantity::bytes(3911 << 20))]);
+    let measured = Measured {
+        provider_id: &made.provider_id,
+        instance_type: &made.labels[label::INSTANCE_TYPE],
+        image_id: made.image_id.as_deref().unwrap(),
+        capacity: &seen,
+    };
+    assert!(provider.measured(&measured));
+    assert_eq!(memory(), 3911 << 20);
+    assert!(!world.provider().measured(&measured), "a new process looks at the machine first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_without_room_is_not_offered_where_the_class_asks_to_look() {
+    let world = World::new();
+    let provider = world.provider();
+    let offered = async |class: &NodeClass| {
+        provider.resolve_class(class, None).await.unwrap();
+        let types = provider.instance_types("general", class).unwrap();
+        types.iter().all(|own| own.offerings.iter().all(|offering| offering.available))
+    };
+    let careless = class(json!({}));
+    let mut careful = NodeClass::clone(&class(json!({"capacityCheck": true})));
+    careful.name = "careful".to_owned();
+    assert!(offered(&careful).await && offered(&careless).await);
+    world.server.leave_free("datastore1", 25).unwrap();
+    world.clock.sleep(Duration::from_mins(1)).await;
+    assert!(!offered(&careful).await, "20 GiB would not stay free");
+    assert!(offered(&careless).await, "it is found out when a clone fails");
+    world.server.leave_free("datastore1", 500).unwrap();
+    world.clock.sleep(Duration::from_mins(1)).await;
+    assert!(offered(&careful).await);
+    (1..=8).for_each(|n| world.server.maintain_host(&format!("esx{n}"), true).unwrap());
+    world.clock.sleep(Duration::from_mins(1)).await;
+    assert!(!offered(&careful).await, "no host takes machines");
 }
