@@ -495,9 +495,10 @@ mod consolidatable {
 /// Has the node of the machine say which version its kubelet has, and the class which one machines
 /// join with.
 async fn with_versions(kubelet: &str, class: &str) -> Stage {
-    let mut stage = stage().set(|settings| settings.kubernetes_version_drift = true);
-    // Settings count for what is put on the stage after them.
-    stage = stage.with(|context| DisruptionConditions::new(context, LastPodEvents::default()));
+    let mut stage = Stage::bare()
+        .set(|settings| settings.kubernetes_version_drift = true)
+        .with(|context| DisruptionConditions::new(context, LastPodEvents::default()))
+        .with(PoolHash);
     let general = stage.create_pool("general");
     stage.pass(1).await;
     let version = json!({"status": {"kubernetesVersion": class}});

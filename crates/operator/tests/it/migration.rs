@@ -82,6 +82,10 @@ impl Site {
             site.leave(claim).await;
         }
         site.lab.beside(async move { clock.sleep(Duration::from_mins(2)).await }).await;
+        for node in site.list("", "nodes") {
+            let kept = json!({"metadata": {"finalizers": ["karpenter.sh/termination"]}});
+            site.merge("", "nodes", node["metadata"]["name"].as_str().unwrap(), None, kept);
+        }
         site
     }
 
@@ -108,7 +112,7 @@ impl Site {
                 "spec": {
                     "computeSelector": {"name": "cluster1"},
                     "datastoreSelector": {"name": "datastore1"},
-                    "networkSelector": {"name": "workers"},
+                    "networkSelector": {"name": "VM Network"},
                     "imageSelector": {"pattern": "ubuntu-*"},
                     "instanceTypes": [{
                         "os": "linux", "arch": "amd64", "cpu": "2", "memory": "4Gi",
@@ -277,8 +281,9 @@ impl Site {
         values.give(&declared::DISABLE_LEADER_ELECTION, "true");
         values.give(&declared::CLUSTER_NAME, "prod");
         values.give(&declared::CLUSTER_ENDPOINT, "https://10.0.0.10:9345");
-        values.give(&declared::JOIN_TOKEN, "K10abc::server:secret");
+        values.give(&declared::JOIN_TOKEN, "s3cret");
         values.give(&declared::KUBE_DISTRO, "rke2");
+        values.give(&declared::KUBE_VERSION, "v1.33.4+rke2r1");
         let engine = Engine::new(engine::Setup {
             client: client(),
             lease_client: client(),

@@ -208,7 +208,7 @@ async fn a_claim_that_cannot_be_read_takes_over_a_new_way_of_hashing_before_its_
         annotations[version].clone()
     };
     running.start();
-    running.pass(600).await;
+    running.pass(120).await;
     assert_eq!(marked(&running), "v1", "the claim would count as made in the old way for ever");
     mend(&running, &claim);
     running.pass(600).await;
