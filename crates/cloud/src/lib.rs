@@ -9,6 +9,7 @@
 //! [`bootstrap`] makes the text that turns a fresh virtual machine into a worker of a cluster. Clouds
 //! deliver it; none of them writes its own.
 
+pub mod adoption;
 pub mod bootstrap;
 pub mod choice;
 pub mod class;
@@ -18,6 +19,7 @@ mod error;
 pub mod inputs;
 pub mod machine;
 pub mod needs;
+pub mod notes;
 pub mod order;
 mod provider;
 mod providers;
@@ -26,5 +28,7 @@ pub mod shape;
 pub mod testing;
 
 pub use error::CloudError;
-pub use provider::{CloudProvider, Deletion, InstanceTypes, RepairPolicy, Updated};
+pub use provider::{
+    CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy, Updated,
+};
 pub use providers::{Off, Providers, Served};

@@ -26,4 +26,19 @@ pub struct Machine {
     pub created: Option<Timestamp>,
     /// Whether it is being destroyed.
     pub deleting: bool,
+    /// Whether the cloud is sure that it will never run again, although it is still listed.
+    pub lost: bool,
+}
+
+/// What the node of a machine shows of it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Measured<'m> {
+    /// The machine.
+    pub provider_id: &'m str,
+    /// Its type.
+    pub instance_type: &'m str,
+    /// The image it runs; empty where there is no such thing.
+    pub image_id: &'m str,
+    /// What its guest sees.
+    pub capacity: &'m Resources,
 }

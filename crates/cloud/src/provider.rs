@@ -10,10 +10,12 @@ use joiner_core::{
 
 use crate::{
     CloudError,
+    adoption::Adoption,
     class::{ClassKind, ClassStatus, NodeClass, SpecHash},
     inputs::ClassInputs,
-    machine::Machine,
+    machine::{Machine, Measured},
     needs::Needs,
+    notes::Notes,
     order::{ClaimId, Order},
 };
 
@@ -45,6 +47,26 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     fn predecessor_lease(&self) -> Option<&'static str> {
         None
     }
+
+    /// What its predecessor wrote into labels of claims and nodes that means something else to
+    /// everybody but it.
+    fn label_corrections(&self) -> &'static [LabelCorrection] {
+        &[]
+    }
+
+    /// What happens between questions and answers, where it says such things.
+    fn notes(&self) -> Option<&Notes> {
+        None
+    }
+
+    /// Keeps what it has open in the cloud, such as a session, for as long as this process acts.
+    /// Never ends; is dropped.
+    async fn keep_alive(&self) {
+        std::future::pending::<()>().await;
+    }
+
+    /// Ends what it has open in the cloud. The process is about to end.
+    async fn close(&self) {}
 
     /// How long a launch may take where nobody says otherwise.
     fn launch_timeout(&self) -> Duration;
@@ -113,6 +135,18 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         class: &NodeClass,
     ) -> Result<Option<String>, CloudError>;
 
+    /// Marks a machine that its predecessor made, and that has no mark of ours, as a claim's. Changes
+    /// nothing else about it. Answers whether it carries the mark now.
+    async fn adopt(&self, _machine: &Machine, _by: &Adoption) -> Result<bool, CloudError> {
+        Ok(false)
+    }
+
+    /// Hears what the guest of a machine really sees, where types only promise a guess. Answers
+    /// whether that was of use, or never will be; otherwise it is told again.
+    fn measured(&self, _measured: &Measured<'_>) -> bool {
+        true
+    }
+
     /// Brings a machine up to date in place, as far as it can be.
     async fn update(&self, _machine: &Machine, _class: &NodeClass) -> Result<Updated, CloudError> {
         Ok(Updated::Nothing)
@@ -151,4 +185,15 @@ pub struct RepairPolicy {
     pub status: &'static str,
     /// For how long it is tolerated.
     pub toleration: Duration,
+}
+
+/// A value of a label that a predecessor wrote, and what it should have written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LabelCorrection {
+    /// The label.
+    pub key: &'static str,
+    /// What is there.
+    pub wrong: &'static str,
+    /// What it means.
+    pub right: &'static str,
 }

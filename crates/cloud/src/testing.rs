@@ -15,12 +15,15 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::{
-    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy, choice,
+    CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
+    adoption::Adoption,
+    choice,
     class::{ClassCondition, ClassKind, ClassStatus, NodeClass, SpecHash},
     conformance::Mishap,
     inputs::{ClassInputs, OrderInputs},
-    machine::Machine,
+    machine::{Machine, Measured},
     needs::Needs,
+    notes::Notes,
     order::{ClaimId, Order},
     shape::{Shape, Terms},
 };
@@ -51,6 +54,8 @@ pub fn test_node_class_crd() -> Value {
 pub struct TestCloud {
     state: Arc<Mutex<State>>,
     killed: Arc<Notify>,
+    /// What the cloud has to say besides its answers.
+    pub notes: Notes,
 }
 
 /// What the cloud has, and what it will do.
@@ -98,6 +103,8 @@ pub struct State {
     pub class_finalizer: Option<&'static str>,
     /// What machines of every class are made from.
     pub class_hash: Option<SpecHash>,
+    /// What the predecessor wrote into labels.
+    pub label_corrections: &'static [LabelCorrection],
     asked_to_go: BTreeMap<String, u32>,
 }
 
@@ -130,6 +137,7 @@ impl Default for State {
             predecessor_lease: None,
             class_finalizer: None,
             class_hash: None,
+            label_corrections: &[],
             asked_to_go: BTreeMap::new(),
         }
     }
@@ -332,6 +340,41 @@ impl CloudProvider for TestCloud {
 
     fn needs(&self, _class: &NodeClass) -> Needs {
         self.state().needs.clone()
+    }
+
+    fn label_corrections(&self) -> &'static [LabelCorrection] {
+        self.state().label_corrections
+    }
+
+    fn notes(&self) -> Option<&Notes> {
+        Some(&self.notes)
+    }
+
+    async fn keep_alive(&self) {
+        self.state().calls.push("keep alive".to_owned());
+        std::future::pending::<()>().await;
+    }
+
+    async fn close(&self) {
+        self.state().calls.push("close".to_owned());
+    }
+
+    fn measured(&self, measured: &Measured<'_>) -> bool {
+        let Measured { provider_id, instance_type, capacity, .. } = measured;
+        let what = format!("measured {provider_id}: {instance_type} has {capacity}");
+        let mut state = self.state();
+        state.calls.push(what);
+        state.machines.contains_key(*provider_id)
+    }
+
+    async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
+        self.call(format!("adopt {}", machine.provider_id), |state| {
+            if let Some(machine) = state.machines.get_mut(&machine.provider_id) {
+                machine.claim = Some(by.claim.clone());
+            }
+            Ok(true)
+        })
+        .await
     }
 
     async fn resolve_class(

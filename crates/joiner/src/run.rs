@@ -8,6 +8,7 @@ use joiner_kwok::Kwok;
 use joiner_operator::{
     engine::{self, Engine},
     log,
+    metrics::Registry,
     probes::{self, Readiness},
     random::Random,
     settings::{
@@ -18,10 +19,10 @@ use joiner_operator::{
     throttle::Throttle,
 };
 use joiner_vim::{
-    Credentials, Endpoint, Https, TlsSettings, Vim, VimSettings, settings::InvalidEndpoint,
+    Endpoint, Https, TlsSettings, Vim, VimSettings, settings::InvalidEndpoint,
     transport::InvalidThumbprint,
 };
-use joiner_vsphere::{ProviderSettings, Vsphere};
+use joiner_vsphere::{Metrics, ProviderSettings, Vsphere};
 use kube::Client;
 
 use crate::{
@@ -149,7 +150,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let random = Random::of_this_process();
     let setup = engine::Setup {
         lease_client: connection::client(config, None)?,
-        providers: clouds(&settings, &client)?,
+        providers: clouds(&settings, &client, &registry)?,
         client,
         clock: Clock::wall(),
         settings: settings.operator,
@@ -167,12 +168,16 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
 }
 
 /// The providers that are on, and those that are not.
-fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure> {
+fn clouds(
+    settings: &RunSettings,
+    client: &Client,
+    registry: &Registry,
+) -> Result<Providers, Failure> {
     let mut on: Vec<Arc<dyn CloudProvider>> = Vec::new();
     for provider in &settings.providers {
         match provider.name {
             "kwok" => on.push(Arc::new(kwok(settings, client)?)),
-            VSPHERE => on.push(vsphere(settings)?),
+            VSPHERE => on.push(vsphere(settings, registry)?),
             name => unreachable!("{name} is no provider of this program"),
         }
     }
@@ -187,19 +192,22 @@ fn clouds(settings: &RunSettings, client: &Client) -> Result<Providers, Failure>
 }
 
 /// vSphere's provider, made of `settings.vsphere_access` and `settings.vsphere`.
-fn vsphere(settings: &RunSettings) -> Result<Arc<dyn CloudProvider>, Failure> {
+fn vsphere(settings: &RunSettings, registry: &Registry) -> Result<Arc<dyn CloudProvider>, Failure> {
     let Some(access) = &settings.vsphere_access else {
         return Err(Failure::bad_input("vSphere is on and nobody says where it is"));
     };
     let (line, vim_settings) = way_to_vcenter(access)?;
+    let metrics = Metrics::default();
+    registry.add(metrics.clone()).map_err(|error| Failure::Ended(chain(&error)))?;
     let clock = Clock::wall();
-    let vim = Vim::new(vim_settings, line, clock.clone());
+    let observed = VimSettings { observer: Arc::new(metrics.clone()), ..vim_settings };
+    let vim = Vim::new(observed, line, clock.clone());
     let settings = ProviderSettings {
         datacenter: access.datacenter.clone(),
         machines: settings.vsphere,
         ..ProviderSettings::new(&access.cluster_name, &access.folder)
     };
-    Ok(Arc::new(Vsphere::new(vim, clock, settings)))
+    Ok(Arc::new(Vsphere::counted(vim, clock, settings, metrics)))
 }
 
 /// The way to a vCenter, and who goes it.
@@ -222,9 +230,9 @@ pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimS
         TlsSettings { ca_files: access.ca_files.clone(), thumbprint, insecure: access.insecure };
     let line = Https::new(endpoint, &tls)
         .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
-    let credentials = Credentials::new(&access.username, access.password.reveal());
     let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);
-    Ok((Arc::new(line), VimSettings { user_agent, ..VimSettings::new(credentials) }))
+    let settings = VimSettings { user_agent, ..VimSettings::with_source(access.credentials()) };
+    Ok((Arc::new(line), settings))
 }
 
 fn kwok(settings: &RunSettings, client: &Client) -> Result<Kwok, Failure> {

@@ -4,6 +4,7 @@
 //! (`joiner_operator::settings`); here they become flags, together with those that only a command
 //! or one cloud has.
 
+mod credentials;
 mod given;
 mod vsphere;
 
@@ -20,6 +21,7 @@ use joiner_operator::{
 };
 
 pub(crate) use self::{
+    credentials::CredentialsFolder,
     given::{Declares, Given},
     vsphere::VsphereAccess,
 };

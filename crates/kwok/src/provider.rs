@@ -422,5 +422,6 @@ fn machine(node: Node) -> Machine {
         allocatable: resources(status.allocatable),
         created: node.metadata.creation_timestamp.map(|time| time.0),
         deleting: node.metadata.deletion_timestamp.is_some(),
+        lost: false,
     }
 }

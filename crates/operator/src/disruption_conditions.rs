@@ -25,6 +25,7 @@ use crate::{
     context::Context,
     controller::{Controller, Next},
     events::{Event, Subject},
+    hydration,
     pod_events::{self, LastPodEvents},
     trouble::Trouble,
     world::{Change, Diff, Kept, Key, World},
@@ -105,7 +106,9 @@ impl Controller for DisruptionConditions {
             self.context.events.tell(Event::node_pool_not_found(&about, &facts.pool_name));
             return Ok(Next::After(LOOK_EVERY));
         };
-        let of_objects = drift::of_objects(&facts.claim, pool).or_else(|| facts.of_class());
+        let of_objects = drift::of_objects(&facts.claim, pool)
+            .or_else(|| facts.of_class())
+            .or_else(|| self.of_version(&facts));
         let verdict = match of_objects {
             Some(verdict) => Ok(verdict),
             None => self.ask(&facts, pool).await,
@@ -145,6 +148,10 @@ impl DisruptionConditions {
         self.context.cache.read(|world| {
             let claim = world.node_claims.get(key).filter(|claim| !is_deleting(&***claim))?;
             let provider = self.context.provider_of(claim)?;
+            let labels = claim.metadata.labels.as_ref();
+            if !hydration::corrections(&**provider, labels).is_empty() {
+                return None;
+            }
             let pool_name = claims::pool(claim)?;
             let pool = world.node_pools.named(pool_name);
             let class = pool.and_then(|pool| {
@@ -158,6 +165,20 @@ impl DisruptionConditions {
                 pool: pool.cloned(),
                 class: class.cloned(),
             })
+        })
+    }
+
+    /// What the versions of the claim's node and of the cluster say, where that is asked for.
+    fn of_version(&self, facts: &Facts) -> Option<Verdict> {
+        if !self.context.settings.kubernetes_version_drift {
+            return None;
+        }
+        let id = provider_id(&facts.claim)?;
+        let class = facts.class.as_ref()?;
+        self.context.cache.read(|world| {
+            let mut nodes = world.nodes_of(id);
+            let node = nodes.next().filter(|_| nodes.next().is_none())?;
+            drift::of_version(node, class)
         })
     }
 

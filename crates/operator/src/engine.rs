@@ -34,7 +34,9 @@ use crate::{
     inputs::{Inputs, TokenCollection, TokenSweep},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
+    measuring::Measuring,
     metrics::{self, Metrics, RegistrationError, Registry, gauge_set::Series},
+    notes,
     observability::{self, ClusterFigures},
     overlays::Overlays,
     pod_events::{LastPodEvents, PodEvents},
@@ -54,6 +56,8 @@ use crate::{
 
 /// How long what is under way may take to end when the engine is told to stop.
 const GRACE: Duration = Duration::from_secs(10);
+/// How long clouds may take to end what they have open there.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
 /// The part of readiness that is about knowing the cluster.
 pub const CACHES: &str = "caches";
 /// The part that is about the definitions of our kinds.
@@ -155,6 +159,7 @@ impl Engine {
         let mut add = Adding { context: &context, to: &mut controllers };
         add.controller(ClaimHydration);
         add.controller(NodeHydration);
+        add.controller(Measuring);
         add.controller(|context| Lifecycle::new(context, health.clone()));
         add.controller(Expiration);
         add.controller(Consistency::new);
@@ -242,6 +247,7 @@ impl Engine {
                 context.feeds.when_synced().await;
                 // Who waits for a lease shows nothing: it would be there twice.
                 observability::count_changes(&context);
+                tasks.listen_to_clouds(&context);
                 registry.show(ClusterFigures::new(context.clone()));
                 for started in controllers {
                     tasks.spawn(started.name, started.run(working.clone()));
@@ -269,8 +275,21 @@ impl Engine {
             if let Some(leadership) = leadership {
                 leadership.release().await;
             }
+        } else {
+            drop(tasks);
         }
+        close(&context).await;
         ended
+    }
+}
+
+/// Ends what is open in clouds. What cannot be ended in time ends there by itself.
+async fn close(context: &Context) {
+    let closing = context.providers.all().iter().map(|provider| provider.close());
+    let deadline = context.clock.instant_after(CLOSE_WITHIN);
+    let all = futures_util::future::join_all(closing);
+    if tokio::time::timeout_at(deadline, all).await.is_err() {
+        tracing::warn!("what is open in a cloud could not be ended in time; it ends by itself");
     }
 }
 
@@ -312,6 +331,25 @@ impl Tasks {
         let Context { cluster, cache, clock, feeds, .. } = context;
         for feed in feed_all(cluster.client(), cache, clock, feeds, &wanted(context)) {
             self.endless.spawn(async move { match feed.await {} });
+        }
+    }
+
+    /// Keeps what is open in clouds, and tells what they have to say. Only who acts has something open
+    /// there.
+    fn listen_to_clouds(&mut self, context: &Context) {
+        for provider in context.providers.all() {
+            let kept = Arc::clone(provider);
+            self.endless.spawn(async move {
+                kept.keep_alive().await;
+                "keep alive"
+            });
+            if let Some(notes) = provider.notes() {
+                let telling = notes::tell(context.clone(), notes.clone());
+                self.endless.spawn(async move {
+                    telling.await;
+                    "notes"
+                });
+            }
         }
     }
 
@@ -430,6 +468,7 @@ fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeS
 pub fn shown(providers: &Providers, cluster: Option<String>) -> metrics::Engine {
     metrics::Engine {
         cluster,
+        providers: providers.all().iter().map(|provider| provider.name()).collect(),
         node_labels: providers.well_known().iter().map(str::to_owned).collect(),
         conditions: shown_conditions(providers),
     }

@@ -1,11 +1,15 @@
 //! What is left when something went wrong: claims whose machines are gone (`lost`), machines
-//! without a claim (`orphans`), and claims that only the cache knows (`unconfirmed`).
+//! without a claim (`orphans`), machines that were made twice (`duplicates`), and claims that only the
+//! cache knows (`unconfirmed`); and what a predecessor left: machines without a mark (`adoption`).
 //!
 //! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
 //! what is there; and before something is removed, whoever must know is asked once more.
 
+mod adoption;
+mod duplicates;
 mod lost;
 mod orphans;
+mod storm;
 mod unconfirmed;
 
 use std::{
@@ -18,13 +22,14 @@ use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 use joiner_cloud::{CloudProvider, machine::Machine};
 
+use self::storm::Storms;
 pub use self::unconfirmed::UnconfirmedClaims;
 use crate::{context::Context, rounds::Rounds, trouble::Trouble};
 
 /// How often clouds are asked what they have.
 const PERIOD: Duration = Duration::from_mins(2);
-/// How many removals are under way at the same time.
-const AT_ONCE: usize = 20;
+/// How many removals are under way at the same time. Clouds have other work to do.
+const AT_ONCE: usize = 10;
 
 /// Brings claims and machines together again, cloud by cloud.
 #[derive(Debug)]
@@ -33,12 +38,13 @@ pub struct GarbageCollection {
     /// When each machine was first seen, by its cloud's name of it: some clouds do not say how old
     /// their machines are.
     seen: Mutex<BTreeMap<&'static str, BTreeMap<String, Timestamp>>>,
+    storms: Storms,
 }
 
 impl GarbageCollection {
     /// A collector that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, seen: Mutex::default() }
+        Self { context, seen: Mutex::default(), storms: Storms::default() }
     }
 
     /// One cloud's turn. Claims are looked at before the cloud is asked for their machines, and
@@ -48,9 +54,11 @@ impl GarbageCollection {
         let list = provider.list();
         let machines = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
         self.note(provider.name(), &machines);
+        let adopted = self.adopt_unmarked(provider, &claims, &machines).await;
         let lost = self.remove_lost_claims(provider, &claims, &machines).await;
+        let duplicates = self.remove_duplicates(provider, &machines).await;
         let orphans = self.remove_orphans(provider, machines).await;
-        lost.and(orphans)
+        adopted.and(lost).and(duplicates).and(orphans)
     }
 
     fn note(&self, provider: &'static str, machines: &[Machine]) {

@@ -1,12 +1,13 @@
-//! The label by which a class's machines are known, on claims and nodes that do not have it.
+//! Labels that claims and nodes should have: the one by which a class's machines are known, and what
+//! a predecessor wrote in words that mean something else to everybody but it.
 //!
-//! Claims of older versions lack it, and so do their nodes; without it a node counts as somebody
-//! else's.
+//! Claims of older versions lack the first, and so do their nodes; without it a node counts as
+//! somebody else's.
 
 use std::sync::Arc;
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::class::class_label;
+use joiner_cloud::{CloudProvider, class::class_label};
 use joiner_core::label::Labels;
 use k8s_openapi::api::core::v1::Node;
 
@@ -37,7 +38,7 @@ impl Controller for ClaimHydration {
     fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
         if let Change::NodeClaim(diff) = change
             && let Some(claim) = &diff.new
-            && self.missing(claim).is_some()
+            && !self.missing(claim).is_empty()
         {
             add(claim.key());
         }
@@ -46,19 +47,22 @@ impl Controller for ClaimHydration {
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let claim = self.0.cache.read(|world| world.node_claims.get(key).cloned());
         let Some(claim) = claim else { return Ok(Next::Done) };
-        let Some((label, class)) = self.missing(&claim) else { return Ok(Next::Done) };
+        let missing = self.missing(&claim);
+        if missing.is_empty() {
+            return Ok(Next::Done);
+        }
         let mut labelled = NodeClaim::clone(&claim);
-        labelled.metadata.labels.get_or_insert_default().insert(label, class);
+        labelled.metadata.labels.get_or_insert_default().extend(missing);
         self.0.cluster.patch(&*claim, &labelled, Lock::None).await?;
         Ok(Next::Done)
     }
 }
 
 impl ClaimHydration {
-    /// The label that a claim should have and does not.
-    fn missing(&self, claim: &NodeClaim) -> Option<(String, String)> {
-        self.0.provider_of(claim)?;
-        wanted(claim).filter(|wanted| !has(claim.metadata.labels.as_ref(), wanted))
+    /// Labels that a claim should have and does not.
+    fn missing(&self, claim: &NodeClaim) -> Labels {
+        let labels = claim.metadata.labels.as_ref();
+        self.0.provider_of(claim).map_or_else(Labels::new, |own| missing(claim, &**own, labels))
     }
 }
 
@@ -88,29 +92,48 @@ impl Controller for NodeHydration {
             let node = world.nodes.get(key)?;
             Some((Arc::clone(node), self.missing(world, node)?))
         });
-        let Some((node, (label, class))) = found else { return Ok(Next::Done) };
+        let Some((node, missing)) = found.filter(|(_, missing)| !missing.is_empty()) else {
+            return Ok(Next::Done);
+        };
         let mut labelled = Node::clone(&node);
-        labelled.metadata.labels.get_or_insert_default().insert(label, class);
+        labelled.metadata.labels.get_or_insert_default().extend(missing);
         self.0.cluster.patch(&*node, &labelled, Lock::Version).await?;
         Ok(Next::Done)
     }
 }
 
 impl NodeHydration {
-    /// The label that a node should have and does not.
-    fn missing(&self, world: &World, node: &Node) -> Option<(String, String)> {
+    /// Labels that a node should have and does not.
+    fn missing(&self, world: &World, node: &Node) -> Option<Labels> {
         let id = node.spec.as_ref()?.provider_id.as_deref()?;
         let claim = world.claims_of(id).next()?;
-        self.0.provider_of(claim)?;
-        wanted(claim).filter(|wanted| !has(node.metadata.labels.as_ref(), wanted))
+        let provider = self.0.provider_of(claim)?;
+        Some(missing(claim, &**provider, node.metadata.labels.as_ref()))
     }
 }
 
-fn wanted(claim: &NodeClaim) -> Option<(String, String)> {
-    let class = claim.spec.node_class_ref.as_ref()?;
-    Some((class_label(&class.group, &class.kind), class.name.clone()))
+/// Labels that a claim or its node should have and does not.
+fn missing(claim: &NodeClaim, provider: &dyn CloudProvider, labels: Option<&Labels>) -> Labels {
+    let mut missing = corrections(provider, labels);
+    if let Some((label, class)) = of_class(claim)
+        && labels.and_then(|labels| labels.get(&label)) != Some(&class)
+    {
+        missing.insert(label, class);
+    }
+    missing
 }
 
-fn has(labels: Option<&Labels>, (label, class): &(String, String)) -> bool {
-    labels.and_then(|labels| labels.get(label)) == Some(class)
+/// What labels should say instead of what a predecessor wrote. Nothing is judged by labels that are
+/// about to be corrected.
+pub(crate) fn corrections(provider: &dyn CloudProvider, labels: Option<&Labels>) -> Labels {
+    let wrong = provider.label_corrections().iter().filter(|correction| {
+        labels.and_then(|own| own.get(correction.key)).is_some_and(|own| own == correction.wrong)
+    });
+    wrong.map(|correction| (correction.key.to_owned(), correction.right.to_owned())).collect()
+}
+
+/// The label by which machines of a claim's class are known.
+fn of_class(claim: &NodeClaim) -> Option<(String, String)> {
+    let class = claim.spec.node_class_ref.as_ref()?;
+    Some((class_label(&class.group, &class.kind), class.name.clone()))
 }

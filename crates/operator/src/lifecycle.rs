@@ -314,6 +314,9 @@ impl Lifecycle {
             );
             self.tell([Event::unregistered_taint_missing(&Subject::of(claim))]);
         }
+        if let Some((of_node, of_claim)) = registration::zones_differ(&node, claim) {
+            self.tell([Event::zone_mismatch(&Subject::of(claim), of_node, of_claim)]);
+        }
         let heard = hooks::ask(&self.hooks, claim).await;
         if !heard.pending.is_empty() {
             let pending = heard.pending.join(", ");

@@ -109,6 +109,15 @@ impl Registry {
         Ok(Self { families, figures: Arc::default() })
     }
 
+    /// From now on the page shows what a cloud counts too. Its series have the label of their cluster
+    /// already, where there are several.
+    pub fn add(
+        &self,
+        counted: impl prometheus::core::Collector + 'static,
+    ) -> Result<(), RegistrationError> {
+        Ok(self.families.register(Box::new(counted))?)
+    }
+
     /// From now on the page shows these figures too.
     pub fn show(&self, figures: impl Figures + 'static) {
         let mut all = self.figures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,6 +143,8 @@ impl Registry {
 pub struct Engine {
     /// The name of its cluster, where the process has several.
     pub cluster: Option<String>,
+    /// Names of the providers that are on.
+    pub providers: Vec<&'static str>,
     /// Labels of nodes that providers know, such as `topology.kubernetes.io/zone`; Karpenter's own
     /// among them. Each becomes a label of the gauges of nodes.
     pub node_labels: Vec<String>,

@@ -178,6 +178,8 @@ pub struct Settings {
     pub batch: Batch,
     /// How long a machine may take.
     pub timeouts: Timeouts,
+    /// Whether nodes of an older minor version than their cluster's have drifted.
+    pub kubernetes_version_drift: bool,
     /// What machines join their cluster with.
     pub joining: Joining,
 }
@@ -292,6 +294,7 @@ impl Settings {
                 max: from.some_time(&declared::BATCH_MAX_DURATION),
                 idle: from.some_time(&declared::BATCH_IDLE_DURATION),
             },
+            kubernetes_version_drift: from.switch(&declared::KUBERNETES_VERSION_DRIFT),
             timeouts: Timeouts {
                 launch: from.time(&declared::LAUNCH_TIMEOUT).filter(|time| !time.is_zero()),
                 registration: from.some_time(&declared::REGISTRATION_TIMEOUT),

@@ -17,9 +17,9 @@ pub use self::finding::{Finding, Severity};
 pub(crate) use self::{
     class::{conditions, joining, network, tags},
     finding::Subject,
-    hosts::{HOSTS, Host, hosts},
+    hosts::hosts,
     machines::machines,
-    room::{demand, room},
+    room::room,
     template::template,
     vcenter::{clocks, reached, version},
 };

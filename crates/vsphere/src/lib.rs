@@ -24,6 +24,8 @@ mod kubelet;
 mod limiter;
 mod machines;
 mod marks;
+mod measured;
+mod metrics;
 mod names;
 mod networks;
 mod node_class;
@@ -32,6 +34,7 @@ mod places;
 mod privileges;
 mod provider;
 mod resources;
+mod room;
 mod size;
 mod tags;
 mod text;
@@ -55,6 +58,7 @@ use joiner_cloud::class::ClassKind;
 
 pub use crate::{
     machines::{Hardware, Machines},
+    metrics::Metrics,
     node_class::{NodeClass, crd::crd, hash::HASH_VERSION},
     passthrough::HostDevice,
     provider::{Limits, ProviderSettings, Vsphere},

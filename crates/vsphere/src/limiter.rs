@@ -83,6 +83,7 @@ impl Gate {
     }
 
     /// How many wait.
+    #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -138,6 +139,7 @@ impl Gates {
     }
 
     /// How many wait at each gate.
+    #[cfg(test)]
     pub(crate) fn waiting(&self) -> BTreeMap<String, usize> {
         let gates = self.lock();
         gates.iter().map(|(name, kept)| (name.clone(), kept.gate.waiting())).collect()

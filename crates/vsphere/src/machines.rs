@@ -156,7 +156,9 @@ impl NodeClass {
         let places = self.places(group);
         let mut capacity = machine.clone();
         capacity.set(PODS, Quantity::whole(shape.pods));
-        capacity.set(MEMORY, visible_memory(shape.memory_mib, settings.memory_overhead));
+        let measured = self.measured_memory.get(&group.name).copied().map(Quantity::bytes);
+        let guess = || visible_memory(shape.memory_mib, settings.memory_overhead);
+        capacity.set(MEMORY, measured.unwrap_or_else(guess));
         let kubelet = self.spec.kubelet.as_ref();
         InstanceType {
             name: group.name.clone(),

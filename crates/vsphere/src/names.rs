@@ -24,6 +24,11 @@ pub(crate) fn machine(cluster: &str, claim: &str) -> String {
     format!("{kept}-{:08x}", u32::from_be_bytes(*first))
 }
 
+/// Whether the predecessor, which did not shorten names, could have called a machine of a cluster so.
+pub(crate) fn is_of_predecessor(cluster: &str, name: &str) -> bool {
+    name.strip_prefix(cluster).is_some_and(|rest| rest.starts_with("-karp-"))
+}
+
 /// The provider id of a machine, by the UUID that its firmware shows.
 pub(crate) fn provider_id(uuid: &str) -> String {
     format!("{SCHEME}{}", uuid.to_ascii_lowercase())

@@ -36,6 +36,8 @@ pub struct NodeClass {
     pub(crate) spec: Spec,
     /// Size in GiB of the template's disk, once a controller has looked.
     pub(crate) template_disk_gib: Option<i64>,
+    /// Bytes of memory that guests of types were seen to have, by the type's name.
+    pub(crate) measured_memory: BTreeMap<String, i64>,
     /// Fields of sizes that nobody knows.
     pub(crate) unknown_fields: Vec<String>,
     /// What was wrong with the spellings.
@@ -99,6 +101,9 @@ pub(crate) struct Spec {
     /// Cores of each virtual socket; vSphere decides where nobody says.
     #[schemars(extend("format" = "int32", "minimum" = null))]
     pub(crate) num_cores_per_socket: Option<u32>,
+    /// Whether it is looked, before machines are asked for, if hosts and datastores have room for
+    /// them; sizes without room are not offered.
+    pub(crate) capacity_check: Option<bool>,
     /// Further settings of the virtual machine, by key.
     #[serde(rename = "customVMXKeys")]
     pub(crate) custom_vmx_keys: Option<BTreeMap<String, String>>,
@@ -348,6 +353,7 @@ impl NodeClass {
                 .and_then(|status| status.image)
                 .and_then(|image| image.disk_gib)
                 .filter(|gib| is_disk(*gib)),
+            measured_memory: BTreeMap::new(),
             unknown_fields: unknown_fields(object),
             hash: hash::hash(&folded["spec"]),
             spelling,
@@ -392,6 +398,12 @@ impl NodeClass {
     /// The size of a disk that a machine starts with is the template's unless somebody says.
     pub(crate) fn with_template_disk(mut self, gib: Option<i64>) -> Self {
         self.template_disk_gib = gib.or(self.template_disk_gib);
+        self
+    }
+
+    /// How much of their memory guests see is a guess until somebody has looked.
+    pub(crate) fn with_measured_memory(mut self, by_type: BTreeMap<String, i64>) -> Self {
+        self.measured_memory = by_type;
         self
     }
 }

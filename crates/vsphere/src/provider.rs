@@ -3,7 +3,9 @@
 //! A thin shell: every decision is a pure function beside it (`choose`, `places`, `clone_spec`,
 //! `faults`, `drift`, `vm`); what is here asks vCenter and carries out.
 
+mod adopt;
 mod apart;
+mod check_room;
 mod create;
 mod delete;
 mod examine;
@@ -26,11 +28,13 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use joiner_clock::Clock;
 use joiner_cloud::{
-    CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
+    CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
+    adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
     inputs::ClassInputs,
-    machine::Machine,
+    machine::{Machine, Measured},
     needs::Needs,
+    notes::Notes,
     order::{ClaimId, Order},
 };
 use joiner_core::{
@@ -40,13 +44,13 @@ use joiner_core::{
 use joiner_vim::Vim;
 
 use self::{
-    state::{ClassMemory, State},
+    state::{ClassMemory, ClassVersion, State, zone_of},
     tagging::TagDirectory,
 };
 use crate::{
-    FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, NODE_CLASS, Settings, TopologyCategories,
-    WELL_KNOWN_LABELS, limiter::Gates, names, networks, node_class::NodeClass, user_data,
-    vm_settings::PowerOff,
+    FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, Metrics, NODE_CLASS, Settings,
+    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, limiter::Gates, names, networks,
+    node_class::NodeClass, user_data, vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -58,6 +62,18 @@ const REPAIR_POLICIES: &[RepairPolicy] = &[
     RepairPolicy { condition: "Ready", status: "False", toleration: Duration::from_mins(30) },
     RepairPolicy { condition: "Ready", status: "Unknown", toleration: Duration::from_mins(30) },
 ];
+
+/// What the predecessor called machines that are paid for by the hour, which no plan understands.
+const LABEL_CORRECTIONS: &[LabelCorrection] = &[LabelCorrection {
+    key: label::CAPACITY_TYPE,
+    wrong: "OnDemand",
+    right: label::CAPACITY_TYPE_ON_DEMAND,
+}];
+
+/// How long an answer may take in all: some calls, each of them tried again for a while.
+const ANSWER_WITHIN: Duration = Duration::from_mins(5);
+/// How long a removal may take until it is asked for again.
+const REMOVE_WITHIN: Duration = Duration::from_mins(10);
 
 /// What the user can choose about the provider.
 #[derive(Debug, Clone)]
@@ -123,6 +139,8 @@ struct Inner {
     clock: Clock,
     settings: ProviderSettings,
     gates: Gates,
+    notes: Notes,
+    metrics: Metrics,
     /// One look at the inventory at a time; others wait for it and share it.
     gathering: tokio::sync::Mutex<resolve::Gathered>,
     state: Mutex<State>,
@@ -135,28 +153,32 @@ impl fmt::Debug for Vsphere {
 }
 
 impl Vsphere {
-    /// A provider that knows nothing yet.
+    /// A provider that knows nothing yet, whose metrics nobody sees.
     pub fn new(vim: Vim, clock: Clock, settings: ProviderSettings) -> Self {
+        Self::counted(vim, clock, settings, Metrics::default())
+    }
+
+    /// A provider that knows nothing yet, and tells `metrics` what it sees. Its client may tell them
+    /// what it does.
+    pub fn counted(vim: Vim, clock: Clock, settings: ProviderSettings, metrics: Metrics) -> Self {
         let tags = TagDirectory::new(vim.tags(), clock.clone());
-        Self(Arc::new(Inner {
+        let inner = Arc::new(Inner {
             vim,
             tags,
             clock,
             settings,
             gates: Gates::default(),
+            notes: Notes::default(),
+            metrics,
             gathering: tokio::sync::Mutex::default(),
             state: Mutex::default(),
-        }))
-    }
-
-    /// How many wait for their turn, by what they wait for.
-    pub fn waiting(&self) -> std::collections::BTreeMap<String, usize> {
-        self.0.gates.waiting()
-    }
-
-    /// Ends the sessions.
-    pub async fn logout(&self) {
-        self.0.vim.logout().await;
+        });
+        let asked = Arc::downgrade(&inner);
+        inner.metrics.ask_for_unavailable(move || {
+            let inner = asked.upgrade();
+            inner.map(|own| own.state().unavailable_offerings(own.now())).unwrap_or_default()
+        });
+        Self(inner)
     }
 }
 
@@ -167,6 +189,23 @@ impl Inner {
 
     fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Does something for as long as it may take. Everything can be left at any point and begun again.
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        what: &str,
+        work: impl Future<Output = Result<T, CloudError>>,
+    ) -> Result<T, CloudError> {
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = self.clock.sleep(limit) => Err(CloudError::Unknown(format!(
+                "{what} is not done after {} minutes; it is tried again",
+                limit.as_secs() / 60
+            ))),
+        }
     }
 
     fn well_known() -> WellKnown {
@@ -180,8 +219,12 @@ impl Inner {
         let read = read.map_err(|error| CloudError::NodeClassNotReady(error.to_string()))?;
         let state = self.state();
         let kept = state.resolutions.get(&class.name).filter(|kept| kept.uid == class.uid);
-        let template_disk = kept.and_then(|kept| kept.resolution.image.disk_gib());
-        Ok(read.with_template_disk(template_disk))
+        let image = kept.map(|kept| &kept.resolution.image);
+        let template_disk = image.and_then(Template::disk_gib);
+        let measured = image.map(|image| state.measured.of_image(&image.named.path));
+        Ok(read
+            .with_template_disk(template_disk)
+            .with_measured_memory(measured.unwrap_or_default()))
     }
 
     /// What machines of a class are like.
@@ -190,7 +233,12 @@ impl Inner {
         class: &class::NodeClass,
         read: &NodeClass,
     ) -> Result<ClassMemory, CloudError> {
-        let version = (class.uid.clone(), class.generation, read.template_disk_gib);
+        let version = ClassVersion {
+            uid: class.uid.clone(),
+            generation: class.generation,
+            template_disk_gib: read.template_disk_gib,
+            measured_memory: read.measured_memory.clone(),
+        };
         if let Some(known) = self.state().classes.get(&class.name)
             && known.version == version
         {
@@ -218,18 +266,13 @@ impl Inner {
     /// The types of a class, those that could not be had lately marked as such.
     fn offered(&self, class: &str, types: &[Arc<InstanceType>]) -> InstanceTypes {
         let (now, state) = (self.now(), self.state());
-        let zone = |offering: &joiner_core::instance_type::Offering| {
-            offering.requirements.get(label::ZONE).and_then(|zone| zone.single()).map(str::to_owned)
-        };
         types
             .iter()
             .map(|own| {
                 let away: Vec<bool> = own
                     .offerings
                     .iter()
-                    .map(|offering| {
-                        state.is_unavailable(class, &own.name, zone(offering).as_deref(), now)
-                    })
+                    .map(|offering| state.is_unavailable(class, &own.name, zone_of(offering), now))
                     .collect();
                 if !away.contains(&true) {
                     return Arc::clone(own);
@@ -260,6 +303,22 @@ impl CloudProvider for Vsphere {
 
     fn predecessor_lease(&self) -> Option<&'static str> {
         Some(PREDECESSOR_LEASE)
+    }
+
+    fn label_corrections(&self) -> &'static [LabelCorrection] {
+        LABEL_CORRECTIONS
+    }
+
+    fn notes(&self) -> Option<&Notes> {
+        Some(&self.0.notes)
+    }
+
+    async fn keep_alive(&self) {
+        self.0.vim.keep_alive().await;
+    }
+
+    async fn close(&self) {
+        self.0.vim.logout().await;
     }
 
     fn launch_timeout(&self) -> Duration {
@@ -299,7 +358,8 @@ impl CloudProvider for Vsphere {
         class: &class::NodeClass,
         inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError> {
-        self.0.resolve_class(class, inputs).await
+        let judging = Box::pin(self.0.resolve_class(class, inputs));
+        self.0.within(ANSWER_WITHIN, "judging a class", judging).await
     }
 
     fn instance_types(
@@ -313,7 +373,10 @@ impl CloudProvider for Vsphere {
     }
 
     async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
-        self.0.create(order).await
+        // A clone has all of its time once it has left vCenter's queue, so there is twice as much
+        // for all of it together.
+        let limit = self.0.settings.launch_timeout * 2;
+        self.0.within(limit, "making a machine", Box::pin(self.0.create(order))).await
     }
 
     async fn delete(
@@ -321,15 +384,26 @@ impl CloudProvider for Vsphere {
         claim: &ClaimId,
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError> {
-        self.0.delete(claim, provider_id).await
+        let removing = Box::pin(self.0.delete(claim, provider_id));
+        self.0.within(REMOVE_WITHIN, "removing a machine", removing).await
     }
 
     async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
-        self.0.get(provider_id).await
+        self.0
+            .within(ANSWER_WITHIN, "looking for a machine", Box::pin(self.0.get(provider_id)))
+            .await
     }
 
     async fn list(&self) -> Result<Vec<Machine>, CloudError> {
-        self.0.list().await
+        self.0.within(ANSWER_WITHIN, "listing machines", Box::pin(self.0.list())).await
+    }
+
+    fn measured(&self, measured: &Measured<'_>) -> bool {
+        self.0.state().measured.learn(measured)
+    }
+
+    async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
+        self.0.within(ANSWER_WITHIN, "marking a machine", Box::pin(self.0.adopt(machine, by))).await
     }
 
     async fn drift(
@@ -337,7 +411,8 @@ impl CloudProvider for Vsphere {
         machine: &Machine,
         class: &class::NodeClass,
     ) -> Result<Option<String>, CloudError> {
-        self.0.drift(machine, class).await
+        let looking = Box::pin(self.0.drift(machine, class));
+        self.0.within(ANSWER_WITHIN, "looking for drift", looking).await
     }
 
     fn repair_policies(&self) -> &'static [RepairPolicy] {

@@ -38,6 +38,9 @@ pub(crate) struct Vm {
     pub(crate) power: Power,
     /// Whether its host can be asked about it.
     pub(crate) connected: bool,
+    /// Whether vCenter is sure that nobody can run it again: no host has it, or its files make no
+    /// sense. A host that is away brings its machines back; this does not pass.
+    pub(crate) lost: bool,
     /// The template's path, as its notes say.
     pub(crate) cloned_from: Option<String>,
 }
@@ -99,10 +102,23 @@ impl Vm {
             connected: object
                 .text("runtime.connectionState")
                 .is_none_or(|state| state == "connected"),
+            lost: matches!(object.text("runtime.connectionState"), Some("orphaned" | "invalid")),
             cloned_from: first_line
                 .and_then(|line| line.strip_prefix(CLONED_FROM))
                 .filter(|path| !path.is_empty())
                 .map(str::to_owned),
+        }
+    }
+
+    /// What it does, in a word.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.power {
+            _ if self.lost => "lost",
+            _ if !self.connected => "disconnected",
+            Power::On => "running",
+            Power::Off => "stopped",
+            Power::Suspended => "suspended",
+            Power::Unknown => "unknown",
         }
     }
 
@@ -132,6 +148,7 @@ impl Vm {
             allocatable,
             created: self.created,
             deleting: false,
+            lost: self.lost,
         })
     }
 
@@ -187,12 +204,13 @@ pub(crate) fn listed(
             return Listed::NotOurs;
         }
         if let Some(known) = known {
-            return Listed::Ours(Box::new(known.clone()));
+            return Listed::Ours(Box::new(Machine { lost: vm.lost, ..known.clone() }));
         }
-        let may_be = vm.name.starts_with(&format!("{cluster}-karp-"));
+        let may_be = names::is_of_predecessor(cluster, &vm.name);
         return if may_be { Listed::Unreadable } else { Listed::NotOurs };
     }
-    let of_predecessor = vm.mark.is_none() && is_legacy;
+    let of_predecessor =
+        vm.mark.is_none() && is_legacy && names::is_of_predecessor(cluster, &vm.name);
     if !(vm.is_of(cluster) || of_predecessor) {
         return Listed::NotOurs;
     }

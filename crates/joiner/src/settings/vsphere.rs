@@ -1,20 +1,25 @@
 //! How vSphere's provider reaches its vCenter.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use http::Uri;
 use joiner_cloud::bootstrap::Secret;
 use joiner_operator::settings::{Reader, declared};
+use joiner_vim::{Credentials, settings::CredentialsSource};
+
+use super::CredentialsFolder;
 
 /// How vSphere's provider reaches its vCenter, and where it keeps its machines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VsphereAccess {
     /// The vCenter's host, with its port if that is not 443; IPv6 addresses are in brackets.
     pub(crate) authority: String,
-    /// Who logs in.
+    /// Who logs in; empty where the folder says it.
     pub(crate) username: String,
-    /// With which password.
+    /// With which password; empty where the folder says it.
     pub(crate) password: Secret<String>,
+    /// The folder that says both, whenever somebody logs in.
+    pub(crate) credentials_folder: Option<CredentialsFolder>,
     /// What the cluster is called.
     pub(crate) cluster_name: String,
     /// Where machines are kept, below the datacenter's folder of VMs.
@@ -30,13 +35,34 @@ pub(crate) struct VsphereAccess {
 }
 
 impl VsphereAccess {
+    /// Where name and password are found at each login.
+    pub(crate) fn credentials(&self) -> CredentialsSource {
+        match &self.credentials_folder {
+            Some(folder) => folder.clone().source(),
+            None => {
+                let given = Credentials::new(&self.username, self.password.reveal());
+                Arc::new(move || given.clone())
+            }
+        }
+    }
+
     /// Reads what is given; problems are kept by the reader. `why` says who cannot do without it.
     pub(crate) fn read(from: &mut Reader<'_>, why: &str) -> Self {
+        let credentials_folder = credentials_folder(from);
+        let (username, password) = if credentials_folder.is_some() {
+            (String::new(), String::new())
+        } else {
+            (
+                from.required(&declared::VSPHERE_USERNAME, why).to_owned(),
+                from.required(&declared::VSPHERE_PASSWORD, why).to_owned(),
+            )
+        };
         let access = Self {
+            credentials_folder,
             cluster_name: from.required(&declared::CLUSTER_NAME, why).to_owned(),
             authority: authority(from, why),
-            username: from.required(&declared::VSPHERE_USERNAME, why).to_owned(),
-            password: from.required(&declared::VSPHERE_PASSWORD, why).into(),
+            username,
+            password: password.into(),
             folder: from.required(&declared::VSPHERE_PATH, why).to_owned(),
             datacenter: from.given(&declared::VSPHERE_DC).map(str::to_owned),
             insecure: from.switch(&declared::VSPHERE_INSECURE),
@@ -57,6 +83,17 @@ impl VsphereAccess {
         }
         access
     }
+}
+
+/// The folder with name and password. One that cannot be read now would not be found out before the
+/// first login.
+fn credentials_folder(from: &mut Reader<'_>) -> Option<CredentialsFolder> {
+    let setting = &declared::VSPHERE_CREDENTIALS_PATH;
+    let folder = CredentialsFolder::new(from.path(setting)?);
+    if let Err(problem) = folder.read() {
+        from.refuse_with(setting, &problem);
+    }
+    Some(folder)
 }
 
 /// The vCenter's host and port, of whatever is typed: a host, an address, or a whole URL.

@@ -153,8 +153,8 @@ fn the_page_of_settings_lists_them_all() {
     let page = format!(
         "# Settings\n\nThis page is made from the program by a test (`UPDATE_EXPECT=1 cargo test -p joiner \
          settings`).\nA flag counts before its variable; an empty value counts as none.\n\n\
-         ## Of the controller\n\n{}\n## Of vSphere\n\nThe first four, and `--cluster-name`, are needed when \
-         the provider is on.\n\n{}\n## Of planning, also for `joiner plan` and `joiner explain`\n\n{}",
+         ## Of the controller\n\n{}\n## Of vSphere\n\nAn endpoint, a user with a \
+         password (or the folder that has both), a path, and `--cluster-name` are needed when the provider is on.\n\n{}\n## Of planning, also for `joiner plan` and `joiner explain`\n\n{}",
         table(declared::CONTROLLER),
         table(declared::VSPHERE),
         table(declared::PLANNER)

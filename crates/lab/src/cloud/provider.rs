@@ -15,7 +15,7 @@ use joiner_cloud::{
     machine::Machine,
     order::{ClaimId, Order},
 };
-use joiner_core::label::{self, Labels, WellKnown};
+use joiner_core::label::{self, WellKnown};
 
 use super::{
     class::{LAB_NODE_CLASS, LabClass},
@@ -121,11 +121,10 @@ impl LabCloud {
                 claim: Some(order.claim.clone()),
                 image_id: Some(class.image.clone()),
                 labels,
-                annotations: Labels::new(),
                 capacity: spec.capacity.clone(),
                 allocatable: spec.allocatable.clone(),
                 created: Some(now),
-                deleting: false,
+                ..Machine::default()
             };
             let (cluster, removal_delay) = (self.cluster.clone(), class.removal_delay);
             let made = centre.make(Guest { cluster, machine, removal_delay }, spec, zone, now);

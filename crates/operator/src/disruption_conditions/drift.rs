@@ -11,6 +11,8 @@ use joiner_core::{
     requirement::{Requirement, Requirements},
 };
 
+use k8s_openapi::api::core::v1::Node;
+
 use crate::{
     claims,
     conditions::{Conditioned, LAUNCHED},
@@ -29,6 +31,9 @@ pub const TYPE_CHECK_AGE: SignedDuration = SignedDuration::from_hours(1);
 
 /// The class's settings have changed in a way that its machines cannot follow.
 pub const NODE_CLASS_DRIFT: &str = "NodeClassDrift";
+
+/// The node's kubelet is of an older minor version than its cluster.
+pub const KUBERNETES_VERSION_DRIFT: &str = "KubernetesVersionDrift";
 
 /// What is to be said of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +54,10 @@ impl From<Option<String>> for Verdict {
 
 /// Whether a reason is one that the objects alone decide on.
 pub fn comes_from_objects(reason: &str) -> bool {
-    matches!(reason, NODE_POOL_DRIFTED | REQUIREMENTS_DRIFTED | NODE_CLASS_DRIFT)
+    matches!(
+        reason,
+        NODE_POOL_DRIFTED | REQUIREMENTS_DRIFTED | NODE_CLASS_DRIFT | KUBERNETES_VERSION_DRIFT
+    )
 }
 
 /// What the claim and its pool alone say; nothing if it depends on the cloud.
@@ -80,6 +88,22 @@ pub fn of_class(claim: &NodeClaim, class: &NodeClass, hash: &SpecHash) -> Option
     let annotations = claim.metadata.annotations.as_ref()?;
     let drifted = hash.differs(annotations, &class.annotations);
     drifted.then(|| Verdict::Drifted(NODE_CLASS_DRIFT.to_owned()))
+}
+
+/// What a node's version says beside the one that its class would give a new machine. A machine that
+/// would come out of its replacement no newer has not drifted, and neither has one of whose version
+/// nothing is known.
+pub fn of_version(node: &Node, class: &NodeClass) -> Option<Verdict> {
+    let info = node.status.as_ref()?.node_info.as_ref()?;
+    let own = minor(&info.kubelet_version)?;
+    let now = minor(class.status["kubernetesVersion"].as_str()?)?;
+    (own < now).then(|| Verdict::Drifted(KUBERNETES_VERSION_DRIFT.to_owned()))
+}
+
+/// Major and minor of a version such as `v1.33.4+rke2r1`.
+fn minor(version: &str) -> Option<(u32, u32)> {
+    let mut parts = version.trim_start_matches('v').split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
 /// Whether the pool's requirements do not allow the claim's labels.

@@ -212,6 +212,34 @@ impl Event {
             .quiet_for(Duration::from_mins(15))
     }
 
+    /// Something that a cloud has to say besides its answers.
+    pub fn of_cloud(about: &Subject, kind: EventType, reason: &'static str, text: &str) -> Self {
+        Self::new(about, kind, reason, &[&about.uid, text]).saying(short(text))
+    }
+
+    /// So many machines have no claim that something else is likely to be wrong.
+    pub fn orphan_storm(class: &Subject, orphans: usize, machines: usize) -> Self {
+        Self::warning(class, "OrphanStorm", &[&class.uid])
+            .saying(format!(
+                "{orphans} of {machines} machines have no NodeClaim, which is too many to be left \
+                 over, so none of them is removed for now: look whether NodeClaims were lost or \
+                 this controller looks at the wrong cluster; restore them or stop the controller, \
+                 or the machines are removed once this has been so for a while"
+            ))
+            .quiet_for(Duration::from_mins(1))
+    }
+
+    /// A node says that it is in another zone than its claim.
+    ///
+    /// COMPAT: upstream overwrites what the node says and tells nobody.
+    pub fn zone_mismatch(claim: &Subject, of_node: &str, of_claim: &str) -> Self {
+        Self::warning(claim, "ZoneMismatch", &[&claim.uid, of_node, of_claim]).saying(format!(
+            "The node says that it is in zone {of_node:?} and its NodeClaim says {of_claim:?}: \
+             volumes may not be found where pods are; have the cloud controller and the NodeClass \
+             agree on zones"
+        ))
+    }
+
     /// A class that is being deleted is still needed.
     pub fn waiting_on_node_claim_termination(class: &Subject, claims: &[impl AsRef<str>]) -> Self {
         Self::normal(class, "WaitingOnNodeClaimTermination", &[&class.uid])

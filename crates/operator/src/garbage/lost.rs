@@ -58,7 +58,7 @@ impl GarbageCollection {
         }
         // The list may have been taken at a bad moment; about this one machine the cloud is sure.
         let get = self.context.ask(Self::NAME, "Get", provider.as_ref(), provider.get(id));
-        if get.await?.is_some() {
+        if get.await?.is_some_and(|machine| !machine.lost) {
             return Ok(());
         }
         self.context.cluster.delete(&**claim).await?;
@@ -75,7 +75,7 @@ impl GarbageCollection {
 /// Claims with a node that has joined, and without a machine. Those that have not got so far are
 /// given up when they take too long.
 fn lost<'c>(claims: &'c [Arc<NodeClaim>], machines: &[Machine]) -> Vec<&'c Arc<NodeClaim>> {
-    let there = machines.iter().filter(|machine| !machine.deleting);
+    let there = machines.iter().filter(|machine| !machine.deleting && !machine.lost);
     let there: BTreeSet<&str> = there.map(|machine| machine.provider_id.as_str()).collect();
     let is_lost = |claim: &&Arc<NodeClaim>| {
         claim.holds(REGISTERED)

@@ -4,20 +4,21 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, machine::Machine};
+use joiner_cloud::{CloudProvider, class::NodeClass, machine::Machine};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, api::ListParams};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
     claims::{self, is_deleting, provider_id},
+    events::{Event, Subject},
     rounds::Rounds,
     trouble::Trouble,
 };
 
 /// How old a machine without a claim is at least before it is removed: clones and slow API servers
 /// get the time to tell of each other.
-const LEAST_AGE: SignedDuration = SignedDuration::from_mins(5);
+pub(super) const LEAST_AGE: SignedDuration = SignedDuration::from_mins(5);
 
 /// By what machines and claims know each other.
 #[derive(Debug, Default)]
@@ -55,6 +56,7 @@ impl GarbageCollection {
             .cache
             .read(|world| Claimed::by(world.node_claims.values().map(AsRef::as_ref)));
         let now = self.context.now();
+        let owned = machines.iter().filter(|machine| !machine.deleting).count();
         let mut orphans: Vec<Machine> = machines
             .into_iter()
             .filter(|machine| {
@@ -63,6 +65,7 @@ impl GarbageCollection {
             })
             .collect();
         if orphans.is_empty() {
+            self.storms.none(provider.name());
             return Ok(());
         }
         // A claim that cannot be read may be the one of any of these machines.
@@ -70,8 +73,34 @@ impl GarbageCollection {
         // The cache may be behind. Nobody's machine is removed before the API server has said so.
         let claimed = self.claimed_by_api_server().await?;
         orphans.retain(|machine| !claimed.has(machine));
+        if self.storms.forbid(provider.name(), orphans.len(), owned) {
+            self.tell_storm(provider.as_ref(), orphans.len(), owned);
+            return Ok(());
+        }
         let orphans = orphans.iter();
         some_at_once(orphans.map(|machine| self.remove_orphan(provider, machine)).collect()).await
+    }
+
+    /// Tells everybody who looks at a class of the cloud.
+    fn tell_storm(&self, provider: &dyn CloudProvider, orphans: usize, owned: usize) {
+        tracing::error!(
+            provider = provider.name(),
+            orphans,
+            machines = owned,
+            "too many machines have no nodeclaim, so none of them is removed for now: look whether \
+             nodeclaims were lost, or this controller looks at the wrong cluster"
+        );
+        let is_own = |class: &NodeClass| {
+            let serving = self.context.providers.serving(&class.group, &class.kind);
+            serving.is_some_and(|own| own.name() == provider.name())
+        };
+        let classes: Vec<Subject> = self.context.cache.read(|world| {
+            let classes = world.node_classes.values().filter(|class| is_own(class));
+            classes.map(|class| Subject::of_class(class)).collect()
+        });
+        for class in classes {
+            self.context.events.tell(Event::orphan_storm(&class, orphans, owned));
+        }
     }
 
     async fn claimed_by_api_server(&self) -> Result<Claimed, Trouble> {
@@ -98,6 +127,9 @@ impl GarbageCollection {
             NodeClaim = claim.name,
             "garbage collecting machine without nodeclaim"
         );
+        if let Some(deleted) = self.context.metrics.orphans_deleted(provider.name()) {
+            deleted.inc();
+        }
         let nodes: Vec<Arc<Node>> =
             self.context.cache.read(|world| world.nodes_of(id).cloned().collect());
         for node in nodes.iter().filter(|node| !is_deleting(&***node)) {

@@ -11,7 +11,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    claims::{has_finalizer, is_deleting, name, uid},
+    claims::{self, has_finalizer, is_deleting, name, uid},
     conditions::{Conditioned, REGISTERED, Status},
     marks::{DISRUPTION_COMMAND, DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
 };
@@ -67,6 +67,13 @@ pub(super) fn lacks_unregistered_taint(node: &Node) -> bool {
     let labels = node.metadata.labels.as_ref();
     let is_registered = labels.is_some_and(|labels| labels.contains_key(label::REGISTERED));
     !is_registered && !taints(node).any(is_unregistered_taint)
+}
+
+/// The zones that node and claim name, if they name different ones. A cloud's own controller labels
+/// nodes before they are registered, and knows where machines really are.
+pub(super) fn zones_differ<'o>(node: &'o Node, claim: &'o NodeClaim) -> Option<(&'o str, &'o str)> {
+    let own = (claims::label(node, label::ZONE), claims::label(claim, label::ZONE));
+    (!own.0.is_empty() && !own.1.is_empty() && own.0 != own.1).then_some(own)
 }
 
 /// The node with everything that its claim says of it.

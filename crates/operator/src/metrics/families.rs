@@ -126,6 +126,7 @@ pub struct Metrics {
     all_conditions: ConditionMetrics,
     pod_times: PodTimes,
     queues: Queues,
+    orphans_deleted: BTreeMap<&'static str, IntCounter>,
 }
 
 impl Metrics {
@@ -142,7 +143,16 @@ impl Metrics {
             let metrics = ConditionMetrics::of_kind(&to, kind, labels)?;
             Ok::<_, RegistrationError>((*kind, metrics))
         });
+        let orphans_deleted = engine.providers.iter().map(|provider| {
+            let name = format!("joiner_{provider}_orphans_deleted_total");
+            let help = "Machines that were removed because no NodeClaim knew them.";
+            Ok::<_, RegistrationError>((
+                *provider,
+                to.add(IntCounter::with_opts(to.opts(&name, help))?)?,
+            ))
+        });
         let metrics = Self {
+            orphans_deleted: orphans_deleted.collect::<Result<_, _>>()?,
             nodes: NodeGauges::register(&to, &engine.node_labels)?,
             conditions: conditions.collect::<Result<_, _>>()?,
             all_conditions: ConditionMetrics::of_all_kinds(&to)?,
@@ -160,6 +170,11 @@ impl Metrics {
     /// What the nodes have and use.
     pub fn nodes(&self) -> &NodeGauges {
         &self.nodes
+    }
+
+    /// Machines of a provider that were removed because no claim knew them.
+    pub fn orphans_deleted(&self, provider: &str) -> Option<&IntCounter> {
+        self.orphans_deleted.get(provider)
     }
 
     /// How far pods that have not started yet have come.

@@ -16,6 +16,7 @@ fn engine(cluster: Option<&str>) -> Engine {
     let pool = "karpenter.sh/nodepool".to_owned();
     Engine {
         cluster: cluster.map(str::to_owned),
+        providers: vec!["vsphere"],
         node_labels: vec![pool.clone(), zone],
         conditions: [("nodeclaim", vec![pool]), ("nodepool", Vec::new())].into(),
     }

@@ -12,8 +12,8 @@ use k8s_openapi::{
         batch::v1::Job,
         core::v1::{
             Container, ContainerPort, ContainerState, ContainerStateTerminated, ContainerStatus,
-            Node, NodeStatus, Pod, PodCondition, PodSpec, PodStatus, PodTemplate, PodTemplateSpec,
-            ReplicationController, ResourceRequirements, Volume,
+            Node, NodeStatus, NodeSystemInfo, Pod, PodCondition, PodSpec, PodStatus, PodTemplate,
+            PodTemplateSpec, ReplicationController, ResourceRequirements, Volume,
         },
     },
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
@@ -207,6 +207,10 @@ pub(crate) fn node(mut node: Node) -> Node {
             allocatable: status.allocatable.take(),
             capacity: status.capacity.take(),
             conditions: status.conditions.take(),
+            node_info: status.node_info.take().map(|info| NodeSystemInfo {
+                kubelet_version: info.kubelet_version,
+                ..NodeSystemInfo::default()
+            }),
             ..NodeStatus::default()
         };
     }

@@ -43,6 +43,8 @@ impl Controller for PoolHash {
         let mut marked = (*pool).clone();
         let annotations = marked.metadata.annotations.get_or_insert_default();
         if !hash.is_current(annotations) {
+            // One that cannot be read would keep its old hash for ever.
+            self.0.sure_of::<NodeClaim>()?;
             let is_of_pool =
                 |claim: &NodeClaim| claims::label(claim, label::NODE_POOL) == key.name();
             hashes::take_over(&self.0, &hash, is_of_pool).await?;

@@ -95,6 +95,8 @@ settings! {
         "How long a machine may take to join as a node";
     INITIALIZATION_TIMEOUT "initialization-timeout" "DURATION" "0s"
         "How long a node may take to be ready for use; 0s for ever";
+    KUBERNETES_VERSION_DRIFT "kubernetes-version-drift" "BOOL" "false"
+        "Replace nodes whose kubelet is of an older minor version than the one that new machines of their class join with";
     CLUSTER_NAME "cluster-name" "NAME" ""
         "What the cluster is called: its machines are named and marked after it; vSphere needs it";
     CLUSTER_ENDPOINT "cluster-endpoint" "ADDRESS" ""
@@ -131,6 +133,14 @@ pub const VSPHERE_PASSWORD: Setting = Setting::new(
     "PASSWORD",
     "",
     "The password for it; better as a variable, since flags can be seen by others",
+);
+/// Of vSphere: where name and password are found, so that they can be changed while we run.
+pub const VSPHERE_CREDENTIALS_PATH: Setting = Setting::new(
+    "vsphere-credentials-path",
+    "VSPHERE_CREDENTIALS_PATH",
+    "FOLDER",
+    "",
+    "A folder with the files username and password, such as a mounted Secret, instead of the two above; read again at each login",
 );
 /// Of vSphere: where machines are kept.
 pub const VSPHERE_PATH: Setting = Setting::new(
@@ -178,6 +188,7 @@ pub const VSPHERE: &[&Setting] = &[
     &VSPHERE_ENDPOINT,
     &VSPHERE_USERNAME,
     &VSPHERE_PASSWORD,
+    &VSPHERE_CREDENTIALS_PATH,
     &VSPHERE_PATH,
     &VSPHERE_DC,
     &VSPHERE_INSECURE,

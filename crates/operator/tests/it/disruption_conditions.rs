@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use joiner_cloud::{CloudError, machine::Machine, order::ClaimId, testing::instance_types};
+use joiner_cloud::{
+    CloudError, LabelCorrection,
+    machine::Machine,
+    order::ClaimId,
+    testing::{TEST_NODE_CLASS, instance_types},
+};
 use joiner_operator::{
     disruption_conditions::DisruptionConditions, pod_events::LastPodEvents, pools::PoolHash,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    play::{foreign_claim, pool_claim},
+    play::{foreign_claim, node, pool_claim},
     stage::{Stage, pool},
 };
 
@@ -485,4 +490,60 @@ mod consolidatable {
         stage.pass(4).await;
         assert!(is_consolidatable(&stage));
     }
+}
+
+/// Has the node of the machine say which version its kubelet has, and the class which one machines
+/// join with.
+async fn with_versions(kubelet: &str, class: &str) -> Stage {
+    let mut stage = Stage::bare()
+        .set(|settings| settings.kubernetes_version_drift = true)
+        .with(|context| DisruptionConditions::new(context, LastPodEvents::default()))
+        .with(PoolHash);
+    let general = stage.create_pool("general");
+    stage.pass(1).await;
+    let version = json!({"status": {"kubernetesVersion": class}});
+    let (group, plural) = (TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural);
+    stage.merge(group, plural, "default", Some("status"), version);
+    stage.join(node("node-1", "web-1"));
+    let info = json!({"status": {"nodeInfo": {"kubeletVersion": kubelet}}});
+    stage.merge("", "nodes", "node-1", Some("status"), info);
+    add_machine(&stage, "web-1", &general);
+    stage.pass(1).await;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kubelet_of_an_older_minor_version_has_drifted_where_that_is_asked_for() {
+    let stage = with_versions("v1.32.9+rke2r1", "1.33.4").await;
+    assert_eq!(drifted(&stage).unwrap().1, "KubernetesVersionDrift");
+    for (kubelet, class) in [("v1.33.1", "1.33.4"), ("v1.34.0", "1.33.4"), ("", "1.33.4")] {
+        let stage = with_versions(kubelet, class).await;
+        assert_eq!(drifted(&stage), None, "{kubelet} {class}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_judged_by_labels_that_are_about_to_be_corrected() {
+    let mut general = pool("general");
+    general["spec"]["template"]["spec"]["requirements"] = json!([
+        {"key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"]},
+    ]);
+    let mut stage = stage();
+    stage.cloud.state().label_corrections = &[LabelCorrection {
+        key: "karpenter.sh/capacity-type",
+        wrong: "OnDemand",
+        right: "on-demand",
+    }];
+    stage.create_class("default");
+    let general = stage.create("karpenter.sh", "nodepools", general);
+    stage.pass(1).await;
+    add_machine(&stage, "web-1", &general);
+    let label =
+        |value: &str| json!({"metadata": {"labels": {"karpenter.sh/capacity-type": value}}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", None, label("OnDemand"));
+    stage.pass(600).await;
+    assert_eq!(drifted(&stage), None);
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", None, label("spot"));
+    stage.pass(1).await;
+    assert_eq!(drifted(&stage).unwrap().1, "RequirementsDrifted");
 }

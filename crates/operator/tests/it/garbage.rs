@@ -279,3 +279,92 @@ async fn s03_s04_claims_that_a_watch_has_confirmed_are_not_asked_for() {
     assert!(knows(&stage, "web-1") && knows(&stage, "web-2"));
     assert_eq!(stage.lab.faults().struck(), 0, "nobody asked");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_machine_will_never_run_again_is_deleted_at_the_next_look() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.join(node("web-1", "web-1"));
+    stage.cloud.state().machines.get_mut("test://web-1").unwrap().lost = true;
+    stage.pass(3 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_some(), "its kubelet says that all is well");
+    stage.report("web-1", false, &json!({}));
+    stage.pass(2 * MINUTE).await;
+    assert!(stage.find_claim("web-1").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_most_machines_have_no_claim_none_is_removed_for_a_while_and_everybody_is_told() {
+    let mut stage = stage();
+    stage.create_class("default");
+    for number in 0..8 {
+        make(&stage, &format!("orphan-{number}"), Some("nobody"));
+    }
+    // Old enough at six minutes, and then three rounds of two minutes.
+    stage.pass(11 * MINUTE).await;
+    assert_eq!(machines(&stage).len(), 8);
+    let told = stage.events("TestNodeClass", "default");
+    assert!(told.iter().any(|event| event.starts_with("OrphanStorm: 8 of 8 machines")), "{told:?}");
+    assert_eq!(stage.metric("joiner_test_orphans_deleted_total") as u64, 0);
+    stage.pass(2 * MINUTE).await;
+    assert_eq!(machines(&stage), [] as [&str; 0], "nobody has stopped it");
+    assert_eq!(stage.metric("joiner_test_orphans_deleted_total") as u64, 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_storm_that_passes_has_removed_nothing() {
+    let mut stage = stage();
+    for number in 0..8 {
+        launched(&stage, &format!("web-{number}"), true);
+    }
+    stage.pass(1).await;
+    // Somebody reads from the wrong cluster for a while.
+    for number in 0..8 {
+        stage.delete_claim(&format!("web-{number}"));
+    }
+    stage.pass(9 * MINUTE).await;
+    assert_eq!(machines(&stage).len(), 8);
+    for number in 0..8 {
+        launched(&stage, &format!("web-{number}"), true);
+    }
+    stage.pass(60 * MINUTE).await;
+    assert_eq!(machines(&stage).len(), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_machines_of_one_claim_the_younger_goes_if_the_claim_names_the_older() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    launched(&stage, "web-2", true);
+    let start = stage.context.now();
+    let double = |name: &str, of: &str, age: i64| {
+        let uid = stage.claim(of).metadata.uid;
+        let provider_id = format!("test://{name}");
+        let machine = Machine {
+            provider_id: provider_id.clone(),
+            claim: uid.map(|uid| ClaimId { name: of.to_owned(), uid }),
+            created: Some(start - jiff::SignedDuration::from_mins(age)),
+            ..Machine::default()
+        };
+        stage.cloud.state().machines.insert(provider_id, machine);
+    };
+    double("web-1", "web-1", 60);
+    double("web-1-again", "web-1", 10);
+    double("web-2", "web-2", 10);
+    double("web-2-before", "web-2", 60);
+    stage.pass(10 * MINUTE).await;
+    let left = ["test://web-1", "test://web-2", "test://web-2-before"];
+    assert_eq!(machines(&stage), left, "where the claim names the younger, people decide");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_without_a_mark_gets_that_of_the_claim_that_names_it() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    make(&stage, "web-1", None);
+    stage.pass(10 * MINUTE).await;
+    let uid = stage.claim("web-1").metadata.uid.unwrap();
+    let marked = stage.cloud.state().machines["test://web-1"].claim.clone();
+    assert_eq!(marked, Some(ClaimId { name: "web-1".to_owned(), uid }));
+    assert_eq!(stage.cloud.calls("adopt"), 1);
+}

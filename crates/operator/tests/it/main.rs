@@ -19,6 +19,8 @@ mod inputs;
 mod leaving;
 mod lifecycle;
 mod live;
+mod migration;
+mod notes;
 mod overlays;
 mod play;
 mod pod_events;

@@ -127,7 +127,13 @@ impl Stage {
         self.lab.beside(async move { clock.sleep_until(end).await }).await;
     }
 
-    async fn begin(&mut self) {
+    /// Has something of the test's own go on beside the controllers.
+    pub(crate) fn beside(&mut self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
+    /// Starts to learn what there is, and has the controllers begin.
+    pub(crate) async fn begin(&mut self) {
         let gates = self.context.settings.planner.gates;
         let wanted = Wanted {
             classes: vec![TEST_NODE_CLASS],

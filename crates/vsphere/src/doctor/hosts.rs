@@ -1,50 +1,9 @@
 //! The hosts that machines of a class would run on.
 
-use joiner_vim::{MoRef, Object};
+use joiner_vim::MoRef;
 
 use super::{Finding, Subject};
-use crate::places::Place;
-
-/// Properties of hosts.
-pub(crate) const HOSTS: &[&str] =
-    &["name", "runtime.connectionState", "runtime.inMaintenanceMode", "datastore", "network"];
-
-/// A host, as far as machines depend on it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Host {
-    name: String,
-    connected: bool,
-    maintenance: bool,
-    datastores: Vec<MoRef>,
-    networks: Vec<MoRef>,
-}
-
-impl Host {
-    pub(crate) fn read(object: &Object) -> Self {
-        Self {
-            name: object.text("name").unwrap_or_default().to_owned(),
-            connected: object.text("runtime.connectionState") == Some("connected"),
-            maintenance: object.parse("runtime.inMaintenanceMode") == Some(true),
-            datastores: object.references("datastore"),
-            networks: object.references("network"),
-        }
-    }
-
-    /// Why no machine of a place could run here.
-    fn objection(&self, datastores: &[MoRef], networks: &[MoRef]) -> Option<&'static str> {
-        if !self.connected {
-            Some("is not connected")
-        } else if self.maintenance {
-            Some("is in maintenance")
-        } else if !datastores.iter().any(|own| self.datastores.contains(own)) {
-            Some("mounts none of the datastores")
-        } else if !networks.iter().all(|own| self.networks.contains(own)) {
-            Some("does not see all networks")
-        } else {
-            None
-        }
-    }
-}
+use crate::{places::Place, room::Host};
 
 /// Whether machines of a place have hosts to run on.
 pub(crate) fn hosts(class: &str, place: &Place, hosts: &[Host]) -> Finding {
@@ -65,7 +24,9 @@ fn judge(
 ) -> Finding {
     let unfit: Vec<String> = hosts
         .iter()
-        .filter_map(|host| Some(format!("{} {}", host.name, host.objection(datastores, networks)?)))
+        .filter_map(|host| {
+            Some(format!("{} {}", host.name, host.objection(datastores.iter(), networks)?))
+        })
         .collect();
     let fit = hosts.len() - unfit.len();
     if hosts.is_empty() {
@@ -93,8 +54,7 @@ mod tests {
     fn host(name: &str) -> Host {
         Host {
             name: name.to_owned(),
-            connected: true,
-            maintenance: false,
+            out_of_use: None,
             datastores: vec![object("datastore")],
             networks: vec![object("network")],
         }
@@ -109,8 +69,8 @@ mod tests {
 
     #[test]
     fn one_host_that_fits_is_enough_and_the_others_are_named() {
-        let away = Host { connected: false, ..host("esx2") };
-        let maintained = Host { maintenance: true, ..host("esx3") };
+        let away = Host { out_of_use: Some("is not connected"), ..host("esx2") };
+        let maintained = Host { out_of_use: Some("is in maintenance"), ..host("esx3") };
         let blind = Host { networks: Vec::new(), ..host("esx4") };
         let apart = Host { datastores: Vec::new(), ..host("esx5") };
         assert_eq!(judged(&[host("esx1")]).0, Severity::Ok);

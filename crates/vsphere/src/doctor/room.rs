@@ -1,54 +1,9 @@
 //! Whether datastores have room for machines of a class.
 
 use super::{Finding, Subject};
-use crate::{
-    clone_spec::Copying,
-    inventory::{Datastore, Template},
-    machines::Machines,
-    node_class::NodeClass,
-    vm_settings::Provisioning,
-};
-use joiner_vim::spec::Backing;
+use crate::{inventory::Datastore, room::left_free};
 
 const GIB: u64 = 1 << 30;
-/// What a disk that grows with its use takes, as one in so many: a guess.
-const THIN_SHARE: u64 = 5;
-/// What is to be left of a datastore, as one in so many and in bytes, whichever is more.
-const LEFT_SHARE: u64 = 10;
-const LEFT_LEAST: u64 = 20 * GIB;
-
-/// Bytes that the largest machine of a class takes.
-pub(crate) fn demand(class: &NodeClass, image: &Template, machines: &Machines) -> u64 {
-    let of_data: u64 = class
-        .spec
-        .data_disks
-        .iter()
-        .flatten()
-        .map(|disk| {
-            let bytes = disk.size_gib.and_then(|gib| u64::try_from(gib).ok()).unwrap_or_default();
-            let mode = Provisioning::read(disk.provisioning_mode.as_deref()).unwrap_or_default();
-            takes(bytes.saturating_mul(GIB), mode == Provisioning::Thin)
-        })
-        .sum();
-    let of_system = machines.hardware.values().map(|hardware| {
-        let linked =
-            matches!(Copying::choose(class, image, hardware.disk_gib), Ok(Copying::Linked(_)));
-        let disks = image.details.disks.iter().enumerate().map(|(i, disk)| {
-            let asked = if i == 0 { hardware.disk_gib.saturating_mul(GIB) } else { 0 };
-            let thin = matches!(
-                &disk.backing,
-                Some(Backing::FlatDisk(flat)) if flat.thin_provisioned == Some(true)
-            );
-            takes(disk.bytes.max(asked), linked || thin)
-        });
-        disks.sum::<u64>()
-    });
-    of_system.max().unwrap_or_default() + of_data
-}
-
-fn takes(bytes: u64, grows: bool) -> u64 {
-    if grows { bytes / THIN_SHARE } else { bytes }
-}
 
 /// Whether a datastore takes a machine that needs so many bytes, and keeps some.
 pub(crate) fn room(class: &str, datastore: &Datastore, demand: u64) -> Finding {
@@ -62,7 +17,7 @@ pub(crate) fn room(class: &str, datastore: &Datastore, demand: u64) -> Finding {
         gib(*capacity),
         gib(demand)
     );
-    let left = (capacity / LEFT_SHARE).max(LEFT_LEAST);
+    let left = left_free(*capacity);
     let remedy = "make room, or add another datastore to spec.datastoreSelector";
     if *free < demand {
         subject.problem("DatastoreFull", &format!("{told}; {remedy}"))

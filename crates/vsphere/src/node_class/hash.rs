@@ -11,7 +11,8 @@ pub const HASH_VERSION: &str = "v2";
 
 /// Fields whose change replaces no machine: an added size leaves the others as they are, and what
 /// the user's other choices come to is compared with the machine itself.
-const NOT_HASHED: [&str; 3] = ["instanceTypes", "powerOffMode", "guestSoftPowerOffTimeout"];
+const NOT_HASHED: [&str; 4] =
+    ["instanceTypes", "powerOffMode", "guestSoftPowerOffTimeout", "capacityCheck"];
 
 /// The fingerprint of a folded spec: a hash of its canonical JSON, as a decimal number. Empty
 /// fields count as absent, and so do selectors: what they lead to is compared instead.

@@ -19,7 +19,7 @@ use joiner_core::{
 };
 use joiner_vim::{Method, MoRef};
 
-use self::refusals::{Refused, name_taken};
+use self::refusals::Refused;
 use super::{
     Inner,
     look::Found,
@@ -61,14 +61,14 @@ impl Inner {
                 class.name()
             )));
         }
-        match self.create_once(order, &class).await {
+        match Box::pin(self.create_once(order, &class)).await {
             Err(Refused::Stale(why)) => {
                 tracing::info!(
                     class = class.name(),
                     "looking anew for what the class names: {why}"
                 );
                 self.invalidate(class.name()).await;
-                match self.create_once(order, &class).await {
+                match Box::pin(self.create_once(order, &class)).await {
                     Err(Refused::Stale(why)) => Err(CloudError::NodeClassNotReady(format!(
                         "{NODE_CLASS_KIND} {:?} names something that has gone: {why}",
                         class.name()
@@ -88,12 +88,11 @@ impl Inner {
         let work = Work { order, class: &class, memory: &memory, resolution: &resolution, name };
         match self.find_own(&work).await? {
             Found::Own(vm) => return self.finish(&work, *vm).await,
-            Found::Foreign(vm) => return Err(name_taken(&work, &vm).into()),
+            Found::Foreign(vm) => return Err(self.name_taken(&work, &vm).into()),
             Found::Nothing => {}
         }
         self.check_tags(&work).await?;
-        let machine = self.make_somehow(&work).await?;
-        Ok(machine)
+        self.make_somehow(&work).await
     }
 
     /// Makes no machine that could not carry the tags its class asks for.
@@ -150,6 +149,7 @@ impl Inner {
                     Err(Refused::NoSpace(why)) => {
                         let space = Wanting::Space(datastore.named.reference.clone());
                         self.state().unavailable.remember(space, self.now());
+                        self.tell_no_capacity(work, choice, zone, &why);
                         refusals.push(why);
                     }
                     Err(Refused::NoRoom(why)) => {
@@ -159,6 +159,7 @@ impl Inner {
                             zone: zone.unwrap_or_default().to_owned(),
                         };
                         self.state().unavailable.remember(room, self.now());
+                        self.tell_no_capacity(work, choice, zone, &why);
                         refusals.push(why);
                         break;
                     }
@@ -197,6 +198,7 @@ impl Inner {
                 let own = left.iter_mut().find(|own| own.named.reference == object.reference);
                 if let Some(own) = own {
                     (own.usable, own.free) = (fresh.usable, fresh.free);
+                    self.metrics.free(&own.named.name, own.free);
                 }
             }
             left.retain(|own| own.usable);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use joiner_cloud::{CloudError, Deletion, order::ClaimId};
+use joiner_cloud::{CloudError, Deletion, notes::Note, order::ClaimId};
 use joiner_vim::{
     Method, MoRef, TaskFailed, VimError,
     spec::{ConfigSpec, Device, DeviceChange, DeviceKind},
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// How long switching a machine off, or taking a disk off it, may take.
-const CHANGE_WITHIN: Duration = Duration::from_mins(2);
+pub(super) const CHANGE_WITHIN: Duration = Duration::from_mins(2);
 /// How long a worker waits for a machine to be destroyed; it is asked for again otherwise.
 const DESTROY_WITHIN: Duration = Duration::from_mins(1);
 
@@ -95,13 +95,14 @@ impl Inner {
         if others.is_empty() {
             return Ok(None);
         }
-        Err(CloudError::Invalid(format!(
-            "NotOwned: NodeClaim {} has the provider id of a virtual machine that is not its own \
-             ({}), which is left alone; remove the NodeClaim's finalizer if nothing else of it is \
-             left",
+        let why = format!(
+            "NodeClaim {} has the provider id of a virtual machine that is not its own ({}), which \
+             is left alone; remove the NodeClaim's finalizer if nothing else of it is left",
             claim.name,
             others.join("; ")
-        )))
+        );
+        self.notes.write(Note::went_wrong(claim, "NotOwned", &why));
+        Err(CloudError::Invalid(format!("NotOwned: {why}")))
     }
 
     /// A claim that has no machine may have one on its way.

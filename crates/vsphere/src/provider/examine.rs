@@ -11,12 +11,10 @@ use super::{Inner, Vsphere, resolve::KEPT_FOR, status::away};
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged},
-    doctor::{
-        self, Finding, HOSTS, Host, Patient, Subject, clocks, demand, reached, room, template,
-        version,
-    },
+    doctor::{self, Finding, Patient, Subject, clocks, reached, room, template, version},
     node_class::NodeClass,
     places::{Resolution, VALIDATION},
+    room::{HOSTS, Host, needed_space},
     tags,
     user_data::{self, Fetched},
     vm::{self, Vm},
@@ -26,7 +24,7 @@ impl Vsphere {
     /// Looks at everything that machines depend on, changes nothing, and ends its sessions.
     pub async fn examine(&self, patient: &Patient) -> Vec<Finding> {
         let findings = self.0.examine(patient).await;
-        self.logout().await;
+        self.0.vim.logout().await;
         findings
     }
 }
@@ -251,10 +249,12 @@ impl Inner {
         let read = read.clone().with_template_disk(resolution.image.disk_gib());
         let machines = read.machines(&self.settings.machines).unwrap_or_default();
         found.extend(template(object, &read, &resolution.image, &machines));
-        let demand = demand(&read, &resolution.image, &machines);
+        let sizes = machines.hardware.values();
+        let needed = sizes.map(|own| needed_space(&read, &resolution.image, own.disk_gib));
+        let needed = needed.max().unwrap_or_default();
         for place in &resolution.places {
             let usable = &place.datastores.usable;
-            found.extend(usable.iter().map(|datastore| room(object, datastore, demand)));
+            found.extend(usable.iter().map(|datastore| room(object, datastore, needed)));
             let unusable = place.datastores.meant.len() - usable.len();
             if unusable > 0 {
                 found.push(subject("datastore").warning(

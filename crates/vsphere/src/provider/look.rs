@@ -120,6 +120,10 @@ impl Inner {
         if vm.mark.is_some() {
             return Ok(vm.is_of(&self.settings.cluster));
         }
+        // The predecessor named its machines after the cluster; others may carry its tag.
+        if !names::is_of_predecessor(&self.settings.cluster, &vm.name) {
+            return Ok(false);
+        }
         let carries = self.tags.carries(&vm.reference, tags::CLUSTER, &self.settings.cluster);
         carries.await.map_err(tags_unanswered("asking whose a machine is"))
     }
@@ -131,6 +135,10 @@ impl Inner {
         let own = mark.and_then(|mark| state.instance_type(&mark.class, &mark.instance_type));
         let mut machine = vm.machine(own.as_deref())?;
         machine.deleting = state.destroyed.contains(&vm.reference);
+        if let Some(memory_mib) = vm.memory_mib {
+            let is_ours = mark.is_some_and(|mark| mark.made_here);
+            state.measured.know(&machine.provider_id, memory_mib, is_ours);
+        }
         state.known.insert(vm.reference.clone(), machine.clone());
         Some(machine)
     }
@@ -138,12 +146,34 @@ impl Inner {
     pub(super) async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
         let found = self.with_id(provider_id).await.map_err(unanswered("looking for a machine"))?;
         for vm in found {
-            if !vm.is_template && self.is_ours(&vm).await? {
-                return Ok(self.machine(&vm));
+            if vm.is_template || !self.is_ours(&vm).await? {
+                continue;
             }
+            let machine = self.machine(&vm).or_else(|| self.unreadable(&vm, provider_id));
+            return machine.map(Some).ok_or_else(|| {
+                CloudError::Unknown(format!(
+                    "virtual machine {:?} cannot be read, because its host is away",
+                    vm.name
+                ))
+            });
         }
         self.own_folders().await?;
         Ok(None)
+    }
+
+    /// What can be said of a machine that is there and whose configuration cannot be read: what was
+    /// known of it before, or that it is lost.
+    fn unreadable(&self, vm: &Vm, provider_id: &str) -> Option<Machine> {
+        let known = self.state().known.get(&vm.reference).cloned();
+        match known {
+            Some(known) => Some(Machine { lost: vm.lost, ..known }),
+            None if vm.lost => Some(Machine {
+                provider_id: provider_id.to_owned(),
+                lost: true,
+                ..Machine::default()
+            }),
+            None => None,
+        }
     }
 
     /// The folders of machines, one at least. An account that sees none of them has lost its rights,
@@ -169,7 +199,7 @@ impl Inner {
 
     pub(super) async fn list(&self) -> Result<Vec<Machine>, CloudError> {
         let trouble = unanswered("listing machines");
-        let mut machines = Vec::new();
+        let (mut machines, mut states) = (Vec::new(), Vec::new());
         let mut seen = BTreeSet::new();
         let wanted =
             [(tags::CLUSTER.to_owned(), self.settings.cluster.clone())].into_iter().collect();
@@ -187,6 +217,7 @@ impl Inner {
                 let known = self.state().known.get(&vm.reference).cloned();
                 match listed(&vm, &self.settings.cluster, is_legacy, None, known.as_ref()) {
                     Listed::Ours(machine) => {
+                        states.push(vm.state());
                         machines.push(self.machine(&vm).unwrap_or(*machine));
                     }
                     Listed::NotOurs => {}
@@ -201,6 +232,8 @@ impl Inner {
                 }
             }
         }
+        self.metrics.listed(states);
+        self.state().measured.keep(machines.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));
         Ok(machines)
     }

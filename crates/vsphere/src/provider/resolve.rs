@@ -134,6 +134,12 @@ impl Inner {
         let machines = read.machines(&self.settings.machines).unwrap_or_default();
         places::check_image(&read, template, &machines)
             .map_err(|error| unresolved(IMAGE_READY, error))?;
+        let shortages = self.shortages(&read, &machines, &resolution).await?;
+        self.state().shortages.insert(class.name.clone(), shortages);
+        let places = resolution.places.iter();
+        for datastore in places.flat_map(|place| &place.datastores.usable) {
+            self.metrics.free(&datastore.named.name, datastore.free);
+        }
         let resolution = Arc::new(resolution);
         self.state().resolutions.insert(
             class.name.clone(),

@@ -3,21 +3,38 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
+    time::Duration,
 };
 
 use jiff::Timestamp;
-use joiner_cloud::machine::Machine;
-use joiner_core::instance_type::InstanceType;
+use joiner_cloud::{class::NodeClass, machine::Machine};
+use joiner_core::{
+    instance_type::{InstanceType, Offering},
+    label,
+};
 use joiner_vim::{MoRef, Task};
 
+use super::check_room::Shortages;
 use crate::{
     inventory::Named,
     machines::Hardware,
+    measured::MeasuredMemory,
+    metrics::UnavailableOffering,
     passthrough::HostDevice,
     places::Resolution,
     unavailable::{Unavailable, Wanting},
     vm_settings::PowerOff,
 };
+
+/// So many orders that make no sense, one after the other, are the class's fault.
+const INVALID_ORDERS_MAX: u32 = 3;
+/// How long a class whose orders made no sense is not used, unless it changes.
+const REFUSED_FOR: Duration = Duration::from_mins(15);
+
+/// The zone of an offering.
+pub(crate) fn zone_of(offering: &Offering) -> Option<&str> {
+    offering.requirements.get(label::ZONE).and_then(|zone| zone.single())
+}
 
 /// What a process remembers.
 #[derive(Debug, Default)]
@@ -26,6 +43,8 @@ pub(crate) struct State {
     pub(crate) resolutions: BTreeMap<String, Kept>,
     /// What classes' machines are like, by the class's name.
     pub(crate) classes: BTreeMap<String, ClassMemory>,
+    /// What sizes of classes lacked when they were last looked at, by the class's name.
+    pub(crate) shortages: BTreeMap<String, Shortages>,
     /// What could not be had lately.
     pub(crate) unavailable: Unavailable,
     /// Clones under way, by the claim's identity.
@@ -34,10 +53,16 @@ pub(crate) struct State {
     pub(crate) tries: BTreeMap<String, u32>,
     /// Machines that were last known, so that one whose host is away is not taken for absent.
     pub(crate) known: BTreeMap<MoRef, Machine>,
+    /// How much memory guests see.
+    pub(crate) measured: MeasuredMemory,
     /// When guests were asked to shut down.
     pub(crate) shutdowns: BTreeMap<MoRef, Timestamp>,
     /// When a claim without a machine was first to be deleted, by its identity.
     pub(crate) deletions: BTreeMap<String, Timestamp>,
+    /// What was last told of a class that leads nowhere, by its name.
+    pub(crate) told_unresolved: BTreeMap<String, String>,
+    /// Orders of a class that made no sense to vCenter, one after the other, by its name.
+    pub(crate) invalid_orders: BTreeMap<String, InvalidOrders>,
     /// Machines that vCenter was told to destroy.
     pub(crate) destroyed: BTreeSet<MoRef>,
     /// Folders of machines that were seen.
@@ -55,11 +80,31 @@ pub(crate) struct Kept {
     pub(crate) resolution: Arc<Resolution>,
 }
 
+/// Orders of a class that made no sense to vCenter, one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct InvalidOrders {
+    /// The version of the class that they were made of.
+    pub(crate) generation: i64,
+    pub(crate) count: u32,
+    pub(crate) last: Timestamp,
+    /// What vCenter said of the last one.
+    pub(crate) why: String,
+}
+
+/// What follows for machines of a class depends on this alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ClassVersion {
+    pub(crate) uid: String,
+    pub(crate) generation: i64,
+    pub(crate) template_disk_gib: Option<i64>,
+    pub(crate) measured_memory: BTreeMap<String, i64>,
+}
+
 /// What a class's machines are like.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassMemory {
-    /// The version of the object that this is from.
-    pub(crate) version: (String, i64, Option<i64>),
+    /// What this was worked out from.
+    pub(crate) version: ClassVersion,
     pub(crate) types: Arc<[Arc<InstanceType>]>,
     pub(crate) hardware: Arc<BTreeMap<String, Hardware>>,
     pub(crate) devices: Arc<BTreeMap<String, Vec<HostDevice>>>,
@@ -81,6 +126,17 @@ impl State {
         zone: Option<&str>,
         now: Timestamp,
     ) -> bool {
+        self.why_unavailable(class, instance_type, zone, now).is_some()
+    }
+
+    /// What a type lacks in a zone, in a word; nothing if it can be had as far as anybody knows.
+    pub(crate) fn why_unavailable(
+        &self,
+        class: &str,
+        instance_type: &str,
+        zone: Option<&str>,
+        now: Timestamp,
+    ) -> Option<&'static str> {
         let room = Wanting::Room {
             class: class.to_owned(),
             instance_type: instance_type.to_owned(),
@@ -88,13 +144,34 @@ impl State {
         };
         let kept = self.resolutions.get(class);
         let place = kept.and_then(|kept| kept.resolution.place(zone));
-        self.unavailable.is(&room, now)
-            || place.is_some_and(|place| {
-                place.datastores.usable.iter().all(|datastore| {
-                    let space = Wanting::Space(datastore.named.reference.clone());
-                    self.unavailable.is(&space, now)
-                })
+        let has_space = place.is_none_or(|place| {
+            place.datastores.usable.iter().any(|datastore| {
+                let space = Wanting::Space(datastore.named.reference.clone());
+                !self.unavailable.is(&space, now)
             })
+        });
+        if self.unavailable.is(&room, now) {
+            return Some("room");
+        }
+        let key = (instance_type.to_owned(), zone.unwrap_or_default().to_owned());
+        let short = self.shortages.get(class).and_then(|own| own.get(&key).copied());
+        short.or_else(|| (!has_space).then_some("space"))
+    }
+
+    /// Every offering that cannot be had at the moment.
+    pub(crate) fn unavailable_offerings(&self, now: Timestamp) -> Vec<UnavailableOffering> {
+        let mut found = Vec::new();
+        for (class, memory) in &self.classes {
+            for own in memory.types.iter() {
+                for zone in own.offerings.iter().map(zone_of) {
+                    if let Some(why) = self.why_unavailable(class, &own.name, zone, now) {
+                        let zone = zone.unwrap_or_default().to_owned();
+                        found.push((own.name.clone(), zone, why));
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// Counts one more time that something went wrong for a claim.
@@ -102,6 +179,25 @@ impl State {
         let tries = self.tries.entry(claim.to_owned()).or_default();
         *tries += 1;
         *tries
+    }
+
+    /// Counts one more order of a class that made no sense to vCenter.
+    pub(crate) fn count_invalid(&mut self, class: &NodeClass, why: String, now: Timestamp) {
+        let before = self.invalid_orders.get(&class.name);
+        let before = before.filter(|own| own.generation == class.generation);
+        let count = before.map_or(0, |own| own.count) + 1;
+        let orders = InvalidOrders { generation: class.generation, count, last: now, why };
+        self.invalid_orders.insert(class.name.clone(), orders);
+    }
+
+    /// What vCenter says of the orders of a class, where it has refused so many in a row that the
+    /// next would fare no better. After a while it is tried again: an administrator may have mended
+    /// what was wrong.
+    pub(crate) fn why_refused(&self, class: &NodeClass, now: Timestamp) -> Option<&str> {
+        let orders = self.invalid_orders.get(&class.name)?;
+        let is_of_now = orders.generation == class.generation
+            && now.duration_since(orders.last).unsigned_abs() < REFUSED_FOR;
+        (is_of_now && orders.count >= INVALID_ORDERS_MAX).then_some(orders.why.as_str())
     }
 
     /// Forgets a claim that has its machine, or needs none any more.

@@ -7,6 +7,7 @@ use joiner_cloud::{
     bootstrap::{self, Encoded},
     class::{self, BOOTSTRAP_READY, ClassCondition, ClassStatus},
     inputs::ClassInputs,
+    notes::Note,
 };
 use joiner_vim::{MoRef, VimError};
 
@@ -28,6 +29,8 @@ use crate::{
     vm_settings::AntiAffinity,
 };
 
+const ORDERS_ACCEPTED: &str = "OrdersAccepted";
+
 impl Inner {
     /// What is to be said of a class.
     pub(super) async fn resolve_class(
@@ -45,8 +48,10 @@ impl Inner {
         };
         let mut status = ClassStatus::default();
         status.conditions.push(self.validation(&read));
+        status.conditions.push(self.orders_accepted(class));
         match self.resolve(class, &read).await {
             Ok(resolution) => {
+                self.state().told_unresolved.remove(&class.name);
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.fields = resolution.status();
                 let missing =
@@ -71,6 +76,7 @@ impl Inner {
                 self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
             Err(NotResolved::Troubles(troubles)) => {
+                self.tell_unresolved(class, &troubles);
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
                 // Nothing is looked for before it is known in which datacenter.
@@ -102,6 +108,32 @@ impl Inner {
             status.fields.insert("kubernetesVersion".to_owned(), version.into());
         }
         Ok(status)
+    }
+
+    /// Whether vCenter understands the machines of a class.
+    fn orders_accepted(&self, class: &class::NodeClass) -> ClassCondition {
+        let state = self.state();
+        match state.why_refused(class, self.now()) {
+            None => condition(ORDERS_ACCEPTED, Some(true), "", String::new()),
+            Some(why) => {
+                let message = format!(
+                    "{NODE_CLASS_KIND} {:?}: vCenter has refused its last machines as invalid; \
+                     correct the class, or what it names: {why}",
+                    class.name
+                );
+                condition(ORDERS_ACCEPTED, Some(false), "InvalidMachine", message)
+            }
+        }
+    }
+
+    /// Tells, once, that a class leads nowhere.
+    fn tell_unresolved(&self, class: &class::NodeClass, troubles: &[Trouble]) {
+        let texts: Vec<&str> = troubles.iter().map(|own| own.unresolved.message.as_str()).collect();
+        let text = texts.join("; ");
+        let told = self.state().told_unresolved.insert(class.name.clone(), text.clone());
+        if told.as_ref() != Some(&text) {
+            self.notes.write(Note::wrong_with_class(class, "ResolutionFailed", text));
+        }
     }
 
     fn validation(&self, read: &NodeClass) -> ClassCondition {

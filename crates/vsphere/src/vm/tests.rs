@@ -19,6 +19,7 @@ fn vm() -> Vm {
         memory_mib: Some(16384),
         power: Power::Off,
         connected: true,
+        lost: false,
         cloned_from: Some("/DC0/vm/ubuntu".to_owned()),
     }
 }
@@ -55,10 +56,12 @@ fn machines_of_others_are_not_listed() {
 }
 
 #[test]
-fn a_machine_of_the_predecessor_is_known_by_its_tag() {
+fn a_machine_of_the_predecessor_is_known_by_its_tag_and_its_name() {
     let unmarked = Vm { mark: None, ..vm() };
     let Listed::Ours(machine) = judged(&unmarked, true) else { panic!("it is ours") };
     assert_eq!(machine.claim, None);
+    let tagged_by_hand = Vm { name: "control-plane-1".to_owned(), ..unmarked };
+    assert_eq!(judged(&tagged_by_hand, true), Listed::NotOurs);
 }
 
 #[test]

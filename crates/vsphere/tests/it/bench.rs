@@ -33,7 +33,7 @@ use joiner_vim::{
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
     transport::TransportError,
 };
-use joiner_vsphere::{NODE_CLASS, ProviderSettings, Vsphere};
+use joiner_vsphere::{Metrics, NODE_CLASS, ProviderSettings, Vsphere};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -41,8 +41,8 @@ use tokio::sync::Notify;
 pub(crate) const CLUSTER: &str = "prod";
 /// How many objects the vCenter answers at once.
 const PAGE: usize = 20;
-const USER: &str = "administrator@vsphere.local";
-const PASSWORD: &str = "secret";
+pub(crate) const USER: &str = "administrator@vsphere.local";
+pub(crate) const PASSWORD: &str = "secret";
 
 /// When something goes wrong.
 #[derive(Debug, Clone)]
@@ -168,6 +168,13 @@ impl World {
     pub(crate) fn provider(&self) -> Vsphere {
         let vim = vim(&self.server, Some(&self.faults), &self.clock);
         Vsphere::new(vim, self.clock.clone(), self.settings.clone())
+    }
+
+    /// A provider whose client goes by settings of its own.
+    pub(crate) fn provider_of(&self, settings: VimSettings, metrics: Metrics) -> Vsphere {
+        let line = Line { server: self.server.clone(), faults: None };
+        let vim = Vim::new(settings, Arc::new(line), self.clock.clone());
+        Vsphere::counted(vim, self.clock.clone(), self.settings.clone(), metrics)
     }
 
     /// Lets the first call of this name go wrong.

@@ -255,7 +255,7 @@ async fn machines_without_claims_and_twins() {
     world.clone_as_somebody(old, ConfigSpec::default()).await;
     let tag = world.server.tag(&format!("/dc1/vm/k8s/{old}"), "karpenter.sh/clustername", "prod");
     tag.expect("it is there");
-    provider.logout().await;
+    provider.close().await;
     world.admin.logout().await;
     let claims = Ok(vec![ClaimSeen { uid: kept.claim.uid.clone(), provider_id: None }]);
     let patient = Patient { claims, ..patient(&[]) };

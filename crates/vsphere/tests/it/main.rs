@@ -16,6 +16,7 @@ mod doctor;
 mod groups;
 mod hardware;
 mod machines;
+mod operation;
 mod policies;
 mod real_fields;
 mod refused;

@@ -193,3 +193,29 @@ async fn a_node_whose_claim_cannot_be_read_is_not_let_go_before_its_machine() {
     assert!(running.stage.find_node(&name).is_none());
     assert_eq!(running.machines(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_cannot_be_read_takes_over_a_new_way_of_hashing_before_its_pool_does() {
+    let (mut running, claim) = with_an_unreadable_claim().await;
+    running.kill();
+    let version = "karpenter.sh/nodepool-hash-version";
+    let old =
+        json!({"metadata": {"annotations": {version: "v1", "karpenter.sh/nodepool-hash": "7"}}});
+    running.stage.merge("karpenter.sh", "nodepools", "general", None, old.clone());
+    running.stage.merge("karpenter.sh", "nodeclaims", &claim, None, old);
+    let marked = |running: &Running| {
+        let annotations = running.stage.pool("general").metadata.annotations.unwrap();
+        annotations[version].clone()
+    };
+    running.start();
+    running.pass(120).await;
+    assert_eq!(marked(&running), "v1", "the claim would count as made in the old way for ever");
+    mend(&running, &claim);
+    running.pass(600).await;
+    let annotations = running.stage.pool("general").metadata.annotations.unwrap();
+    let own = running.stage.claim(&claim).metadata.annotations.unwrap();
+    assert_ne!(annotations[version], "v1");
+    for key in [version, "karpenter.sh/nodepool-hash"] {
+        assert_eq!(own[key], annotations[key], "{key}");
+    }
+}

@@ -114,6 +114,12 @@ impl Running {
         self.engine = Some((stopper, running));
     }
 
+    /// Tells the engine to end.
+    pub(super) fn stop(&self) {
+        let (stopper, _) = self.engine.as_ref().expect("an engine was started");
+        stopper.stop();
+    }
+
     /// Ends the engine in the middle of whatever it does.
     pub(super) fn kill(&mut self) {
         let (_, engine) = self.engine.take().expect("an engine was started");

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use joiner_cloud::machine::Machine;
 use joiner_core::quantity::Quantity;
+use joiner_operator::measuring::Measuring;
 use serde_json::{Value, json};
 
 use super::{stage, with_lifecycle};
@@ -249,4 +251,26 @@ async fn l46_a_claim_that_names_no_driver_waits_for_none() {
 #[tokio::test(start_paused = true)]
 async fn l47_where_devices_are_ignored_nobody_waits_for_them() {
     assert!(is_initialized(&awaiting(Some("gpu.example.com"), true).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn clouds_hear_what_their_machines_nodes_have_until_they_know_the_machine() {
+    let mut stage = Stage::bare().with(Measuring);
+    let mut claim = claim("web-1");
+    claim["metadata"]["labels"] = json!({"node.kubernetes.io/instance-type": "test-4x"});
+    stage.create_claim_as(claim);
+    let status = json!({"status": {"providerID": "test://web-1"}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), status);
+    stage.join(node("node-1", "web-1"));
+    stage.pass(60).await;
+    assert_eq!(stage.cloud.calls("measured"), 0, "it is not set up yet");
+    let set_up = json!({"metadata": {"labels": {"karpenter.sh/initialized": "true"}}});
+    stage.merge("", "nodes", "node-1", None, set_up);
+    stage.pass(1).await;
+    let told = "measured test://web-1: test-4x has cpu 4, memory 16Gi, pods 110";
+    assert_eq!(stage.cloud.calls(told), 1);
+    let machine = Machine { provider_id: "test://web-1".to_owned(), ..Machine::default() };
+    stage.cloud.state().machines.insert("test://web-1".to_owned(), machine);
+    stage.pass(600).await;
+    assert_eq!(stage.cloud.calls("measured"), 2, "once more, and then it knows");
 }

@@ -417,3 +417,19 @@ async fn a_node_that_is_about_to_be_gone_does_not_register() {
     assert_eq!((status.as_str(), reason.as_str()), ("Unknown", "NodeNotFound"));
     assert_eq!(message, "Node \"node-1\" is being deleted");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_says_another_zone_than_its_claim_is_told_of() {
+    let mut stage = stage();
+    let mut claim = claim("web-1");
+    claim["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "test-zone-a"});
+    stage.create_claim_as(claim);
+    stage.pass(1).await;
+    let mut elsewhere = node("node-1", "web-1");
+    elsewhere["metadata"]["labels"] = json!({"topology.kubernetes.io/zone": "test-zone-b"});
+    stage.join(elsewhere);
+    stage.pass(1).await;
+    let told = stage.events("NodeClaim", "web-1");
+    let start = "ZoneMismatch: The node says that it is in zone \"test-zone-b\"";
+    assert!(told.iter().any(|event| event.starts_with(start)), "{told:?}");
+}

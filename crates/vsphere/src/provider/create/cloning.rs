@@ -1,9 +1,11 @@
 //! The clone, and who has its name.
 
-use joiner_cloud::CloudError;
-use joiner_vim::{Method, TaskFailed, VimError};
+use std::time::Duration;
 
-use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work, refusals::name_taken};
+use joiner_cloud::{CloudError, notes::Note, order::ClaimId};
+use joiner_vim::{Method, Task, TaskFailed, TaskState, VimError};
+
+use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work};
 use crate::{
     clone_spec::Copying,
     faults::{Outcome, Phase, outcome},
@@ -11,6 +13,31 @@ use crate::{
     provider::{look::Found, troubles::unanswered},
     vm::Vm,
 };
+
+/// How often it is told how far a machine has come.
+const TELL_PROGRESS_EVERY: Duration = Duration::from_secs(30);
+
+/// A clone that can be given up when its claim is.
+struct CloneUnderWay<'p> {
+    inner: &'p Inner,
+    uid: String,
+}
+
+impl Drop for CloneUnderWay<'_> {
+    fn drop(&mut self) {
+        self.inner.state().clones.remove(&self.uid);
+    }
+}
+
+/// What is said of a task; nothing while nothing is known of it.
+fn progress(what: &str, state: TaskState) -> Option<String> {
+    match state {
+        TaskState::Queued => Some(format!("{what} waits for its turn in vCenter")),
+        TaskState::Running { progress: Some(percent) } => Some(format!("{what}: {percent} %")),
+        TaskState::Running { progress: None } => Some(format!("{what} is under way")),
+        TaskState::Unknown | TaskState::Success | TaskState::Error => None,
+    }
+}
 
 impl Inner {
     /// Has the template cloned and answers the clone.
@@ -20,7 +47,7 @@ impl Inner {
         copying: &Copying,
         clone: Method,
     ) -> Result<Vm, Refused> {
-        let image = &work.resolution.image;
+        let (image, claim) = (&work.resolution.image, &work.order.claim);
         let host = image.details.host.as_ref().unwrap_or(&image.named.reference);
         let limits = &self.settings.limits;
         let (kind, limit) = match copying {
@@ -28,20 +55,27 @@ impl Inner {
             Copying::Linked(_) => ("linked clones", limits.linked_clones),
         };
         let since = self.clock.running();
-        let pass = self.gates.pass(&format!("{kind} of {host}"), limit).await;
+        let pass = {
+            let _waits = self.metrics.clone_waits(&image.named.path);
+            let waiting = format!("waits until other clones of {} are done", image.named.path);
+            let gate = format!("{kind} of {host}");
+            let turn = self.gates.pass(&gate, limit);
+            self.telling_progress(claim, || Some(waiting.clone()), turn).await
+        };
         // Somebody may have been quicker while this one waited.
         if self.clock.running() > since
             && let Found::Own(vm) = self.find_own(work).await?
         {
             return Ok(*vm);
         }
-        let uid = work.order.claim.uid.clone();
         let ended = match self.vim.start(&image.named.reference, clone).await {
             Ok(task) => {
-                self.state().clones.insert(uid.clone(), task.clone());
-                let ended = self.vim.wait(&task, self.settings.launch_timeout).await;
-                self.state().clones.remove(&uid);
-                ended.map(|_| ())
+                let what = format!("cloning {} to {:?}", image.named.path, work.name);
+                self.notes.write(Note::happened(claim, "CloneStarted", &what));
+                let _under_way = self.clone_under_way(claim, &task);
+                let ended = self.vim.wait(&task, self.settings.launch_timeout);
+                let progress = || progress(&what, task.state());
+                self.telling_progress(claim, progress, ended).await.map(|_| ())
             }
             Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
             Err(error) => {
@@ -63,26 +97,54 @@ impl Inner {
             (Err(TaskFailed::Fault(fault)), Some(judged)) => {
                 Err(self.refused(work, &fault, judged, "cloning"))
             }
-            (Err(TaskFailed::Deadline(state)), _) => Err(CloudError::Create {
-                reason: "CloneTimeout",
-                message: format!(
+            (Err(TaskFailed::Deadline(state)), _) => {
+                let message = format!(
                     "cloning {} for NodeClaim {} is not done after {:?} ({state:?}); it goes on, \
                      and the machine is used once it is there",
-                    image.named.path, work.order.claim.name, self.settings.launch_timeout
-                ),
+                    image.named.path, claim.name, self.settings.launch_timeout
+                );
+                self.notes.write(Note::went_wrong(claim, "CloneFailed", &message));
+                Err(CloudError::Create { reason: "CloneTimeout", message }.into())
             }
-            .into()),
             (Err(other), _) => {
                 Err(CloudError::Unknown(format!("waiting for a clone: {other}")).into())
             }
         }
     }
 
+    /// Does something, and tells now and then how far it has come. What is quick is not told of.
+    async fn telling_progress<T>(
+        &self,
+        claim: &ClaimId,
+        progress: impl Fn() -> Option<String>,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let telling = async {
+            loop {
+                self.clock.sleep(TELL_PROGRESS_EVERY).await;
+                if let Some(text) = progress() {
+                    self.notes.write(Note::progress(claim, text));
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = telling => never,
+        }
+    }
+
+    /// Remembers a clone until what this answers is dropped, whatever ends first.
+    fn clone_under_way(&self, claim: &ClaimId, task: &Task) -> CloneUnderWay<'_> {
+        self.state().clones.insert(claim.uid.clone(), task.clone());
+        CloneUnderWay { inner: self, uid: claim.uid.clone() }
+    }
+
     /// The claim's machine, which has to be there.
     async fn own_or_unknown(&self, work: &Work<'_>) -> Result<Vm, Refused> {
         match self.find_own(work).await? {
             Found::Own(vm) => Ok(*vm),
-            Found::Foreign(vm) => Err(name_taken(work, &vm).into()),
+            Found::Foreign(vm) => Err(self.name_taken(work, &vm).into()),
             Found::Nothing => Err(CloudError::Unknown(format!(
                 "virtual machine {:?} was cloned and is not found",
                 work.name
@@ -99,7 +161,9 @@ impl Inner {
             match self.find_own(work).await? {
                 Found::Own(vm) => return Ok(*vm),
                 // A machine that is still being cloned has no configuration yet.
-                Found::Foreign(vm) if vm.uuid.is_some() => return Err(name_taken(work, &vm).into()),
+                Found::Foreign(vm) if vm.uuid.is_some() => {
+                    return Err(self.name_taken(work, &vm).into());
+                }
                 Found::Foreign(_) | Found::Nothing => {}
             }
             if self.clock.running().saturating_sub(since) > self.settings.launch_timeout {

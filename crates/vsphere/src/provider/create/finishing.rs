@@ -31,7 +31,10 @@ impl Inner {
         let machine = read.first().and_then(|vm| self.machine(vm)).ok_or_else(|| {
             CloudError::Unknown(format!("virtual machine {:?} cannot be read", work.name))
         })?;
-        self.state().forget(&work.order.claim.uid);
+        let mut state = self.state();
+        state.forget(&work.order.claim.uid);
+        state.invalid_orders.remove(&work.order.class.name);
+        drop(state);
         Ok(machine)
     }
 

@@ -1,6 +1,6 @@
 //! What becomes of an order that vCenter does not meet.
 
-use joiner_cloud::CloudError;
+use joiner_cloud::{CloudError, choice::Choice, notes::Note};
 use joiner_vim::Fault;
 
 use super::{Inner, Work};
@@ -43,6 +43,7 @@ impl Inner {
             "{doing} virtual machine {:?} for NodeClaim {}: {fault}",
             work.name, claim.name
         );
+        self.notes.write(Note::went_wrong(claim, "CloneFailed", &what));
         let later = |reason: &'static str| {
             Refused::Final(CloudError::Create { reason, message: what.clone() })
         };
@@ -65,6 +66,8 @@ impl Inner {
             }
             Outcome::NotReady => {
                 let remedy = if fault.is("NoPermission") {
+                    let class = &work.order.class;
+                    self.notes.write(Note::wrong_with_class(class, "PermissionDenied", &what));
                     "; add the privilege to the account's role"
                 } else {
                     ""
@@ -73,7 +76,10 @@ impl Inner {
                     "{NODE_CLASS_KIND} {class:?} cannot be used: {what}{remedy}"
                 )))
             }
-            Outcome::Invalid => later("InvalidMachine"),
+            Outcome::Invalid => {
+                self.state().count_invalid(&work.order.class, what.clone(), self.now());
+                later("InvalidMachine")
+            }
             Outcome::Unlicensed => later("NotEnoughLicenses"),
             Outcome::NameTaken => later("NameConflict"),
             Outcome::Done
@@ -85,6 +91,35 @@ impl Inner {
     }
 }
 
+impl Inner {
+    /// Somebody else has the name of the claim's machine.
+    pub(super) fn name_taken(&self, work: &Work<'_>, vm: &Vm) -> CloudError {
+        let claim = &work.order.claim;
+        let message = format!(
+            "virtual machine {:?} ({}) exists and was not made for NodeClaim {}: rename or remove \
+             it, or give one of two clusters that share a folder another CLUSTER_NAME",
+            work.name, vm.reference, claim.name
+        );
+        self.notes.write(Note::went_wrong(claim, "NameConflict", &message));
+        CloudError::Create { reason: "NameConflict", message }
+    }
+
+    /// One way to make a machine has come to nothing; another one may do.
+    pub(super) fn tell_no_capacity(
+        &self,
+        work: &Work<'_>,
+        choice: &Choice<'_>,
+        zone: Option<&str>,
+        why: &str,
+    ) {
+        let wanted = &choice.instance_type.name;
+        let place = zone.map(|zone| format!(" in zone {zone:?}")).unwrap_or_default();
+        let message = format!("{wanted} cannot be had{place} now: {why}");
+        let claim = &work.order.claim;
+        self.notes.write(Note::went_wrong(claim, "InsufficientCapacity", message));
+    }
+}
+
 impl Refused {
     pub(super) fn told(self) -> CloudError {
         match self {
@@ -93,16 +128,5 @@ impl Refused {
             Self::NoRoom(why) | Self::NoSpace(why) => CloudError::InsufficientCapacity(why),
             Self::Stale(why) => CloudError::NodeClassNotReady(why),
         }
-    }
-}
-
-pub(super) fn name_taken(work: &Work<'_>, vm: &Vm) -> CloudError {
-    CloudError::Create {
-        reason: "NameConflict",
-        message: format!(
-            "virtual machine {:?} ({}) exists and was not made for NodeClaim {}: rename or remove \
-             it, or give one of two clusters that share a folder another CLUSTER_NAME",
-            work.name, vm.reference, work.order.claim.name
-        ),
     }
 }

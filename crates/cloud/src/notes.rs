@@ -1,0 +1,161 @@
+//! What happens in a cloud between a question and its answer.
+//!
+//! A provider does not talk to Kubernetes, and an answer may take minutes. What people should hear
+//! of meanwhile, or whatever came of the call, a provider writes down here; the operator reads it and
+//! tells it where people look: as events, and in the conditions of claims.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio::sync::Notify;
+
+use crate::{class::NodeClass, order::ClaimId};
+
+/// How many notes are kept while nobody reads them. The oldest go first: what happens now matters
+/// more.
+const KEPT_MAX: usize = 1000;
+
+/// Something that people should hear of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Whom it is about.
+    pub about: About,
+    /// What is said.
+    pub says: Says,
+}
+
+/// Whom a note is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    /// A claim.
+    Claim(ClaimId),
+    /// A class.
+    Class {
+        /// API group.
+        group: String,
+        /// Kind.
+        kind: String,
+        /// Name.
+        name: String,
+    },
+}
+
+/// What a note says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Says {
+    /// Something happened. The reason is a `CamelCase` word.
+    Happened {
+        /// For programs.
+        reason: &'static str,
+        /// For people.
+        message: String,
+    },
+    /// Something happened that should not. The reason is a `CamelCase` word.
+    WentWrong {
+        /// For programs.
+        reason: &'static str,
+        /// For people: the object, the field, the remedy.
+        message: String,
+    },
+    /// How far the machine of a claim has come.
+    Progress(String),
+}
+
+impl Note {
+    /// Something that happened to a claim.
+    pub fn happened(claim: &ClaimId, reason: &'static str, message: impl Into<String>) -> Self {
+        let says = Says::Happened { reason, message: message.into() };
+        Self { about: About::Claim(claim.clone()), says }
+    }
+
+    /// Something that went wrong with a claim.
+    pub fn went_wrong(claim: &ClaimId, reason: &'static str, message: impl Into<String>) -> Self {
+        let says = Says::WentWrong { reason, message: message.into() };
+        Self { about: About::Claim(claim.clone()), says }
+    }
+
+    /// How far a claim's machine has come.
+    pub fn progress(claim: &ClaimId, text: impl Into<String>) -> Self {
+        Self { about: About::Claim(claim.clone()), says: Says::Progress(text.into()) }
+    }
+
+    /// Something that is wrong with a class.
+    pub fn wrong_with_class(
+        class: &NodeClass,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
+        let about = About::Class {
+            group: class.group.clone(),
+            kind: class.kind.clone(),
+            name: class.name.clone(),
+        };
+        Self { about, says: Says::WentWrong { reason, message: message.into() } }
+    }
+}
+
+/// Notes that nobody has read yet. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub struct Notes(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    unread: Mutex<VecDeque<Note>>,
+    written: Notify,
+}
+
+impl Notes {
+    /// Writes something down. Never waits.
+    pub fn write(&self, note: Note) {
+        let mut unread = self.unread();
+        if unread.len() >= KEPT_MAX {
+            unread.pop_front();
+        }
+        unread.push_back(note);
+        drop(unread);
+        self.0.written.notify_one();
+    }
+
+    /// The oldest note that nobody has read, once there is one. For one reader.
+    pub async fn next(&self) -> Note {
+        loop {
+            if let Some(note) = self.unread().pop_front() {
+                return note;
+            }
+            self.0.written.notified().await;
+        }
+    }
+
+    fn unread(&self) -> MutexGuard<'_, VecDeque<Note>> {
+        self.0.unread.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(number: usize) -> Note {
+        Note::progress(&ClaimId::default(), number.to_string())
+    }
+
+    #[tokio::test]
+    async fn notes_are_read_in_the_order_in_which_they_were_written() {
+        let notes = Notes::default();
+        let reader = notes.clone();
+        let read = tokio::spawn(async move { [reader.next().await, reader.next().await] });
+        tokio::task::yield_now().await;
+        notes.write(note(1));
+        notes.write(note(2));
+        assert_eq!(read.await.unwrap(), [note(1), note(2)]);
+    }
+
+    #[tokio::test]
+    async fn the_oldest_go_while_nobody_reads() {
+        let notes = Notes::default();
+        (0..=KEPT_MAX).for_each(|number| notes.write(note(number)));
+        assert_eq!(notes.next().await, note(1));
+    }
+}

@@ -1,0 +1,107 @@
+//! Machines that a predecessor made: they carry no mark of ours, and claims know them by name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudProvider, adoption::Adoption, machine::Machine};
+
+use super::{GarbageCollection, some_at_once};
+use crate::{
+    claims::{self, is_deleting, provider_id},
+    rounds::Rounds,
+    trouble::Trouble,
+};
+
+impl GarbageCollection {
+    /// Has machines without a mark carry that of the claim that names them.
+    pub(super) async fn adopt_unmarked(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        claims: &[Arc<NodeClaim>],
+        machines: &[Machine],
+    ) -> Result<(), Trouble> {
+        let adopting = adoptions(claims, machines).into_iter().map(async |(machine, by)| {
+            let adopt = provider.adopt(machine, &by);
+            if self.context.ask(Self::NAME, "Adopt", provider.as_ref(), adopt).await? {
+                tracing::info!(
+                    NodeClaim = by.claim.name,
+                    "provider-id" = machine.provider_id,
+                    "marked a machine that a predecessor made"
+                );
+            }
+            Ok(())
+        });
+        some_at_once(adopting.collect()).await
+    }
+}
+
+/// Machines without a mark that exactly one claim names, and what the claim says of them.
+fn adoptions<'m>(
+    claims: &[Arc<NodeClaim>],
+    machines: &'m [Machine],
+) -> Vec<(&'m Machine, Adoption)> {
+    let mut naming: BTreeMap<&str, Vec<&NodeClaim>> = BTreeMap::new();
+    for claim in claims {
+        if let Some(id) = provider_id(claim) {
+            naming.entry(id).or_default().push(claim);
+        }
+    }
+    let unmarked = machines.iter().filter(|machine| machine.claim.is_none() && !machine.deleting);
+    let adopted = unmarked.filter_map(|machine| {
+        let [claim] = naming.get(machine.provider_id.as_str())?[..] else { return None };
+        (!is_deleting(claim)).then(|| (machine, adoption(claim)))
+    });
+    adopted.collect()
+}
+
+fn adoption(claim: &NodeClaim) -> Adoption {
+    let class = claim.spec.node_class_ref.as_ref();
+    Adoption {
+        claim: claims::id(claim),
+        node_pool: claims::pool(claim).map(str::to_owned),
+        class: class.map(|class| class.name.clone()).unwrap_or_default(),
+        labels: claim.metadata.labels.clone().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_cloud::order::ClaimId;
+    use serde_json::json;
+
+    use super::*;
+
+    fn claim(name: &str, id: &str) -> Arc<NodeClaim> {
+        let claim = json!({
+            "metadata": {"name": name, "uid": format!("uid-{name}"), "labels": {
+                "karpenter.sh/nodepool": "general", "topology.kubernetes.io/zone": "az1",
+            }},
+            "spec": {"nodeClassRef": {"group": "g", "kind": "k", "name": "default"}},
+            "status": {"providerID": id},
+        });
+        Arc::new(serde_json::from_value(claim).unwrap())
+    }
+
+    fn machine(id: &str, claim: Option<ClaimId>) -> Machine {
+        Machine { provider_id: id.to_owned(), claim, ..Machine::default() }
+    }
+
+    #[test]
+    fn a_machine_without_a_mark_is_adopted_by_the_claim_that_names_it() {
+        let marked = Some(ClaimId { name: "b".to_owned(), uid: "uid-b".to_owned() });
+        let machines = [machine("id-a", None), machine("id-b", marked), machine("id-c", None)];
+        let claims = [claim("a", "id-a"), claim("b", "id-b")];
+        let adopted = adoptions(&claims, &machines);
+        let [(adopted, by)] = &adopted[..] else { panic!("one of them: {adopted:?}") };
+        assert_eq!(adopted.provider_id, "id-a");
+        assert_eq!((by.claim.uid.as_str(), by.class.as_str()), ("uid-a", "default"));
+        assert_eq!(by.node_pool.as_deref(), Some("general"));
+        assert_eq!(by.labels["topology.kubernetes.io/zone"], "az1");
+    }
+
+    #[test]
+    fn a_machine_that_two_claims_name_is_nobodys() {
+        let claims = [claim("a", "id"), claim("b", "id")];
+        assert_eq!(adoptions(&claims, &[machine("id", None)]), []);
+    }
+}

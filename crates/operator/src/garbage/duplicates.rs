@@ -1,0 +1,131 @@
+//! Machines that were made twice for one claim: two processes may have asked at the same moment.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudProvider, machine::Machine, order::ClaimId};
+
+use super::{GarbageCollection, orphans::LEAST_AGE, some_at_once};
+use crate::{
+    claims::{provider_id, uid},
+    rounds::Rounds,
+    trouble::Trouble,
+};
+
+impl GarbageCollection {
+    /// Removes machines of claims that have an older one.
+    pub(super) async fn remove_duplicates(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        machines: &[Machine],
+    ) -> Result<(), Trouble> {
+        let found = duplicates(machines, self.context.now()).into_iter();
+        some_at_once(found.map(|double| self.remove_duplicate(provider, double)).collect()).await
+    }
+
+    async fn remove_duplicate(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        Double { claim, older, younger }: Double<'_>,
+    ) -> Result<(), Trouble> {
+        // Which of the two is the claim's is for the API server to say, not for a cache.
+        let known: Option<NodeClaim> = self.context.cluster.get(&claim.name).await?;
+        let named = known.as_ref().filter(|known| uid(&known.metadata) == claim.uid);
+        if named.and_then(provider_id) != Some(older) {
+            tracing::warn!(
+                NodeClaim = claim.name,
+                older,
+                younger,
+                "two machines were made for one nodeclaim, and it does not name the older one, so \
+                 both stay: remove the one that is no node of the cluster"
+            );
+            return Ok(());
+        }
+        let delete = provider.delete(claim, Some(younger));
+        self.context.ask(Self::NAME, "Delete", provider.as_ref(), delete).await?;
+        tracing::info!(
+            NodeClaim = claim.name,
+            "provider-id" = younger,
+            "garbage collecting the younger of two machines of one nodeclaim"
+        );
+        Ok(())
+    }
+}
+
+/// A claim's machine, and one that was made for it later.
+#[derive(Debug, PartialEq, Eq)]
+struct Double<'m> {
+    claim: &'m ClaimId,
+    older: &'m str,
+    younger: &'m str,
+}
+
+/// Machines whose claim has an older one. Only those count whose mark can be read and of whose age
+/// nobody can be in doubt.
+fn duplicates(machines: &[Machine], now: Timestamp) -> Vec<Double<'_>> {
+    let mut by_claim: BTreeMap<&ClaimId, Vec<(Timestamp, &str)>> = BTreeMap::new();
+    for machine in machines.iter().filter(|machine| !machine.deleting) {
+        if let (Some(claim), Some(created)) = (&machine.claim, machine.created)
+            && !claim.uid.is_empty()
+        {
+            by_claim.entry(claim).or_default().push((created, &machine.provider_id));
+        }
+    }
+    let mut found = Vec::new();
+    for (claim, mut own) in by_claim {
+        own.sort_unstable();
+        let Some(((first, older), rest)) = own.split_first() else { continue };
+        let is_double = |(created, id): &&(Timestamp, &str)| {
+            created > first && id != older && now.duration_since(*created) >= LEAST_AGE
+        };
+        let doubles = rest.iter().filter(is_double);
+        found.extend(doubles.map(|(_, younger)| Double { claim, older, younger }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_second(minute * 60).unwrap()
+    }
+
+    fn machine(id: &str, uid: &str, created: Option<i64>) -> Machine {
+        let claim = ClaimId { name: "web-1".to_owned(), uid: uid.to_owned() };
+        Machine {
+            provider_id: id.to_owned(),
+            claim: Some(claim),
+            created: created.map(at),
+            ..Machine::default()
+        }
+    }
+
+    fn younger(machines: &[Machine], minute: i64) -> Vec<&str> {
+        duplicates(machines, at(minute)).iter().map(|double| double.younger).collect()
+    }
+
+    #[test]
+    fn the_younger_of_two_machines_of_one_claim_is_one_too_many() {
+        let two = [machine("b", "uid", Some(2)), machine("a", "uid", Some(1))];
+        assert_eq!(younger(&two, 10), ["b"]);
+        assert_eq!(younger(&two, 6), Vec::<&str>::new(), "not before it is five minutes old");
+    }
+
+    #[test]
+    fn where_there_is_doubt_there_is_no_duplicate() {
+        let first = || machine("a", "uid", Some(1));
+        for second in [
+            machine("b", "another", Some(2)),
+            machine("b", "uid", None),
+            machine("b", "uid", Some(1)),
+            machine("a", "uid", Some(2)),
+            Machine { claim: None, ..machine("b", "uid", Some(2)) },
+            Machine { deleting: true, ..machine("b", "uid", Some(2)) },
+        ] {
+            assert_eq!(younger(&[first(), second.clone()], 10), Vec::<&str>::new(), "{second:?}");
+        }
+    }
+}

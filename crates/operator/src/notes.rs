@@ -1,0 +1,148 @@
+//! What clouds have to say besides their answers, told where people look: events about claims and
+//! classes, and how far a machine has come in its claim's condition `Launched`.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use jiff::Timestamp;
+use joiner_api::{condition::find, node_claim::NodeClaim};
+use joiner_cloud::{
+    notes::{About, Note, Notes, Says},
+    order::ClaimId,
+};
+
+use crate::{
+    claims::{is_deleting, uid},
+    cluster::Lock,
+    conditions::{Conditioned, LAUNCHED, Status},
+    context::Context,
+    events::{Event, EventType, Subject},
+    world::Key,
+};
+
+/// Progress of one machine is not written more often than this: it is read by people.
+const PROGRESS_EVERY: Duration = Duration::from_secs(30);
+/// A claim whose progress was last written so long ago is not on its way any more.
+const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
+/// The reason of a condition that shows progress.
+const UNDER_WAY: &str = "MachineUnderWay";
+
+/// Tells what one cloud has to say. Never ends.
+pub async fn tell(context: Context, notes: Notes) {
+    let mut written = Written::default();
+    loop {
+        let Note { about, says } = notes.next().await;
+        match (about, says) {
+            (About::Claim(claim), Says::Progress(text)) => {
+                if written.may_write(&claim, context.clock.running()) {
+                    show(&context, &claim, &text).await;
+                }
+            }
+            (about, Says::Happened { reason, message }) => {
+                publish(&context, &about, EventType::Normal, reason, &message);
+            }
+            (about, Says::WentWrong { reason, message }) => {
+                publish(&context, &about, EventType::Warning, reason, &message);
+            }
+            (About::Class { name, .. }, Says::Progress(text)) => {
+                tracing::debug!(class = name, "progress of a class is not shown: {text}");
+            }
+        }
+    }
+}
+
+/// When the progress of claims was last written, by their identity.
+#[derive(Debug, Default)]
+struct Written(BTreeMap<String, Duration>);
+
+impl Written {
+    /// Whether the progress of a claim may be written now; it counts as written then.
+    fn may_write(&mut self, claim: &ClaimId, now: Duration) -> bool {
+        self.0.retain(|_, at| now.saturating_sub(*at) < FORGOTTEN_AFTER);
+        let last = self.0.get(&claim.uid);
+        let may = last.is_none_or(|last| now.saturating_sub(*last) >= PROGRESS_EVERY);
+        if may {
+            self.0.insert(claim.uid.clone(), now);
+        }
+        may
+    }
+}
+
+fn publish(context: &Context, about: &About, kind: EventType, reason: &'static str, text: &str) {
+    match subject(context, about) {
+        Some(about) => context.events.tell(Event::of_cloud(&about, kind, reason, text)),
+        // The object has gone meanwhile; what happened is worth knowing all the same.
+        None => tracing::info!(?about, reason, "{text}"),
+    }
+}
+
+fn subject(context: &Context, about: &About) -> Option<Subject> {
+    context.cache.read(|world| match about {
+        About::Claim(claim) => {
+            let known = world.node_claims.get(&Key::cluster(&claim.name))?;
+            (uid(&known.metadata) == claim.uid).then(|| Subject::of(&**known))
+        }
+        About::Class { group, kind, name } => {
+            world.class(group, kind, name).map(|class| Subject::of_class(class))
+        }
+    })
+}
+
+/// Writes down how far a machine has come. Best effort: somebody who knows more may be writing too.
+async fn show(context: &Context, claim: &ClaimId, text: &str) {
+    let known = context.cache.read(|world| {
+        let known = world.node_claims.get(&Key::cluster(&claim.name)).cloned();
+        known.filter(|known| uid(&known.metadata) == claim.uid)
+    });
+    let Some(known) = known else { return };
+    let Some(next) = progressed(&known, text, context.now()) else { return };
+    if let Err(trouble) = context.cluster.patch_status(&*known, &next, Lock::Version).await {
+        tracing::debug!(NodeClaim = claim.name, "progress is not shown: {trouble}");
+    }
+}
+
+/// The claim with how far its machine has come; nothing if it has its machine, is leaving, or says so
+/// already.
+fn progressed(claim: &NodeClaim, text: &str, now: Timestamp) -> Option<NodeClaim> {
+    let launched = find(claim.conditions(), LAUNCHED);
+    let says_so = launched.is_some_and(|launched| launched.message == text);
+    if claim.status(LAUNCHED) != Status::Unknown || is_deleting(claim) || says_so {
+        return None;
+    }
+    let mut next = claim.clone();
+    next.conditions_mut(now).set(LAUNCHED, Status::Unknown, UNDER_WAY, text);
+    Some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(uid: &str) -> ClaimId {
+        ClaimId { name: "web-1".to_owned(), uid: uid.to_owned() }
+    }
+
+    #[test]
+    fn progress_of_a_machine_is_written_twice_a_minute_at_most() {
+        let mut written = Written::default();
+        let second = Duration::from_secs;
+        assert!(written.may_write(&claim("a"), second(0)));
+        assert!(!written.may_write(&claim("a"), second(29)));
+        assert!(written.may_write(&claim("b"), second(29)), "each has its own turn");
+        assert!(written.may_write(&claim("a"), second(30)));
+        written.may_write(&claim("c"), second(4000));
+        assert_eq!(written.0.len(), 1, "what is long over is forgotten");
+    }
+
+    #[test]
+    fn progress_is_shown_only_while_a_machine_is_made_and_only_when_it_is_news() {
+        let now = Timestamp::UNIX_EPOCH;
+        let waiting = NodeClaim::default();
+        let half = progressed(&waiting, "half done", now).unwrap();
+        let shown = find(half.conditions(), LAUNCHED).unwrap();
+        assert_eq!((shown.status.as_str(), shown.message.as_str()), ("Unknown", "half done"));
+        assert_eq!(progressed(&half, "half done", now), None);
+        let mut made = half;
+        made.conditions_mut(now).set_true(LAUNCHED);
+        assert_eq!(progressed(&made, "nearly done", now), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Looks whether places have room, for classes that ask for it.
+
+use std::collections::BTreeMap;
+
+use joiner_vim::{MoRef, VimError};
+
+use super::{Inner, state::zone_of};
+use crate::{
+    machines::Machines,
+    node_class::NodeClass,
+    places::Resolution,
+    room::{HOSTS, Host, needed_space, short_of},
+};
+
+/// What sizes lack in zones, in a word, by the size and its zone.
+pub(crate) type Shortages = BTreeMap<(String, String), &'static str>;
+
+impl Inner {
+    /// What sizes of a class lack now, zone by zone.
+    pub(super) async fn shortages(
+        &self,
+        class: &NodeClass,
+        machines: &Machines,
+        resolution: &Resolution,
+    ) -> Result<Shortages, VimError> {
+        let mut found = Shortages::new();
+        if class.spec.capacity_check != Some(true) {
+            return Ok(found);
+        }
+        let mut hosts: BTreeMap<MoRef, Vec<Host>> = BTreeMap::new();
+        for place in &resolution.places {
+            let cluster = &place.compute.cluster;
+            if !hosts.contains_key(cluster) {
+                hosts.insert(cluster.clone(), self.hosts_of(cluster).await?);
+            }
+        }
+        for own in &machines.types {
+            let Some(hardware) = machines.hardware.get(&own.name) else { continue };
+            let needed = needed_space(class, &resolution.image, hardware.disk_gib);
+            for zone in own.offerings.iter().map(zone_of) {
+                let Some(place) = resolution.place(zone) else { continue };
+                let networks: Vec<MoRef> =
+                    place.networks.iter().map(|own| own.named.reference.clone()).collect();
+                let (hosts, datastores) =
+                    (&hosts[&place.compute.cluster], &place.datastores.usable);
+                if let Some(what) = short_of(hosts, &networks, datastores, needed) {
+                    found.insert((own.name.clone(), zone.unwrap_or_default().to_owned()), what);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    async fn hosts_of(&self, cluster: &MoRef) -> Result<Vec<Host>, VimError> {
+        let read = self.vim.read(std::slice::from_ref(cluster), &["host"]).await?;
+        let hosts = read.first().map(|own| own.references("host")).unwrap_or_default();
+        let read = self.vim.read(&hosts, HOSTS).await?;
+        Ok(read.iter().map(Host::read).collect())
+    }
+}

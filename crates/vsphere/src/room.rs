@@ -1,0 +1,175 @@
+//! What a place offers to machines: hosts that work, and space in datastores.
+//!
+//! A class may ask with `capacityCheck` that this is looked at before a machine is asked for; the
+//! doctor looks always. That a clone fails all the same is possible, and nothing depends on it.
+
+use joiner_vim::{MoRef, Object, spec::Backing};
+
+use crate::{
+    clone_spec::Copying,
+    inventory::{Datastore, Template},
+    node_class::NodeClass,
+    vm_settings::Provisioning,
+};
+
+const GIB: u64 = 1 << 30;
+
+/// What is left free in a datastore, whatever is asked for: this much, or one in so many bytes.
+const LEFT_BYTES: u64 = 20 * GIB;
+const LEFT_SHARE: u64 = 10;
+/// What a disk that grows with its use takes, as one in so many bytes: a guess.
+const THIN_SHARE: u64 = 5;
+
+/// Properties of hosts that machines depend on.
+pub(crate) const HOSTS: &[&str] = &[
+    "name",
+    "runtime.connectionState",
+    "runtime.inMaintenanceMode",
+    "runtime.inQuarantineMode",
+    "datastore",
+    "network",
+];
+
+/// A host, as far as machines depend on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    /// Why it takes no machines at all.
+    pub(crate) out_of_use: Option<&'static str>,
+    pub(crate) datastores: Vec<MoRef>,
+    pub(crate) networks: Vec<MoRef>,
+}
+
+impl Host {
+    pub(crate) fn read(object: &Object) -> Self {
+        let is = |path: &str| object.parse(path) == Some(true);
+        let out_of_use = if object.text("runtime.connectionState") != Some("connected") {
+            Some("is not connected")
+        } else if is("runtime.inMaintenanceMode") {
+            Some("is in maintenance")
+        } else if is("runtime.inQuarantineMode") {
+            Some("is in quarantine")
+        } else {
+            None
+        };
+        Self {
+            name: object.text("name").unwrap_or_default().to_owned(),
+            out_of_use,
+            datastores: object.references("datastore"),
+            networks: object.references("network"),
+        }
+    }
+
+    /// Why no machine in these networks and in any of these datastores could run here.
+    pub(crate) fn objection<'d>(
+        &self,
+        mut datastores: impl Iterator<Item = &'d MoRef>,
+        networks: &[MoRef],
+    ) -> Option<&'static str> {
+        if self.out_of_use.is_some() {
+            self.out_of_use
+        } else if !datastores.any(|own| self.datastores.contains(own)) {
+            Some("mounts none of the datastores")
+        } else if !networks.iter().all(|own| self.networks.contains(own)) {
+            Some("does not see all networks")
+        } else {
+            None
+        }
+    }
+}
+
+/// Bytes that a machine of a class with such a first disk takes when it is made.
+pub(crate) fn needed_space(class: &NodeClass, image: &Template, root_gib: u64) -> u64 {
+    let linked = matches!(Copying::choose(class, image, root_gib), Ok(Copying::Linked(_)));
+    let of_system = image.details.disks.iter().enumerate().map(|(i, disk)| {
+        let asked = if i == 0 { root_gib.saturating_mul(GIB) } else { 0 };
+        let thin = matches!(
+            &disk.backing,
+            Some(Backing::FlatDisk(flat)) if flat.thin_provisioned == Some(true)
+        );
+        takes(disk.bytes.max(asked), linked || thin)
+    });
+    let of_data = class.spec.data_disks.iter().flatten().map(|disk| {
+        let gib = disk.size_gib.and_then(|gib| u64::try_from(gib).ok()).unwrap_or_default();
+        let mode = Provisioning::read(disk.provisioning_mode.as_deref()).unwrap_or_default();
+        takes(gib.saturating_mul(GIB), mode == Provisioning::Thin)
+    });
+    of_system.chain(of_data).fold(0, u64::saturating_add)
+}
+
+fn takes(bytes: u64, grows: bool) -> u64 {
+    if grows { bytes / THIN_SHARE } else { bytes }
+}
+
+/// Bytes that stay free in a datastore, whatever is asked for.
+pub(crate) fn left_free(capacity: u64) -> u64 {
+    LEFT_BYTES.max(capacity / LEFT_SHARE)
+}
+
+/// What a place is short of, in a word; nothing if there is room in one of its datastores.
+pub(crate) fn short_of(
+    hosts: &[Host],
+    networks: &[MoRef],
+    datastores: &[Datastore],
+    needed: u64,
+) -> Option<&'static str> {
+    let has_space = |datastore: &&Datastore| {
+        let left = left_free(datastore.capacity);
+        datastore.usable && datastore.free >= needed.saturating_add(left)
+    };
+    let roomy = || datastores.iter().filter(has_space).map(|datastore| &datastore.named.reference);
+    if roomy().next().is_none() {
+        return Some("space");
+    }
+    let is_served = hosts.iter().any(|host| host.objection(roomy(), networks).is_none());
+    (!is_served).then_some("host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inventory::Named;
+
+    fn reference(id: &str) -> MoRef {
+        MoRef::new("ManagedObject", id)
+    }
+
+    fn datastore(id: &str, free_gib: u64) -> Datastore {
+        let named = Named { reference: reference(id), name: id.to_owned(), path: id.to_owned() };
+        Datastore { named, usable: true, free: free_gib * GIB, capacity: 1000 * GIB, pod: None }
+    }
+
+    fn host(datastores: &[&str]) -> Host {
+        Host {
+            name: "esx1".to_owned(),
+            out_of_use: None,
+            datastores: datastores.iter().map(|id| reference(id)).collect(),
+            networks: vec![reference("net")],
+        }
+    }
+
+    fn short(hosts: &[Host], datastores: &[Datastore], needed_gib: u64) -> Option<&'static str> {
+        short_of(hosts, &[reference("net")], datastores, needed_gib * GIB)
+    }
+
+    #[test]
+    fn a_tenth_of_a_datastore_stays_free_whatever_is_asked_for() {
+        assert_eq!(short(&[host(&["a"])], &[datastore("a", 160)], 60), None);
+        assert_eq!(short(&[host(&["a"])], &[datastore("a", 159)], 60), Some("space"));
+        let mut small = datastore("a", 30);
+        small.capacity = 50 * GIB;
+        assert_eq!(short(&[host(&["a"])], &[small.clone()], 10), None, "20 GiB at least");
+        assert_eq!(short(&[host(&["a"])], &[small], 11), Some("space"));
+    }
+
+    #[test]
+    fn somewhere_there_has_to_be_a_host_with_the_datastore_and_the_network() {
+        let datastores = [datastore("full", 0), datastore("roomy", 500)];
+        assert_eq!(short(&[host(&["full"]), host(&["roomy"])], &datastores, 60), None);
+        assert_eq!(short(&[host(&["full"])], &datastores, 60), Some("host"));
+        let away = Host { out_of_use: Some("is away"), ..host(&["roomy"]) };
+        assert_eq!(short(&[away], &datastores, 60), Some("host"));
+        let elsewhere = Host { networks: Vec::new(), ..host(&["roomy"]) };
+        assert_eq!(short(&[elsewhere], &datastores, 60), Some("host"));
+    }
+}
