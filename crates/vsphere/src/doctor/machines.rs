@@ -144,6 +144,7 @@ mod tests {
             memory_mib: None,
             power: Power::On,
             connected: true,
+            lost: false,
             cloned_from: None,
         }
     }
