@@ -15,6 +15,7 @@ mod estate;
 mod fault;
 mod guest;
 mod hands;
+mod host_failure;
 mod identity;
 pub mod inventory;
 mod log;
@@ -38,7 +39,9 @@ pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;
 pub use inventory::{Inventory, InventoryError};
 pub use log::Call;
-pub use picture::{DatastorePicture, HostPicture, Picture, TaskPicture, VmPicture};
+pub use picture::{
+    DatastorePicture, FailedTask, HostPicture, Picture, TaskPicture, VmPicture,
+};
 pub use serve::{ServeError, Serving};
 pub use trouble::TroubleError;
 pub use vcenter::{GuestHook, NoAnswer, VCenter};

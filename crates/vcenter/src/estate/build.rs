@@ -113,7 +113,7 @@ impl Estate {
 
     fn add_cluster(&mut self, of: &inventory::Cluster, parent: Ref) -> Result<(), InventoryError> {
         let cluster = self.place(Kind::ClusterComputeResource, &of.name, parent)?;
-        let own = Cluster { drs: of.drs, failover_hosts: of.failover_hosts };
+        let own = Cluster { drs: of.drs, ha: of.ha, failover_hosts: of.failover_hosts };
         self.clusters.insert(cluster, own);
         let pool = self.place(Kind::ResourcePool, "Resources", cluster)?;
         for path in &of.pools {

@@ -6,6 +6,7 @@ mod capacity;
 mod clone;
 mod descriptions;
 mod guests;
+mod host_failures;
 mod machines;
 mod properties;
 mod scale;

@@ -10,6 +10,7 @@ mod conformance;
 mod crashes;
 mod damaged;
 mod machines;
+mod real;
 mod refused;
 mod seeds;
 mod trouble;
