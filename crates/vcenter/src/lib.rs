@@ -39,9 +39,7 @@ pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;
 pub use inventory::{Inventory, InventoryError};
 pub use log::Call;
-pub use picture::{
-    DatastorePicture, FailedTask, HostPicture, Picture, TaskPicture, VmPicture,
-};
+pub use picture::{DatastorePicture, FailedTask, HostPicture, Picture, TaskPicture, VmPicture};
 pub use serve::{ServeError, Serving};
 pub use trouble::TroubleError;
 pub use vcenter::{GuestHook, NoAnswer, VCenter};

@@ -108,20 +108,20 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
         DemoProvider::Vsphere => vec![datastore_fills(), host_fails(), machine_is_deleted()],
     });
     chapters.push(Chapter {
-            at: at(match provider {
-                DemoProvider::Kwok => 400,
-                DemoProvider::Vsphere => 480,
-            }),
-            title: "The load goes away",
-            text: format!(
-                "The frames are rendered and the shop is quiet: web goes back to {web} pods."
-            ),
-            burst: false,
-            acts: vec![
-                Act::DeleteJob { namespace: "batch", job: "render" },
-                Act::DeleteJob { namespace: "ml", job: "train-small" },
-                Act::Scale { namespace: "shop", deployment: "web", replicas: web },
-            ],
+        at: at(match provider {
+            DemoProvider::Kwok => 400,
+            DemoProvider::Vsphere => 480,
+        }),
+        title: "The load goes away",
+        text: format!(
+            "The frames are rendered and the shop is quiet: web goes back to {web} pods."
+        ),
+        burst: false,
+        acts: vec![
+            Act::DeleteJob { namespace: "batch", job: "render" },
+            Act::DeleteJob { namespace: "ml", job: "train-small" },
+            Act::Scale { namespace: "shop", deployment: "web", replicas: web },
+        ],
     });
     chapters.sort_by_key(|chapter| chapter.at);
     Story { chapters }

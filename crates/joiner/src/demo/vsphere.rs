@@ -122,7 +122,8 @@ impl Estate {
     pub(super) fn fail_busiest_host(&self) {
         let spared = self.vcenter.vm(estate::CONTROL_PLANE).map(|vm| vm.host);
         let hosts = self.vcenter.picture().hosts;
-        let alive = hosts.iter().filter(|host| host.connected && Some(&host.name) != spared.as_ref());
+        let alive =
+            hosts.iter().filter(|host| host.connected && Some(&host.name) != spared.as_ref());
         // Of equals the first.
         if let Some(host) = alive.rev().max_by_key(|host| host.vms) {
             self.vcenter.fail_host(&host.name).expect("the picture shows hosts that are there");

@@ -136,7 +136,8 @@ pub(super) fn deployment(workload: &Workload, replicas: u64, provider: DemoProvi
     })
 }
 
-/// A Job whose pods all run at once, and for as long as they are let.
+/// A Job whose pods all run at once, and for as long as they are let. Whatever dies under them, they
+/// are made again.
 pub(super) fn job(workload: &Workload, pods: u64, provider: DemoProvider) -> Value {
     let mut template = template(workload, provider);
     template["spec"]["restartPolicy"] = "Never".into();
@@ -144,7 +145,9 @@ pub(super) fn job(workload: &Workload, pods: u64, provider: DemoProvider) -> Val
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"namespace": namespace, "name": name},
-        "spec": {"parallelism": pods, "completions": pods, "template": template},
+        "spec": {
+            "parallelism": pods, "completions": pods, "backoffLimit": 1000, "template": template,
+        },
     })
 }
 

@@ -58,11 +58,7 @@ pub(crate) async fn play(story: &Story, play: Play) {
 
 impl Play {
     /// A play on a laboratory.
-    pub(crate) fn on(
-        lab: &Lab,
-        audience: &Rc<RefCell<Audience>>,
-        estate: Option<Estate>,
-    ) -> Self {
+    pub(crate) fn on(lab: &Lab, audience: &Rc<RefCell<Audience>>, estate: Option<Estate>) -> Self {
         let (server, machines) = (lab.server().clone(), lab.machines().clone());
         Self { server, machines, estate, audience: Rc::clone(audience) }
     }

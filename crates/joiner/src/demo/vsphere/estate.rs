@@ -21,7 +21,7 @@ pub(super) const PASSWORD: &str = "only in this process";
 /// Two clusters of three hosts with HA, two datastores, and two templates.
 pub(super) fn inventory() -> Inventory {
     let clusters = ZONES.map(|zone| {
-        let hosts = (1..=3).map(|n| Host::new(&format!("esx-{zone}-{n}"), 32, 128));
+        let hosts = (1..=3).map(|n| Host::new(&format!("esx-{zone}-{n}"), 32, 192));
         Cluster { hosts: hosts.collect(), ha: true, ..Cluster::new(zone) }
     });
     let [first, second] = DATASTORES;
@@ -54,9 +54,8 @@ pub(super) fn inventory() -> Inventory {
 
 /// The class of all machines.
 pub(in crate::demo) fn class() -> Value {
-    let zones = ZONES.map(|zone| {
-        json!({"name": zone, "region": DATACENTER, "computeSelector": {"name": zone}})
-    });
+    let zones = ZONES
+        .map(|zone| json!({"name": zone, "region": DATACENTER, "computeSelector": {"name": zone}}));
     let sizes = [(4, 16), (8, 32), (16, 32)]
         .map(|(cpu, memory)| json!({"os": "linux", "cpu": cpu, "memory": memory}));
     json!({
