@@ -59,6 +59,11 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
     let frames = 30 + chance.below(13);
     let rush = web * 3 + chance.below(5);
     let at = SignedDuration::from_secs;
+    // Machines that are cloned and boot take longer than those that are none.
+    let later = |seconds| match provider {
+        DemoProvider::Kwok => at(seconds),
+        DemoProvider::Vsphere => at(seconds + 30),
+    };
     let mut chapters = vec![
         Chapter {
             at: at(0),
@@ -84,7 +89,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
             ],
         },
         Chapter {
-            at: at(150),
+            at: later(150),
             title: "A pod that fits nowhere",
             text: "A training job asks for 24 cores, more than any machine of these pools has. \
                    Nothing is made; it is said why."
@@ -93,7 +98,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
             acts: vec![Act::Create(training("train", "24", provider))],
         },
         Chapter {
-            at: at(195),
+            at: later(195),
             title: "It asks for less",
             text: "Its owner has read the reason and asks for 12 cores.".to_owned(),
             burst: false,
@@ -110,7 +115,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
     chapters.push(Chapter {
         at: at(match provider {
             DemoProvider::Kwok => 400,
-            DemoProvider::Vsphere => 480,
+            DemoProvider::Vsphere => 540,
         }),
         title: "The load goes away",
         text: format!(
@@ -155,7 +160,7 @@ fn datastore_fills() -> Chapter {
 
 fn host_fails() -> Chapter {
     Chapter {
-        at: SignedDuration::from_secs(250),
+        at: SignedDuration::from_secs(290),
         title: "A host fails",
         text: "The busiest host dies, and all its machines with it; HA starts them on others."
             .to_owned(),
@@ -166,7 +171,7 @@ fn host_fails() -> Chapter {
 
 fn machine_is_deleted() -> Chapter {
     Chapter {
-        at: SignedDuration::from_secs(350),
+        at: SignedDuration::from_secs(390),
         title: "A machine is deleted by hand",
         text: "Somebody deletes the fullest machine of the shop in vCenter, with pods on it."
             .to_owned(),

@@ -64,14 +64,15 @@ impl VCenter {
         named
     }
 
-    /// How many objects carry a tag of any category.
-    pub(super) async fn tagged_objects(&self) -> usize {
+    /// Every tag that there is, as category and name.
+    pub(super) async fn all_tags(&self) -> Vec<(String, String)> {
         let tags = self.0.tags();
-        let mut ids = Vec::new();
+        let mut all = Vec::new();
         for category in tags.categories().await.unwrap() {
-            ids.extend(tags.tags_of(&category.id).await.unwrap().into_iter().map(|tag| tag.id));
+            let own = tags.tags_of(&category.id).await.unwrap();
+            all.extend(own.into_iter().map(|tag| (category.name.clone(), tag.name)));
         }
-        tags.objects_with(&ids).await.unwrap().values().map(Vec::len).sum()
+        all
     }
 }
 
