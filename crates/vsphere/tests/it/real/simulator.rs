@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    convert::Infallible,
     path::Path,
     sync::{Arc, LazyLock},
     time::Duration,
@@ -19,14 +20,17 @@ use joiner_cloud::{
 };
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
 use joiner_vim::{
-    Credentials, Https, Method, MoRef, TlsSettings, Transport, Uuid, Vim, VimSettings,
+    Credentials, Https, Method, MoRef, Object, TlsSettings, Transport, Uuid, Vim, VimSettings,
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
     tags::{Cardinality, NewCategory},
     transport::TransportError,
 };
 use joiner_vsphere::{ProviderSettings, Vsphere};
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Runtime};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::oneshot,
+};
 
 use crate::bench::{CLUSTER, Faults, Line, all_machines, class, inputs, order, rke2};
 
@@ -34,6 +38,8 @@ use crate::bench::{CLUSTER, Faults, Line, all_machines, class, inputs, order, rk
 pub(super) const DATASTORES: [&str; 2] = ["LocalDS_0", "LocalDS_1"];
 const TEMPLATE: &str = "ubuntu-2404";
 const LIMIT: Duration = Duration::from_mins(5);
+/// How often it is looked whether the simulator has done its work.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// More than the client asks for at once.
 const MORE_THAN_A_PAGE: u32 = 201;
 
@@ -44,10 +50,18 @@ static NETWORK: LazyLock<Runtime> = LazyLock::new(|| {
 });
 
 /// Waits for the network while virtual time stands still: deadlines are kept, and a simulator that
-/// is slow does not exceed them.
+/// is slow does not exceed them. Whoever stops waiting lets time go on.
 async fn at_a_standstill<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
-    let waited = tokio::task::spawn_blocking(move || NETWORK.block_on(work));
-    waited.await.expect("the network does not panic")
+    let (waits, stopped_waiting) = oneshot::channel::<Infallible>();
+    let work = async {
+        tokio::select! {
+            answer = work => Some(answer),
+            _ = stopped_waiting => None,
+        }
+    };
+    let answer = tokio::task::spawn_blocking(move || NETWORK.block_on(work)).await;
+    drop(waits);
+    answer.ok().flatten().expect("somebody waits, and the network does not panic")
 }
 
 /// The way to the simulator.
@@ -168,7 +182,24 @@ impl Simulator {
 
     /// How many machines there are, whoever's they are.
     pub(super) async fn count(&self) -> usize {
-        all_machines(&self.admin).await.len()
+        self.machines().await.len()
+    }
+
+    /// Waits until everything is done that was asked for; whoever asked may be gone.
+    async fn settle(&self) {
+        let manager = MoRef::new("TaskManager", "TaskManager");
+        loop {
+            let read = self.admin.read(std::slice::from_ref(&manager), &["recentTask"]).await;
+            let tasks = read.expect("it answers")[0].references("recentTask");
+            let states = self.admin.read(&tasks, &["info.state"]).await.expect("it answers");
+            let is_open = |task: &Object| {
+                matches!(task.text("info.state"), Some("queued" | "running"))
+            };
+            if !states.iter().any(is_open) {
+                return;
+            }
+            at_a_standstill(async { tokio::time::sleep(LOOK_AGAIN_AFTER).await }).await;
+        }
     }
 }
 
@@ -219,6 +250,7 @@ impl Bench for Simulator {
     }
 
     async fn machines(&self) -> BTreeMap<String, String> {
+        self.settle().await;
         all_machines(&self.admin).await
     }
 
