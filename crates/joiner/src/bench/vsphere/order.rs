@@ -22,7 +22,7 @@ const POOL: &str = "bench";
 
 /// The n-th order: a machine of one core at least, which joins an RKE2 cluster.
 pub(super) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
-    let token = Secret::from("a token that nobody takes");
+    let token = Secret::from("nobody-takes-this-token");
     let joining = Facts {
         distro: Distro::Rke2,
         endpoint: Some("https://10.0.0.10:9345".to_owned()),
