@@ -70,6 +70,7 @@ func run() error {
 	flag.IntVar(&model.DelayConfig.Delay, "delay", 0, "milliseconds that each call takes")
 	flag.Float64Var(&model.DelayConfig.DelayJitter, "delay-jitter", 0, "by how much delays differ, as a share")
 	delays := flag.String("method-delay", "", "milliseconds that some calls or tasks take: CloneVM_Task:1500,CloneVm:3000")
+	template := flag.String("template", "", "make the first virtual machine a template of this name")
 	apiVersion := flag.String("api-version", "", "the interface's version, if it is to be another")
 	listen := flag.String("listen", "127.0.0.1:0", "where to listen; port 0 is any that is free")
 	username := flag.String("username", "user", "who may log in")
@@ -88,6 +89,11 @@ func run() error {
 	defer model.Remove()
 	if err := model.Create(); err != nil {
 		return err
+	}
+	if *template != "" {
+		if err := makeTemplate(model, *template); err != nil {
+			return err
+		}
 	}
 	if *apiVersion != "" {
 		content := model.Map().Get(types.ManagedObjectReference{Type: "ServiceInstance", Value: "ServiceInstance"})
@@ -109,6 +115,20 @@ func run() error {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGINT, syscall.SIGTERM)
 	<-ended
+	return nil
+}
+
+// makeTemplate makes a template of the first virtual machine.
+func makeTemplate(model *simulator.Model, name string) error {
+	machine, ok := model.Map().Any("VirtualMachine").(*simulator.VirtualMachine)
+	if !ok {
+		return errors.New("-template: there is no virtual machine to make it of; give -vm 1 or more")
+	}
+	machine.Name, machine.Config.Name, machine.Summary.Config.Name = name, name, name
+	machine.Config.Template, machine.Summary.Config.Template = true, true
+	off := types.VirtualMachinePowerStatePoweredOff
+	machine.Runtime.PowerState, machine.Summary.Runtime.PowerState = off, off
+	machine.ResourcePool = nil
 	return nil
 }
 

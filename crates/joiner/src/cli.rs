@@ -4,7 +4,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::Timestamp;
 
 use crate::{
@@ -107,9 +107,22 @@ pub(crate) enum Lab {
     Replay(LabReplayArgs),
 }
 
+/// Whose machines the demonstration has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoProvider {
+    /// Nodes without machines
+    #[default]
+    Kwok,
+    /// Virtual machines of a vCenter that lives in this process
+    Vsphere,
+}
+
 /// `joiner demo`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
+    /// Whose machines the cluster has
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) provider: DemoProvider,
     /// How many times as fast as usual time passes [default: 10; with --headless as fast as it can]
     #[arg(long, value_name = "TIMES", value_parser = speed)]
     pub(crate) speed: Option<f64>,

@@ -6,13 +6,17 @@ mod lines;
 mod live;
 mod story;
 mod virtual_time;
+mod vsphere;
+
+use std::convert::Infallible;
 
 use joiner_lab::{Lab, Setup};
 
 pub(crate) use self::control::control_loop;
+use self::vsphere::Estate;
 
 use crate::{
-    cli::DemoArgs,
+    cli::{DemoArgs, DemoProvider},
     errors::{Exit, Failure},
     lab,
 };
@@ -35,4 +39,24 @@ pub(crate) fn laboratory(setup: Setup) -> Lab {
         lab::create(lab.server(), &admin, definition).expect("our own definitions are valid");
     }
     lab
+}
+
+/// The vCenter of a demonstration that has one, with its guests in the laboratory.
+fn estate(args: &DemoArgs, lab: &Lab) -> Option<Estate> {
+    match args.provider {
+        DemoProvider::Kwok => None,
+        DemoProvider::Vsphere => Some(Estate::new(lab, args.seed)),
+    }
+}
+
+/// Lets a vCenter and what belongs to it do their work for ever.
+async fn run_estate(lab_server: joiner_apiserver::Server, estate: Option<Estate>) -> Infallible {
+    match estate {
+        None => std::future::pending().await,
+        Some(estate) => tokio::select! {
+            biased;
+            never = estate.run() => never,
+            never = vsphere::cloud_controller(lab_server, estate.clone()) => never,
+        },
+    }
 }

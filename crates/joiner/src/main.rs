@@ -21,6 +21,7 @@ mod run;
 mod settings;
 mod table;
 mod text;
+mod vcenter;
 mod workload;
 
 use std::process::ExitCode;

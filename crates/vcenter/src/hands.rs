@@ -249,7 +249,7 @@ impl VCenter {
     }
 }
 
-fn find(world: &World, kind: Kind, name: &str) -> Result<Ref, NoSuchObject> {
+pub(crate) fn find(world: &World, kind: Kind, name: &str) -> Result<Ref, NoSuchObject> {
     let named = |object: &&Ref| world.estate.name(**object) == name;
     let found = match kind {
         Kind::HostSystem => world.estate.hosts.keys().find(named).copied(),

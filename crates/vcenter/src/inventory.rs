@@ -154,6 +154,8 @@ pub struct Cluster {
     pub pools: Vec<String>,
     /// Whether a VM may be powered on elsewhere than where it lies (DRS).
     pub drs: bool,
+    /// Whether the VMs of a host that fails are started on others (HA).
+    pub ha: bool,
     /// How many hosts' worth of memory is kept for failures (HA admission control).
     pub failover_hosts: usize,
     /// Names of groups that VMs can be put into (DRS).
@@ -161,13 +163,14 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// An empty one, with DRS.
+    /// An empty one, with DRS and without HA.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             hosts: Vec::new(),
             pools: Vec::new(),
             drs: true,
+            ha: false,
             failover_hosts: 0,
             vm_groups: Vec::new(),
         }

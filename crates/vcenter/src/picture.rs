@@ -20,6 +20,8 @@ pub struct Picture {
     pub vms: Vec<VmPicture>,
     /// Tasks that have not ended, oldest first.
     pub tasks: Vec<TaskPicture>,
+    /// Tasks that failed and are not forgotten yet, oldest first.
+    pub failed: Vec<FailedTask>,
 }
 
 /// A host.
@@ -87,6 +89,8 @@ pub struct VmPicture {
     pub memory_mib: u64,
     /// Its tags, as category and name.
     pub tags: Vec<(String, String)>,
+    /// The name of the datastore that it lies on.
+    pub datastore: String,
     /// The files of its disks.
     pub disks: Vec<String>,
     /// Storage policies of its own files and of each disk; none where nobody asked for one.
@@ -102,10 +106,29 @@ pub struct TaskPicture {
     pub method: String,
     /// To what.
     pub entity: String,
+    /// What comes of it: the name of a clone.
+    pub makes: Option<String>,
     /// `queued` or `running`.
     pub state: String,
     /// How far it is, in percent.
     pub progress: i32,
+}
+
+/// A task that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedTask {
+    /// Its id, as `task-7`.
+    pub id: String,
+    /// What was to be done.
+    pub method: String,
+    /// To what.
+    pub entity: String,
+    /// What would have come of it: the name of a clone.
+    pub makes: Option<String>,
+    /// The type of the fault.
+    pub fault: String,
+    /// The sentence for people.
+    pub message: String,
 }
 
 impl VCenter {
@@ -116,6 +139,7 @@ impl VCenter {
             datastores: datastores(world),
             vms: world.estate.vms.keys().map(|vm| vm_picture(world, *vm)).collect(),
             tasks: tasks(world),
+            failed: failed(world),
         })
     }
 
@@ -178,6 +202,7 @@ fn vm_picture(world: &World, reference: Ref) -> VmPicture {
         cpus: own.cpus,
         memory_mib: own.memory_mib,
         tags: world.tagging.of(reference),
+        datastore: estate.name(own.datastore).to_owned(),
         disks: own.disks().map(|disk| disk.file.clone()).collect(),
         policies: std::iter::once(&own.policy)
             .chain(own.disks().map(|disk| &disk.policy))
@@ -191,8 +216,21 @@ fn tasks(world: &World) -> Vec<TaskPicture> {
         id: reference.id(),
         method: task.method.to_owned(),
         entity: task.entity_name.clone(),
+        makes: task.makes.clone(),
         state: task.state.word().to_owned(),
         progress: task.progress().unwrap_or(0),
     });
     tasks.collect()
+}
+
+fn failed(world: &World) -> Vec<FailedTask> {
+    let failed = world.tasks.failed().map(|(reference, task, fault)| FailedTask {
+        id: reference.id(),
+        method: task.method.to_owned(),
+        entity: task.entity_name.clone(),
+        makes: task.makes.clone(),
+        fault: fault.kind.to_string(),
+        message: fault.message.clone(),
+    });
+    failed.collect()
 }

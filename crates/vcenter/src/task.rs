@@ -26,6 +26,8 @@ pub(crate) struct Task {
     pub(crate) description_id: &'static str,
     pub(crate) entity: Ref,
     pub(crate) entity_name: String,
+    /// The name of what comes of it, if anything does.
+    pub(crate) makes: Option<String>,
     pub(crate) user: String,
     pub(crate) state: State,
     pub(crate) cancelled: bool,
@@ -109,6 +111,14 @@ impl Tasks {
         of.map(|(task, _)| *task).collect()
     }
 
+    /// Those that failed and can still be asked about, with why.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = (Ref, &Task, &Fault)> {
+        self.all.iter().filter_map(|(reference, task)| match &task.state {
+            State::Failed(fault) => Some((*reference, task, fault)),
+            _ => None,
+        })
+    }
+
     /// Those that have not ended.
     pub(crate) fn open(&self) -> impl Iterator<Item = (Ref, &Task)> {
         self.all.iter().filter(|(_, task)| task.state.is_open()).map(|(task, of)| (*task, of))
@@ -141,6 +151,7 @@ impl World {
             description_id,
             entity,
             entity_name: self.estate.name(entity).to_owned(),
+            makes: job.makes().map(str::to_owned),
             user: user.to_owned(),
             state: State::Queued,
             cancelled: false,

@@ -71,6 +71,8 @@ pub(crate) enum Due {
     GuestUp(Ref, u32),
     /// A guest has shut itself down.
     GuestDown(Ref, u32),
+    /// A VM whose host failed is started elsewhere, if nobody has started it since.
+    Restart(Ref, u32),
 }
 
 impl World {
@@ -132,6 +134,7 @@ impl World {
             Due::TaskForgotten(task) => self.forget_task(task),
             Due::GuestUp(vm, run) => self.guest_up(vm, run),
             Due::GuestDown(vm, run) => self.guest_down(vm, run),
+            Due::Restart(vm, run) => self.restart(vm, run),
         }
     }
 

@@ -145,7 +145,7 @@ impl Told {
         let one = self.subjects.len() == 1;
         let sized = || format!("cpu {}, memory {}", cores(cpu), bytes(memory));
         match kind {
-            Kind::Story => (detail.clone(), why.clone()),
+            Kind::Story | Kind::Thwarted | Kind::Moved => (detail.clone(), why.clone()),
             Kind::Arrived => {
                 let verb = if pods == 1 { "wants" } else { "want" };
                 (format!("{} {verb} a place", count(pods, "pod")), sized())

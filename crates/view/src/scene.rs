@@ -5,6 +5,8 @@
 
 use serde::Serialize;
 
+use crate::site::Site;
+
 /// A cluster at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -23,6 +25,9 @@ pub struct Scene {
     pub happenings: Vec<Happening>,
     /// How the figures have changed, oldest first.
     pub timeline: Vec<Sample>,
+    /// Where machines are made, if somebody can look into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<Site>,
 }
 
 /// How much of something is asked for, and how much there is.
@@ -240,10 +245,14 @@ pub enum Kind {
     Asked,
     /// The cloud makes machines.
     Launched,
+    /// Machines cannot be made where they were to be.
+    Thwarted,
     /// Machines take pods.
     Ready,
     /// Machines do not answer.
     Lost,
+    /// Machines are started elsewhere.
+    Moved,
     /// Machines are to go.
     Leaving,
     /// Machines are gone.

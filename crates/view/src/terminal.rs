@@ -11,6 +11,7 @@ mod nodes;
 mod palette;
 mod screen;
 mod session;
+mod site;
 #[cfg(test)]
 mod tests;
 mod waiting;

@@ -22,6 +22,7 @@ use crate::{
     happenings::{Figures, Happenings, Note},
     prices::Prices,
     scene::{Happening, Kind, Scene, Totals},
+    site::{Site, Watched},
     timeline::Timeline,
 };
 
@@ -88,6 +89,7 @@ pub struct View {
     guests: BTreeMap<(String, String), Guest>,
     happenings: Happenings,
     timeline: Timeline,
+    site: Watched,
     /// Whether pods have been waiting since it was last told that none does.
     unsettled: bool,
     /// The longest time from a pod's creation to its being ready, since then.
@@ -106,6 +108,7 @@ impl View {
             guests: BTreeMap::new(),
             happenings: Happenings::default(),
             timeline: Timeline::default(),
+            site: Watched::default(),
             unsettled: false,
             longest_wait: 0.0,
         }
@@ -121,6 +124,12 @@ impl View {
             Seen::NodePool(pool) => self.see_pool(pool, change),
             Seen::Event(event) => self.see_event(at, event, change),
         }
+    }
+
+    /// Takes note of how the place looks where machines are made.
+    pub fn see_site(&mut self, at: Timestamp, site: Site) {
+        let at = self.seconds(at);
+        self.site.see(at, site, &mut self.happenings);
     }
 
     /// Takes note of something that somebody outside did, and why it matters.
@@ -151,6 +160,7 @@ impl View {
             waiting: self.waiting(),
             happenings: self.happenings.as_told(),
             timeline: self.timeline.samples().to_vec(),
+            site: self.site.latest.clone(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `joiner bench`: how fast the planner is, and how good its plans are, on known workloads; and how
 //! much the laboratory can take ([`lab`]); and what a controller comes to on a real cluster ([`e2e`])
-//! or in virtual time ([`stories`]).
+//! or in virtual time ([`stories`]); and what vSphere's provider asks of a vCenter ([`vsphere`]).
 //!
 //! Every workload is written to files first ([`folder`]), and both planners read those: ours in a
 //! process of its own ([`measure`]), Karpenter's through its oracle ([`karpenter`]). A speed is only
@@ -16,6 +16,7 @@ mod random;
 mod report;
 mod scenarios;
 mod stories;
+mod vsphere;
 mod workloads;
 
 use std::path::{Path, PathBuf};
@@ -81,6 +82,8 @@ enum Suite {
     E2e(e2e::E2eArgs),
     /// Play the same scenarios in virtual time on the laboratory, and show what they come to
     Stories(stories::StoriesArgs),
+    /// Measure vSphere's provider: many claims at once, calls per machine, lists of thousands
+    Vsphere(vsphere::VsphereArgs),
 }
 
 fn workload_names() -> PossibleValuesParser {
@@ -102,6 +105,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<Exit, Failure> {
         Some(Suite::Lab(args)) => return lab::run(args),
         Some(Suite::E2e(args)) => return e2e::run(args),
         Some(Suite::Stories(args)) => return stories::run(args),
+        Some(Suite::Vsphere(args)) => return vsphere::run(args),
         None => {}
     }
     if let Some(folder) = &args.measure {

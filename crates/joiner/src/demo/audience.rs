@@ -12,7 +12,7 @@ use joiner_view::{
     stage::{Chapter, Stage},
 };
 
-use super::story::Summary;
+use super::{story::Summary, vsphere::Estate};
 use crate::output;
 
 /// How often figures are noted.
@@ -24,6 +24,8 @@ pub(super) struct Audience {
     view: View,
     stage: Stage,
     summary: Summary,
+    /// Where machines are made, if that can be looked into.
+    estate: Option<Estate>,
     start: Timestamp,
     /// The number of the next happening to tell, for those who read lines.
     next_line: u64,
@@ -31,10 +33,13 @@ pub(super) struct Audience {
 
 impl Audience {
     /// Sees nothing yet.
-    pub(super) fn new(start: Timestamp, stage: Stage) -> Self {
-        let prices = Prices::of(&joiner_kwok::instance_types());
+    pub(super) fn new(start: Timestamp, stage: Stage, estate: Option<Estate>) -> Self {
+        let prices = match &estate {
+            Some(_) => Estate::prices(),
+            None => Prices::of(&joiner_kwok::instance_types()),
+        };
         let view = View::new(start, prices);
-        Self { view, stage, summary: Summary::default(), start, next_line: 0 }
+        Self { view, stage, summary: Summary::default(), estate, start, next_line: 0 }
     }
 
     /// A new chapter begins.
@@ -103,6 +108,9 @@ impl Audience {
     }
 
     fn pass(&mut self, now: Timestamp) {
+        if let Some(estate) = &self.estate {
+            self.view.see_site(now, estate.look());
+        }
         self.view.pass(now);
         self.summary.note(self.seconds(now), &self.view.totals());
     }

@@ -3,7 +3,7 @@
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use joiner_clock::Clock;
-use joiner_cloud::{Providers, RepairPolicy};
+use joiner_cloud::{CloudProvider, Providers, RepairPolicy};
 use joiner_kwok::Kwok;
 use joiner_lab::{Connection, Lab};
 use joiner_operator::{
@@ -24,13 +24,24 @@ const REPAIR: &[RepairPolicy] = &[
 ];
 
 /// What cares for the laboratory's cluster, for ever, and counts what it does on a page of metrics.
+/// Its machines are KWOK's.
 pub(crate) fn control_loop(
     lab: &Lab,
     seed: u64,
     registry: Registry,
 ) -> impl Future<Output = Result<Infallible, Failure>> + use<> {
+    control_loop_with(lab, seed, registry, None)
+}
+
+/// The same with the machines of some cloud, or KWOK's.
+pub(super) fn control_loop_with(
+    lab: &Lab,
+    seed: u64,
+    registry: Registry,
+    cloud: Option<Arc<dyn CloudProvider>>,
+) -> impl Future<Output = Result<Infallible, Failure>> + use<> {
     let clock = lab.server().clock().clone();
-    care(lab.client("joiner").connect(), clock, seed, registry)
+    care(lab.client("joiner").connect(), clock, seed, registry, cloud)
 }
 
 async fn care(
@@ -38,16 +49,18 @@ async fn care(
     clock: Clock,
     seed: u64,
     registry: Registry,
+    cloud: Option<Arc<dyn CloudProvider>>,
 ) -> Result<Infallible, Failure> {
     let client = kube::Client::new(connection, "default");
-    let kwok = Kwok::new(client.clone(), clock.clone()).repaired_by(REPAIR);
+    let kwok = || Kwok::new(client.clone(), clock.clone()).repaired_by(REPAIR);
+    let cloud = cloud.unwrap_or_else(|| Arc::new(kwok()));
     let mut values = Values::default();
     values.give(&declared::FEATURE_GATES, "NodeRepair=true");
     let setup = engine::Setup {
         lease_client: client.clone(),
         client,
         clock,
-        providers: Providers::new(vec![Arc::new(kwok)], Vec::new()),
+        providers: Providers::new(vec![cloud], Vec::new()),
         settings: Settings::read(&values).map_err(Failure::BadInput)?.settings,
         registry,
         cluster: None,

@@ -23,9 +23,10 @@ use tokio::{net::TcpListener, sync::mpsc};
 
 use super::{
     audience::{Audience, watch},
-    control::control_loop,
-    laboratory, lines,
+    control::control_loop_with,
+    estate, laboratory, lines, run_estate,
     story::{Play, play, story},
+    vsphere::Estate,
 };
 use crate::{
     build::metrics_page,
@@ -85,18 +86,22 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
     if args.headless {
         output::talk(&format!("joiner: the page is at {}; {}", stage.page, stage.kubectl));
     }
-    let audience = Rc::new(RefCell::new(Audience::new(clock.now(), stage)));
+    let estate = estate(args, &lab);
+    let audience = Audience::new(clock.now(), stage, estate.clone());
+    let audience = Rc::new(RefCell::new(audience));
     let picture =
         Picture { clock: clock.clone(), audience: Rc::clone(&audience), publisher, wishes };
     let feed = lab.server().feed_with_past();
-    let stage = Play::on(&lab, &audience);
-    let story = story(args.seed);
+    let stage = Play::on(&lab, &audience, estate.clone());
+    let story = story(args.seed, args.provider);
     let told = async {
         play(&story, stage).await;
         // After the story the cluster belongs to whoever watches.
         std::future::pending().await
     };
-    let control = Box::pin(control_loop(&lab, args.seed, metrics_page()?));
+    let cloud = estate.as_ref().map(Estate::provider);
+    let control = Box::pin(control_loop_with(&lab, args.seed, metrics_page()?, cloud));
+    let server = lab.server().clone();
     let shown = async {
         if args.headless { picture.in_lines().await } else { picture.in_terminal().await }
     };
@@ -106,6 +111,7 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
             stopped = lab::stopped() => stopped,
             () = hung_up() => Ok(()),
             never = watch(feed, clock.clone(), Rc::clone(&audience)) => match never {},
+            never = run_estate(server, estate) => match never {},
             ended = control => ended.map(|never| match never {}),
             never = told => never,
             shown = shown => shown,

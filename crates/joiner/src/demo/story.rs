@@ -12,6 +12,8 @@ pub(crate) use play::{Play, play};
 pub(crate) use summary::Summary;
 
 use self::objects::{Workload, base, job};
+use super::vsphere::DATASTORES;
+use crate::cli::DemoProvider;
 
 /// A story in chapters.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,109 +46,170 @@ pub(crate) enum Act {
     DeleteJob { namespace: &'static str, job: &'static str },
     /// Lets the machine fail that has the most pods of those in a pool.
     FailMachine { pool: &'static str },
+    /// Lets the host fail that runs the most machines.
+    FailHost,
+    /// Fills a datastore.
+    FillDatastore { name: &'static str },
 }
 
-/// The story of a seed. Seeds differ in how much of everything there is.
-pub(crate) fn story(seed: u64) -> Story {
+/// The story of a seed on a cloud's machines. Seeds differ in how much of everything there is.
+pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
     let mut chance = Chance::new(seed).fork("story");
     let web = 5 + chance.below(4);
     let frames = 30 + chance.below(13);
     let rush = web * 3 + chance.below(5);
     let at = SignedDuration::from_secs;
-    let chapters = vec![
+    // Machines that are cloned and boot take longer than those that are none.
+    let later = |seconds| match provider {
+        DemoProvider::Kwok => at(seconds),
+        DemoProvider::Vsphere => at(seconds + 30),
+    };
+    let mut chapters = vec![
         Chapter {
             at: at(0),
             title: "An empty cluster",
             text: format!(
-                "Two pools and no machine at all; a small shop moves in: {} pods.",
+                "Two pools and no worker at all; a small shop moves in: {} pods.",
                 web + objects::CHECKOUT + objects::CACHE
             ),
             burst: false,
-            acts: base(web).into_iter().map(Act::Create).collect(),
+            acts: base(web, provider).into_iter().map(Act::Create).collect(),
         },
         Chapter {
             at: at(75),
             title: "A burst",
             text: format!(
-                "{frames} frames to render on spot machines, and the shop is busy: \
+                "{frames} frames to render on machines of their own, and the shop is busy: \
                  web grows from {web} to {rush} pods."
             ),
             burst: true,
             acts: vec![
-                Act::Create(frames_to_render(frames)),
+                Act::Create(frames_to_render(frames, provider)),
                 Act::Scale { namespace: "shop", deployment: "web", replicas: rush },
             ],
         },
         Chapter {
-            at: at(150),
+            at: later(150),
             title: "A pod that fits nowhere",
             text: "A training job asks for 24 cores, more than any machine of these pools has. \
                    Nothing is made; it is said why."
                 .to_owned(),
             burst: false,
-            acts: vec![Act::Create(training("train", "24"))],
+            acts: vec![Act::Create(training("train", "24", provider))],
         },
         Chapter {
-            at: at(195),
+            at: later(195),
             title: "It asks for less",
             text: "Its owner has read the reason and asks for 12 cores.".to_owned(),
             burst: false,
             acts: vec![
                 Act::DeleteJob { namespace: "ml", job: "train" },
-                Act::Create(training("train-small", "12")),
-            ],
-        },
-        Chapter {
-            at: at(250),
-            title: "A machine fails",
-            text: "The host under the fullest machine of the shop dies, without a word to anyone."
-                .to_owned(),
-            burst: false,
-            acts: vec![Act::FailMachine { pool: objects::GENERAL }],
-        },
-        Chapter {
-            at: at(400),
-            title: "The load goes away",
-            text: format!(
-                "The frames are rendered and the shop is quiet: web goes back to {web} pods."
-            ),
-            burst: false,
-            acts: vec![
-                Act::DeleteJob { namespace: "batch", job: "render" },
-                Act::DeleteJob { namespace: "ml", job: "train-small" },
-                Act::Scale { namespace: "shop", deployment: "web", replicas: web },
+                Act::Create(training("train-small", "12", provider)),
             ],
         },
     ];
+    chapters.extend(match provider {
+        DemoProvider::Kwok => vec![machine_fails()],
+        DemoProvider::Vsphere => vec![datastore_fills(), host_fails(), machine_is_deleted()],
+    });
+    chapters.push(Chapter {
+        at: at(match provider {
+            DemoProvider::Kwok => 400,
+            DemoProvider::Vsphere => 540,
+        }),
+        title: "The load goes away",
+        text: format!(
+            "The frames are rendered and the shop is quiet: web goes back to {web} pods."
+        ),
+        burst: false,
+        acts: vec![
+            Act::DeleteJob { namespace: "batch", job: "render" },
+            Act::DeleteJob { namespace: "ml", job: "train-small" },
+            Act::Scale { namespace: "shop", deployment: "web", replicas: web },
+        ],
+    });
+    chapters.sort_by_key(|chapter| chapter.at);
     Story { chapters }
 }
 
-fn frames_to_render(frames: u64) -> Value {
-    let workload =
-        Workload { cpu: "2", memory: "3Gi", spot: true, ..Workload::new("batch", "render") };
-    job(&workload, frames)
+fn machine_fails() -> Chapter {
+    Chapter {
+        at: SignedDuration::from_secs(250),
+        title: "A machine fails",
+        text: "The host under the fullest machine of the shop dies, without a word to anyone."
+            .to_owned(),
+        burst: false,
+        acts: vec![Act::FailMachine { pool: objects::GENERAL }],
+    }
 }
 
-fn training(name: &'static str, cpu: &'static str) -> Value {
-    let workload = Workload { cpu, memory: "20Gi", spot: true, ..Workload::new("ml", name) };
-    job(&workload, 1)
+/// While the machines of the burst are cloned.
+fn datastore_fills() -> Chapter {
+    let [name, other] = DATASTORES;
+    Chapter {
+        at: SignedDuration::from_secs(82),
+        title: "A datastore fills up",
+        text: format!(
+            "Somebody copies images to {name} while machines are cloned to it; \
+             those that find no room are made on {other}."
+        ),
+        burst: false,
+        acts: vec![Act::FillDatastore { name }],
+    }
+}
+
+fn host_fails() -> Chapter {
+    Chapter {
+        at: SignedDuration::from_secs(290),
+        title: "A host fails",
+        text: "The busiest host dies, and all its machines with it; HA starts them on others."
+            .to_owned(),
+        burst: false,
+        acts: vec![Act::FailHost],
+    }
+}
+
+fn machine_is_deleted() -> Chapter {
+    Chapter {
+        at: SignedDuration::from_secs(390),
+        title: "A machine is deleted by hand",
+        text: "Somebody deletes the fullest machine of the shop in vCenter, with pods on it."
+            .to_owned(),
+        burst: false,
+        acts: vec![Act::FailMachine { pool: objects::GENERAL }],
+    }
+}
+
+fn frames_to_render(frames: u64, provider: DemoProvider) -> Value {
+    let workload =
+        Workload { cpu: "2", memory: "3Gi", batch: true, ..Workload::new("batch", "render") };
+    job(&workload, frames, provider)
+}
+
+fn training(name: &'static str, cpu: &'static str, provider: DemoProvider) -> Value {
+    let workload = Workload { cpu, memory: "20Gi", batch: true, ..Workload::new("ml", name) };
+    job(&workload, 1, provider)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const PROVIDERS: [DemoProvider; 2] = [DemoProvider::Kwok, DemoProvider::Vsphere];
+
     #[test]
     fn a_seed_always_tells_the_same_story() {
-        assert_eq!(story(7), story(7));
-        let all_alike = (1..20).all(|seed| story(seed) == story(0));
-        assert!(!all_alike);
+        for provider in PROVIDERS {
+            assert_eq!(story(7, provider), story(7, provider));
+            let all_alike = (1..20).all(|seed| story(seed, provider) == story(0, provider));
+            assert!(!all_alike);
+        }
     }
 
     #[test]
     fn chapters_follow_each_other_and_the_shop_ends_as_it_began() {
-        for seed in 0..50 {
-            let Story { chapters } = story(seed);
+        for (seed, provider) in (0..50).zip(PROVIDERS.into_iter().cycle()) {
+            let Story { chapters } = story(seed, provider);
             assert!(chapters.is_sorted_by_key(|chapter| chapter.at), "seed {seed}");
             let replicas =
                 chapters.iter().flat_map(|chapter| &chapter.acts).filter_map(|act| match act {
@@ -164,7 +227,7 @@ mod tests {
 
     #[test]
     fn every_chapter_says_what_it_is_about() {
-        for chapter in story(7).chapters {
+        for chapter in PROVIDERS.into_iter().flat_map(|provider| story(7, provider).chapters) {
             assert!(chapter.text.ends_with('.') && chapter.text.len() < 140, "{}", chapter.text);
             assert!(!chapter.acts.is_empty(), "{}", chapter.title);
         }

@@ -8,9 +8,10 @@ use joiner_view::stage::Stage;
 
 use super::{
     audience::{Audience, watch},
-    control::control_loop,
-    laboratory, lines,
+    control::control_loop_with,
+    estate, laboratory, lines, run_estate,
     story::{Play, play, story},
+    vsphere::Estate,
 };
 use crate::{
     build::metrics_page,
@@ -25,21 +26,27 @@ pub(super) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
         .start_paused(true)
         .build()
         .map_err(|error| Failure::bad_input(format!("cannot start: {error}")))?;
-    runtime.block_on(tell(args.seed))
+    runtime.block_on(tell(args))
 }
 
-async fn tell(seed: u64) -> Result<Exit, Failure> {
+async fn tell(args: &DemoArgs) -> Result<Exit, Failure> {
+    let seed = args.seed;
     let mut lab = laboratory(Setup { keep: Keep::Nothing, ..Setup::new(seed) });
     let clock = lab.server().clock().clone();
-    let audience = Rc::new(RefCell::new(Audience::new(clock.now(), Stage::default())));
+    let estate = estate(args, &lab);
+    let audience = Audience::new(clock.now(), Stage::default(), estate.clone());
+    let audience = Rc::new(RefCell::new(audience));
     let feed = lab.server().feed_with_past();
-    let stage = Play::on(&lab, &audience);
-    let story = story(seed);
-    let control = Box::pin(control_loop(&lab, seed, metrics_page()?));
+    let stage = Play::on(&lab, &audience, estate.clone());
+    let story = story(seed, args.provider);
+    let cloud = estate.as_ref().map(Estate::provider);
+    let control = Box::pin(control_loop_with(&lab, seed, metrics_page()?, cloud));
+    let server = lab.server().clone();
     let program = async {
         tokio::select! {
             biased;
             never = watch(feed, clock.clone(), Rc::clone(&audience)) => match never {},
+            never = run_estate(server, estate) => match never {},
             ended = control => ended.map(|never| match never {}),
             () = play(&story, stage) => Ok(()),
             outcome = print_news(&clock, &audience) => outcome,

@@ -38,14 +38,53 @@ fn the_story_is_told_from_the_empty_cluster_to_the_summary() {
         "gone      ",
         "story     ",
     ];
-    let mut lines = told.stdout.lines();
+    tells_in_order(&told.stdout, &kinds);
+    ends_well(&told.stdout);
+    assert!(told.stdout.contains("the pod needs 24, 8200m more"), "{}", told.stdout);
+}
+
+/// That lines of these kinds are among those that were told, in this order.
+#[track_caller]
+fn tells_in_order(told: &str, kinds: &[&str]) {
+    let mut lines = told.lines();
     for kind in kinds {
-        assert!(lines.any(|line| line[7..].starts_with(kind)), "no {kind}: {}", told.stdout);
+        assert!(lines.any(|line| line[7..].starts_with(kind)), "no {kind}: {told}");
     }
-    let summary = told.stdout.lines().last().unwrap();
+}
+
+/// That every pod has run in the end.
+#[track_caller]
+fn ends_well(told: &str) {
+    let summary = told.lines().last().unwrap();
     assert!(summary.contains("the burst ran after"), "{summary}");
     assert!(!summary.contains("still waiting"), "{summary}");
-    assert!(told.stdout.contains("the pod needs 24, 8200m more"), "{}", told.stdout);
+}
+
+#[test]
+fn on_vsphere_datastores_fill_up_hosts_fail_and_the_shop_goes_on() {
+    let told = run(&["demo", "--headless", "--seed", "3", "--provider", "vsphere"]);
+    assert_eq!(told.code, Some(0), "{told}");
+    assert_eq!(told.stderr, "");
+    let kinds = [
+        "launched  ",
+        "ready     ",
+        "story     ", // a burst, and a datastore that fills up
+        "thwarted  ",
+        "launched  ",
+        "settled   ",
+        "refused   ",
+        "moved     ", // from a host that failed
+        "lost      ",
+        "leaving   ",
+        "gone      ",
+        "story     ",
+    ];
+    tells_in_order(&told.stdout, &kinds);
+    ends_well(&told.stdout);
+    let full = "Insufficient disk space on datastore 'ssd-1'";
+    assert!(told.stdout.contains(full), "{}", told.stdout);
+    let again = run(&["demo", "--headless", "--seed", "3", "--provider", "vsphere"]);
+    assert_eq!(again.stdout, told.stdout, "a seed always tells the same story");
 }
 
 #[test]

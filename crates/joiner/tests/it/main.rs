@@ -11,6 +11,7 @@ mod house;
 mod lab;
 mod live;
 mod plan;
+mod vcenter_life;
 mod vsphere;
 
 use std::{

@@ -124,6 +124,9 @@ async fn a_join_token_must_be_valid() {
     boot(&lab, "expired", "abcdef.0123456789abcdef");
     lab.pass(300).await;
     assert_eq!(state(&lab, "expired"), "-");
+    lab.machines.reboot("late").unwrap();
+    lab.pass(120).await;
+    assert!(state(&lab, "late").starts_with("True"), "who was let in once needs no token");
 }
 
 #[tokio::test(start_paused = true)]

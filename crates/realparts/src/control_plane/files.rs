@@ -156,6 +156,8 @@ impl Files {
             "--leader-elect=false".into(),
             "--controllers=*,-nodeipam,-route,-service,-cloud-node-lifecycle".into(),
             "--secure-port=0".into(),
+            // What every namespace is told to trust.
+            format!("--root-ca-file={}", self.path(CERTIFICATE)),
         ];
         if let Some(qps) = options.client_qps {
             flags.extend([format!("--kube-api-qps={qps}"), format!("--kube-api-burst={qps}")]);

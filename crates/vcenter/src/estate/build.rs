@@ -115,8 +115,12 @@ impl Estate {
     fn add_cluster(&mut self, of: &inventory::Cluster, parent: Ref) -> Result<(), InventoryError> {
         let cluster = self.place(Kind::ClusterComputeResource, &of.name, parent)?;
         let groups = of.vm_groups.iter().map(|name| (name.clone(), BTreeSet::new()));
-        let own =
-            Cluster { drs: of.drs, failover_hosts: of.failover_hosts, vm_groups: groups.collect() };
+        let own = Cluster {
+            drs: of.drs,
+            ha: of.ha,
+            failover_hosts: of.failover_hosts,
+            vm_groups: groups.collect(),
+        };
         self.clusters.insert(cluster, own);
         let pool = self.place(Kind::ResourcePool, "Resources", cluster)?;
         for path in &of.pools {

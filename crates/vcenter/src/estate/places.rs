@@ -8,6 +8,7 @@ use crate::reference::Ref;
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) drs: bool,
+    pub(crate) ha: bool,
     pub(crate) failover_hosts: usize,
     /// Groups of VMs by name.
     pub(crate) vm_groups: BTreeMap<String, BTreeSet<Ref>>,

@@ -99,6 +99,8 @@ pub struct Durations {
     pub destroy: Duration,
     /// From power-on until the guest is up and its tools speak.
     pub boot: Duration,
+    /// From a host's failure until its VMs are started elsewhere, and from one try to the next.
+    pub restart: Duration,
     /// A guest's own shutdown.
     pub shutdown: Duration,
     /// For how long a task can be asked about after its end.
@@ -116,6 +118,7 @@ impl Default for Durations {
             power_off: Duration::from_secs(2),
             destroy: Duration::from_secs(2),
             boot: Duration::from_secs(25),
+            restart: Duration::from_secs(30),
             shutdown: Duration::from_secs(10),
             task_kept: Duration::from_mins(10),
         }

@@ -54,7 +54,10 @@ pub(super) fn cluster<'w>(world: &'w World, object: Ref, name: &str) -> Option<V
             vec![
                 (
                     "dasConfig",
-                    Data("ClusterDasConfigInfo", vec![("enabled", Bool(own.failover_hosts > 0))]),
+                    Data(
+                        "ClusterDasConfigInfo",
+                        vec![("enabled", Bool(own.ha || own.failover_hosts > 0))],
+                    ),
                 ),
                 (
                     "drsConfig",

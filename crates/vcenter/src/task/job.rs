@@ -64,6 +64,14 @@ impl Job {
         }
     }
 
+    /// The name of what comes of it.
+    pub(super) fn makes(&self) -> Option<&str> {
+        match self {
+            Self::Clone(order) => Some(&order.name),
+            _ => None,
+        }
+    }
+
     /// The VM that nothing else may happen to meanwhile.
     pub(super) fn has_to_itself(&self) -> Option<Ref> {
         match self {

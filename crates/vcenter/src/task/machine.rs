@@ -92,7 +92,7 @@ impl World {
         self.estate.host_to_start(vm, asked, &self.behaviour)
     }
 
-    pub(super) fn power_on(&mut self, vm: Ref, asked: Option<Ref>) -> Result<(), Fault> {
+    pub(crate) fn power_on(&mut self, vm: Ref, asked: Option<Ref>) -> Result<(), Fault> {
         let host = self.find_host(vm, asked)?;
         let (now, boot) = (self.now, self.behaviour.durations.boot);
         let name = self.estate.name(vm).to_owned();

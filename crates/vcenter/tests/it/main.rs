@@ -7,6 +7,7 @@ mod clone;
 mod descriptions;
 mod groups;
 mod guests;
+mod host_failures;
 mod machines;
 mod policies;
 mod properties;

@@ -2,8 +2,8 @@
 "use strict";
 
 const SIGNS = {
-  story: "▶", arrived: "↓", refused: "✗", asked: "?", launched: "+",
-  ready: "✓", lost: "!", leaving: "−", gone: "·", settled: "★",
+  story: "▶", arrived: "↓", refused: "✗", asked: "?", launched: "+", thwarted: "✗",
+  ready: "✓", lost: "!", moved: "→", leaving: "−", gone: "·", settled: "★",
 };
 const PODS_SHOWN = 160;
 const HAPPENINGS_SHOWN = 150;
@@ -258,6 +258,55 @@ function showPools({ pools, nodes, now }) {
   });
 }
 
+/* A datastore with less room than this is as good as full. */
+const LITTLE = 0.05;
+
+function box(...meters) {
+  const element = make("div", "host");
+  const head = make("div", "host-head");
+  head.append(make("span"), make("small"));
+  element.append(head, ...meters);
+  return element;
+}
+
+function showBox(element, name, note, bad) {
+  const [head] = element.children;
+  setText(head.firstElementChild, name);
+  setText(head.lastElementChild, note);
+  element.classList.toggle("bad", bad);
+}
+
+function showSite({ site }) {
+  find("site").hidden = !site;
+  if (!site) return;
+  setText(find("site-name"), site.name);
+  setText(find("site-note"), [count(site.hosts.length, "host"), count(site.datastores.length, "datastore"), count(site.machines.length, "VM")].join(" · "));
+  keep(find("hosts"), site.hosts, (host) => host.name, () => box(meter("cpu", "cpu"), meter("mem", "memory")), (element, host) => {
+    const note = host.up ? `${host.zone} · ${count(host.machines, "VM")}` : `${host.zone} · does not answer`;
+    showBox(element, host.name, note, !host.up);
+    showMeter(element.children[1], host.cpu, cores);
+    showMeter(element.children[2], host.memory, bytes);
+  });
+  keep(find("datastores"), site.datastores, (own) => own.name, () => box(meter("used", "space")), (element, own) => {
+    const free = Math.max(0, own.space.total - own.space.requested);
+    const full = free < LITTLE * own.space.total;
+    const note = own.usable ? `${full ? "full: " : ""}${bytes(free)} free` : "out of reach";
+    showBox(element, own.name, note, full || !own.usable);
+    showMeter(element.children[1], own.space, bytes);
+  });
+  keep(find("machines"), site.machines, (own) => own.name, () => {
+    const row = make("div", "machine");
+    row.append(make("span"), make("span", "power"), make("span", "place"));
+    return row;
+  }, (row, own) => {
+    const [name, power, place] = row.children;
+    setText(name, own.name);
+    setText(power, own.power + (own.progress === null ? "" : ` ${own.progress}%`));
+    setText(place, [own.host, own.datastore].filter(Boolean).join(" · "));
+    setData(row, "power", own.power);
+  }, LEAVES_MS);
+}
+
 function showHappenings({ happenings }) {
   const shown = happenings.slice(-HAPPENINGS_SHOWN).reverse();
   keep(find("happenings"), shown, (happening) => happening.number, (happening) => {
@@ -420,6 +469,7 @@ function show({ stage, scene }) {
   showChart(scene);
   showWaiting(scene);
   showPools(scene);
+  showSite(scene);
   showHappenings(scene);
 }
 

@@ -86,6 +86,8 @@ impl Palette {
             Kind::Refused => ("✗", self.bad()),
             Kind::Asked => ("?", self.coming()),
             Kind::Launched => ("+", self.coming()),
+            Kind::Thwarted => ("✗", self.waits()),
+            Kind::Moved => ("→", self.waits()),
             Kind::Ready => ("✓", self.good()),
             Kind::Lost => ("!", self.bad()),
             Kind::Leaving => ("−", self.waits()),

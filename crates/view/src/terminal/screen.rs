@@ -8,7 +8,7 @@ use ratatui::{
     widgets::{Block, Paragraph},
 };
 
-use super::{Palette, chart, details, happenings, header, nodes, waiting};
+use super::{Palette, chart, details, happenings, header, nodes, site, waiting};
 use crate::{
     amounts::count,
     scene::Scene,
@@ -24,6 +24,8 @@ pub enum Panel {
     Waiting,
     /// What happened.
     Happenings,
+    /// Where machines are made, where that is shown.
+    Site,
 }
 
 /// Rows that the screen needs to show anything but the most important.
@@ -44,12 +46,13 @@ pub struct Screen {
     waiting: usize,
     /// By number; none for the newest.
     happening: Option<u64>,
+    site: usize,
 }
 
 impl Screen {
     /// A screen on which nothing is selected.
     pub fn new(palette: Palette) -> Self {
-        Self { palette, focus: Panel::Nodes, node: None, waiting: 0, happening: None }
+        Self { palette, focus: Panel::Nodes, node: None, waiting: 0, happening: None, site: 0 }
     }
 
     /// Which list the arrow keys are for.
@@ -69,8 +72,8 @@ impl Screen {
             KeyCode::Char('p' | ' ') => return Some(Wish::HoldOrGoOn),
             KeyCode::Char('+' | '=') => return Some(Wish::Faster),
             KeyCode::Char('-') => return Some(Wish::Slower),
-            KeyCode::Tab | KeyCode::Right => self.focus = self.focus.next(),
-            KeyCode::BackTab | KeyCode::Left => self.focus = self.focus.next().next(),
+            KeyCode::Tab | KeyCode::Right => self.focus = self.focus.next(scene),
+            KeyCode::BackTab | KeyCode::Left => self.focus = self.focus.before(scene),
             KeyCode::Down | KeyCode::Char('j') => self.step(scene, 1),
             KeyCode::Up | KeyCode::Char('k') => self.step(scene, -1),
             KeyCode::Home => self.step(scene, isize::MIN),
@@ -103,6 +106,7 @@ impl Screen {
                 let number = scene.happenings.iter().rev().nth(to).map(|own| own.number);
                 self.happening = number.filter(|_| to > 0);
             }
+            Panel::Site => self.site = moved(Some(self.site), things_of(scene)),
         }
     }
 
@@ -140,31 +144,50 @@ impl Screen {
                 Constraint::Fill(1),
             ])
             .areas(right);
-            let [nodes, details] =
-                Layout::vertical([Constraint::Fill(1), Constraint::Length(6)]).areas(left);
-            self.draw_panels(frame, scene, [chart, nodes, waiting, happenings, details]);
+            let [nodes, site, details] = Layout::vertical([
+                Constraint::Fill(1),
+                Constraint::Length(rows_for_site(scene, left)),
+                Constraint::Length(6),
+            ])
+            .areas(left);
+            self.draw_panels(frame, scene, [chart, nodes, site, waiting, happenings, details]);
         } else {
             let tall = area.height >= TALL;
-            let [chart, nodes, waiting, happenings, details] = Layout::vertical([
+            // Where there is little room, one of the two is shown: the one that is looked at.
+            let (nodes_share, site_rows) = match (tall, self.focus) {
+                (true, _) => (3, rows_for_site(scene, middle)),
+                (false, Panel::Site) => (0, middle.height / 2),
+                (false, _) => (3, 0),
+            };
+            let [chart, nodes, site, waiting, happenings, details] = Layout::vertical([
                 Constraint::Length(if tall { 6 } else { 0 }),
-                Constraint::Fill(3),
+                Constraint::Fill(nodes_share),
+                Constraint::Length(site_rows),
                 Constraint::Length(rows_for_waiting(scene, middle)),
                 Constraint::Fill(2),
                 Constraint::Length(if tall { 5 } else { 0 }),
             ])
             .areas(middle);
-            self.draw_panels(frame, scene, [chart, nodes, waiting, happenings, details]);
+            self.draw_panels(frame, scene, [chart, nodes, site, waiting, happenings, details]);
         }
     }
 
-    fn draw_panels(&self, frame: &mut Frame, scene: &Scene, areas: [Rect; 5]) {
-        let [chart, nodes, waiting, happenings, details] = areas;
+    fn draw_panels(&self, frame: &mut Frame, scene: &Scene, areas: [Rect; 6]) {
+        let [chart, nodes, site, waiting, happenings, details] = areas;
         if chart.height > 2 {
             let title = "CPU over time  █ requested  ░ capacity";
             let inside = self.framed(frame, chart, title, None);
             chart::draw(&scene.timeline, self.palette, inside, frame.buffer_mut());
         }
-        self.draw_nodes(frame, scene, nodes);
+        if nodes.height > 2 {
+            self.draw_nodes(frame, scene, nodes);
+        }
+        if let Some(own) = scene.site.as_ref().filter(|_| site.height > 2) {
+            let inside = self.framed(frame, site, &site::title(own), Some(Panel::Site));
+            let lines = site::lines(own, inside.width, self.palette);
+            let lines = lines.into_iter().map(|line| vec![line]).collect();
+            self.draw_list(frame, inside, lines, Panel::Site, Some(self.site));
+        }
         let title = match scene.waiting.len() {
             0 => "No pod waits".to_owned(),
             pods => format!("Waiting: {}", count(pods, "pod")),
@@ -180,7 +203,11 @@ impl Screen {
         let selected = self.selected_happening(scene);
         self.draw_list(frame, inside, lines, Panel::Happenings, Some(selected));
         if details.height > 2 {
-            let news = self.focus == Panel::Nodes && self.selected_node(scene).is_none();
+            let news = match self.focus {
+                Panel::Nodes => self.selected_node(scene).is_none(),
+                Panel::Site => true,
+                Panel::Waiting | Panel::Happenings => false,
+            };
             let title = if news { "Latest" } else { "Selected" };
             let inside = self.framed(frame, details, title, None);
             let lines = self.details(scene, usize::from(inside.width));
@@ -228,7 +255,7 @@ impl Screen {
                 None => self.selected_details(scene, columns),
             },
             Panel::Waiting => details::of_waiting(scene, self.waiting, columns),
-            Panel::Happenings => self.selected_details(scene, columns),
+            Panel::Happenings | Panel::Site => self.selected_details(scene, columns),
         }
     }
 
@@ -251,12 +278,36 @@ impl Screen {
 }
 
 impl Panel {
-    fn next(self) -> Self {
+    fn next(self, scene: &Scene) -> Self {
         match self {
             Self::Nodes => Self::Waiting,
             Self::Waiting => Self::Happenings,
-            Self::Happenings => Self::Nodes,
+            Self::Happenings if scene.site.is_some() => Self::Site,
+            Self::Happenings | Self::Site => Self::Nodes,
         }
+    }
+
+    fn before(self, scene: &Scene) -> Self {
+        match self {
+            Self::Waiting => Self::Nodes,
+            Self::Happenings => Self::Waiting,
+            Self::Nodes if scene.site.is_some() => Self::Site,
+            Self::Nodes | Self::Site => Self::Happenings,
+        }
+    }
+}
+
+/// Hosts, datastores and virtual machines, all together.
+fn things_of(scene: &Scene) -> usize {
+    let site = scene.site.as_ref();
+    site.map_or(0, |site| site.hosts.len() + site.datastores.len() + site.machines.len())
+}
+
+/// Rows for the place where machines are made: as many as there are things, within reason.
+fn rows_for_site(scene: &Scene, area: Rect) -> u16 {
+    match things_of(scene) {
+        0 => 0,
+        things => (things as u16 + 2).min(area.height * 2 / 5),
     }
 }
 

@@ -6,7 +6,8 @@ use ratatui::{Terminal, backend::TestBackend, style::Color};
 
 use super::{Palette, Panel, Screen};
 use crate::{
-    scene::Scene,
+    scene::{Amount, Scene},
+    site::{Datastore, Host, Power, Site, VirtualMachine},
     stage::{Chapter, Stage, Wish},
     testing::{busy, moment},
 };
@@ -43,16 +44,20 @@ fn drawn(
     terminal
 }
 
-#[track_caller]
-fn check(columns: u16, rows: u16, expected: &Expect) {
-    let screen = Screen::new(Palette::new(false));
-    let terminal = drawn(&screen, &scene(), &stage(), columns, rows);
+/// What a screen says, line by line.
+fn shown(screen: &Screen, scene: &Scene, columns: u16, rows: u16) -> String {
+    let terminal = drawn(screen, scene, &stage(), columns, rows);
     let buffer = terminal.backend().buffer();
     let lines = buffer.content.chunks(usize::from(columns)).map(|row| {
         let line: String = row.iter().map(ratatui::buffer::Cell::symbol).collect();
         format!("{}\n", line.trim_end())
     });
-    expected.assert_eq(&lines.collect::<String>());
+    lines.collect()
+}
+
+#[track_caller]
+fn check(columns: u16, rows: u16, expected: &Expect) {
+    expected.assert_eq(&shown(&Screen::new(Palette::new(false)), &scene(), columns, rows));
 }
 
 fn press(screen: &mut Screen, scene: &Scene, code: KeyCode) -> Option<Wish> {
@@ -250,4 +255,67 @@ fn a_selected_machine_stays_selected_while_others_come_and_go() {
     let terminal = drawn(&screen, &scene, &stage(), 160, 40);
     let text = terminal.backend().to_string();
     assert!(text.contains(&format!("{selected}: c-8x, spot, a, 0.200/h, ")), "{text}");
+}
+
+#[test]
+fn hosts_datastores_and_virtual_machines_are_shown_where_somebody_can_look_into_them() {
+    let amount = |requested, total| Amount { requested, total };
+    let gib = |number: f64| number * 1_073_741_824.0;
+    let site = Site {
+        name: "vCenter".to_owned(),
+        hosts: vec![
+            Host {
+                name: "esx-1".to_owned(),
+                zone: "az1".to_owned(),
+                up: true,
+                cpu: amount(12.0, 32.0),
+                memory: amount(gib(48.0), gib(128.0)),
+                machines: 2,
+            },
+            Host { name: "esx-2".to_owned(), zone: "az1".to_owned(), ..Host::default() },
+        ],
+        datastores: vec![
+            Datastore {
+                name: "ssd-1".to_owned(),
+                usable: true,
+                space: amount(gib(599.0), gib(600.0)),
+            },
+            Datastore {
+                name: "ssd-2".to_owned(),
+                usable: true,
+                space: amount(gib(100.0), gib(500.0)),
+            },
+        ],
+        machines: vec![
+            VirtualMachine {
+                name: "demo-karp-batch-three".to_owned(),
+                power: Power::Cloning,
+                progress: Some(40),
+                ..VirtualMachine::default()
+            },
+            VirtualMachine {
+                name: "demo-karp-batch-one".to_owned(),
+                host: "esx-1".to_owned(),
+                datastore: "ssd-2".to_owned(),
+                power: Power::On,
+                progress: None,
+            },
+        ],
+        failures: Vec::new(),
+    };
+    let scene = Scene { site: Some(site), ..scene() };
+    let mut screen = Screen::new(Palette::new(false));
+    let small = |screen: &Screen| shown(screen, &scene, 80, 24);
+    assert!(!small(&screen).contains("esx-1"), "nodes matter more");
+    press(&mut screen, &scene, KeyCode::BackTab);
+    assert_eq!(screen.focus(), Panel::Site);
+    let small = small(&screen);
+    let panel: Vec<&str> = small.lines().skip(2).take(8).collect();
+    expect![[r#""#]].assert_eq(&panel.join("\n"));
+    let large = shown(&screen, &scene, 160, 40);
+    for part in ["batch-two", "esx-2", "does not answer", "cloning 40%"] {
+        assert!(large.contains(part), "no {part} in\n{large}");
+    }
+    press(&mut screen, &scene, KeyCode::Tab);
+    assert_eq!(screen.focus(), Panel::Nodes);
 }

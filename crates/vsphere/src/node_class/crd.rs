@@ -11,6 +11,13 @@ use super::{
 };
 use crate::NODE_CLASS;
 
+/// How the schema calls its rules.
+const RULES: &str = "x-kubernetes-validations";
+/// Entries of a list, and of a map in it, at most, where a rule looks at each of them. Far more than
+/// anybody writes.
+const LIST_MAX: u32 = 100;
+const MAP_MAX: u32 = 32;
+
 /// The definition of `VsphereNodeClass` for an API server. It refuses what upstream's refuses and
 /// nothing else: every stricter rule is a condition of the class, so that a manifest that was
 /// accepted yesterday is accepted today.
@@ -18,6 +25,7 @@ pub fn crd() -> Value {
     let mut spec = schema::of::<Spec>();
     add_spellings(&mut spec);
     without_required(&mut spec);
+    bound_lists_with_rules(&mut spec);
     let mut crd = NODE_CLASS.definition(&spec);
     let names = &mut crd["spec"]["names"];
     names["categories"] = json!(["karpenter"]);
@@ -55,6 +63,34 @@ fn without_required(schema: &mut Value) {
     }
     let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
     properties.into_iter().flat_map(Map::values_mut).for_each(without_required);
+}
+
+/// Bounds lists, none of which upstream has, whose entries are looked at by rules: an API server
+/// refuses a definition whose rules might take too long, and by its estimate those of a list
+/// without an end would.
+fn bound_lists_with_rules(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
+    if let Some(items) = keywords.get_mut("items")
+        && bound_maps_with_rules(items)
+    {
+        keywords.insert("maxItems".to_owned(), json!(LIST_MAX));
+    }
+    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
+    properties.into_iter().flat_map(Map::values_mut).for_each(bound_lists_with_rules);
+}
+
+/// Bounds what has rules, at any depth. Says whether there is anything of the kind.
+fn bound_maps_with_rules(schema: &mut Value) -> bool {
+    let Value::Object(keywords) = schema else { return false };
+    let mut has_rules = keywords.contains_key(RULES);
+    if has_rules {
+        keywords.insert("maxProperties".to_owned(), json!(MAP_MAX));
+    }
+    let properties = keywords.get_mut("properties").and_then(Value::as_object_mut);
+    for field in properties.into_iter().flat_map(Map::values_mut) {
+        has_rules |= bound_maps_with_rules(field);
+    }
+    has_rules
 }
 
 fn add_selector_spellings(fields: &mut Value, selectors: &[(&str, &[(&str, &str)])]) {
@@ -99,4 +135,23 @@ fn status() -> Value {
             "zones": {"type": "array", "items": {"type": "object", "properties": zone}},
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_whose_entries_are_looked_at_by_rules_has_an_end() {
+        let crd = crd();
+        let spec = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+        let fields = &spec["properties"];
+        assert_eq!(fields["zones"]["maxItems"], LIST_MAX);
+        let of_zone = &fields["zones"]["items"]["properties"]["computeSelector"]["properties"];
+        assert_eq!(of_zone["tags"]["maxProperties"], MAP_MAX);
+        // What upstream takes, however long, is taken.
+        let of_class = &fields["computeSelector"]["properties"]["tags"];
+        assert!(of_class[RULES].is_array() && of_class["maxProperties"].is_null(), "{of_class}");
+        assert!(fields["instanceTypes"]["maxItems"].is_null());
+    }
 }

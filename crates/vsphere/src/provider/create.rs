@@ -92,7 +92,7 @@ impl Inner {
             Found::Nothing => {}
         }
         self.check_tags(&work).await?;
-        self.make_somehow(&work).await
+        Box::pin(self.make_somehow(&work)).await
     }
 
     /// Makes no machine that could not carry the tags its class asks for.

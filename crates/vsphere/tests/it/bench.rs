@@ -55,16 +55,25 @@ enum When {
 
 /// What goes wrong with calls, and whom it kills.
 #[derive(Debug, Default)]
-struct Faults {
+pub(crate) struct Faults {
     armed: Mutex<Option<(Mishap, When)>>,
     killed: Notify,
 }
 
-/// The way to the vCenter.
-struct Line {
-    server: joiner_vcenter::VCenter,
-    /// None for a line on which nothing goes wrong.
-    faults: Option<Arc<Faults>>,
+/// A way to a vCenter on which things go wrong.
+pub(crate) struct Line {
+    pub(crate) way: Arc<dyn Transport>,
+    pub(crate) faults: Arc<Faults>,
+}
+
+/// The way to a vCenter in the process.
+struct InProcess(joiner_vcenter::VCenter);
+
+#[async_trait]
+impl Transport for InProcess {
+    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
+        self.0.answer(request).await.map_err(|lost| TransportError::NoAnswer(lost.to_string()))
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -72,6 +81,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Faults {
+    /// Lets a call go wrong, once so many calls have got through.
+    pub(crate) fn arm(&self, mishap: Mishap, after: u32) {
+        *lock(&self.armed) = Some((mishap, When::After(after)));
+    }
+
+    /// Lets every call get through. Says whether one had gone wrong.
+    pub(crate) fn disarm(&self) -> bool {
+        lock(&self.armed).take().is_none()
+    }
+
+    /// Ends when somebody is killed.
+    pub(crate) async fn kills(&self) {
+        self.killed.notified().await;
+    }
+
     fn strike(&self, request: &Request<Bytes>) -> Option<Mishap> {
         let mut armed = lock(&self.armed);
         let (mishap, when) = armed.as_mut()?;
@@ -102,23 +126,20 @@ impl Faults {
 #[async_trait]
 impl Transport for Line {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
-        let mishap =
-            self.faults.as_ref().and_then(|faults| Some((faults, faults.strike(&request)?)));
-        let lost = || TransportError::NoAnswer("the connection broke".to_owned());
-        match mishap {
-            None => self.server.answer(request).await.map_err(|_| lost()),
-            Some((faults, Mishap::KilledBefore)) => faults.die().await,
-            Some((faults, Mishap::KilledAfter)) => {
+        match self.faults.strike(&request) {
+            None => self.way.send(request).await,
+            Some(Mishap::KilledBefore) => self.faults.die().await,
+            Some(Mishap::KilledAfter) => {
                 // Nobody is left to hear what it answers.
-                let _ = self.server.answer(request).await;
-                faults.die().await
+                let _ = self.way.send(request).await;
+                self.faults.die().await
             }
-            Some((_, Mishap::NoAnswer)) => std::future::pending().await,
-            Some((_, Mishap::AnswerLost)) => {
-                let _ = self.server.answer(request).await;
-                Err(lost())
+            Some(Mishap::NoAnswer) => std::future::pending().await,
+            Some(Mishap::AnswerLost) => {
+                let _ = self.way.send(request).await;
+                Err(TransportError::NoAnswer("the connection broke".to_owned()))
             }
-            Some((_, Mishap::Failed)) => {
+            Some(Mishap::Failed) => {
                 let mut response = Response::new(Bytes::new());
                 *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
                 Ok(response)
@@ -172,7 +193,7 @@ impl World {
 
     /// A provider whose client goes by settings of its own.
     pub(crate) fn provider_of(&self, settings: VimSettings, metrics: Metrics) -> Vsphere {
-        let line = Line { server: self.server.clone(), faults: None };
+        let line = InProcess(self.server.clone());
         let vim = Vim::new(settings, Arc::new(line), self.clock.clone());
         Vsphere::counted(vim, self.clock.clone(), self.settings.clone(), metrics)
     }
@@ -187,7 +208,7 @@ impl World {
         let provider = self.provider();
         tokio::select! {
             biased;
-            () = self.faults.killed.notified() => None,
+            () = self.faults.kills() => None,
             answer = work(provider) => Some(answer),
         }
     }
@@ -221,25 +242,7 @@ impl World {
 
     /// Every machine by its provider id, with all that could be changed about it.
     pub(crate) async fn all_machines(&self) -> BTreeMap<String, String> {
-        let root = self.admin.service_content().await.expect("it answers").root_folder.clone();
-        let paths = [
-            "name",
-            "config.uuid",
-            "config.template",
-            "config.annotation",
-            "config.extraConfig",
-            "config.hardware.numCPU",
-            "config.hardware.memoryMB",
-            "runtime.powerState",
-        ];
-        let all = self.admin.list(&root, "VirtualMachine", &paths).await.expect("it answers");
-        all.iter()
-            .filter(|own| own.parse("config.template") != Some(true))
-            .map(|own| {
-                let uuid = own.text("config.uuid").unwrap_or_default();
-                (format!("vsphere://{uuid}"), format!("{:?}", own.values))
-            })
-            .collect()
+        all_machines(&self.admin).await
     }
 
     /// What one machine's property says.
@@ -251,9 +254,36 @@ impl World {
 }
 
 fn vim(server: &joiner_vcenter::VCenter, faults: Option<&Arc<Faults>>, clock: &Clock) -> Vim {
-    let line = Line { server: server.clone(), faults: faults.cloned() };
+    let way: Arc<dyn Transport> = Arc::new(InProcess(server.clone()));
+    let way = match faults {
+        Some(faults) => Arc::new(Line { way, faults: Arc::clone(faults) }),
+        None => way,
+    };
     let settings = VimSettings::new(Credentials::new(USER, PASSWORD));
-    Vim::new(settings, Arc::new(line), clock.clone())
+    Vim::new(settings, way, clock.clone())
+}
+
+/// Every machine that somebody sees, by its provider id, with all that could be changed about it.
+pub(crate) async fn all_machines(admin: &Vim) -> BTreeMap<String, String> {
+    let root = admin.service_content().await.expect("it answers").root_folder.clone();
+    let paths = [
+        "name",
+        "config.uuid",
+        "config.template",
+        "config.annotation",
+        "config.extraConfig",
+        "config.hardware.numCPU",
+        "config.hardware.memoryMB",
+        "runtime.powerState",
+    ];
+    let all = admin.list(&root, "VirtualMachine", &paths).await.expect("it answers");
+    all.iter()
+        .filter(|own| own.parse("config.template") != Some(true))
+        .map(|own| {
+            let uuid = own.text("config.uuid").unwrap_or_default();
+            (format!("vsphere://{uuid}"), format!("{:?}", own.values))
+        })
+        .collect()
 }
 
 /// A class whose selectors lead somewhere, with what a test adds.
@@ -332,7 +362,7 @@ impl Bench for World {
         let faults = Arc::clone(&self.faults);
         Process {
             provider: Arc::new(self.provider()),
-            killed: Box::pin(async move { faults.killed.notified().await }),
+            killed: Box::pin(async move { faults.kills().await }),
         }
     }
 
@@ -345,11 +375,11 @@ impl Bench for World {
     }
 
     fn arm(&self, mishap: Mishap, after: u32) {
-        *lock(&self.faults.armed) = Some((mishap, When::After(after)));
+        self.faults.arm(mishap, after);
     }
 
     fn disarm(&self) -> bool {
-        lock(&self.faults.armed).take().is_none()
+        self.faults.disarm()
     }
 
     async fn machines(&self) -> BTreeMap<String, String> {

@@ -18,6 +18,7 @@ mod hardware;
 mod machines;
 mod operation;
 mod policies;
+mod real;
 mod real_fields;
 mod refused;
 mod role;

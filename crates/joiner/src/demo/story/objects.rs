@@ -2,9 +2,12 @@
 
 use serde_json::{Value, json};
 
-/// The pool of the shop: on-demand machines of 4 and 8 cores.
+use crate::{cli::DemoProvider, demo::vsphere};
+
+/// The pool of the shop: machines of 4 and 8 cores.
 pub(super) const GENERAL: &str = "general";
-/// The pool for work that can be repeated: spot machines of 8 and 16 cores.
+/// The pool for work that can be repeated: machines of 8 and 16 cores, spot where there is such a
+/// thing.
 const BATCH: &str = "batch";
 
 /// Pods of the shop besides its web servers.
@@ -18,8 +21,8 @@ pub(super) struct Workload {
     pub(super) name: &'static str,
     pub(super) cpu: &'static str,
     pub(super) memory: &'static str,
-    /// Whether they run on spot machines, and only there.
-    pub(super) spot: bool,
+    /// Whether they run on machines of the pool for such work, and only there.
+    pub(super) batch: bool,
     /// The label of nodes over which they are spread.
     pub(super) spread_over: Option<&'static str>,
 }
@@ -27,12 +30,12 @@ pub(super) struct Workload {
 impl Workload {
     /// Small pods that run anywhere.
     pub(super) fn new(namespace: &'static str, name: &'static str) -> Self {
-        Self { namespace, name, cpu: "500m", memory: "768Mi", spot: false, spread_over: None }
+        Self { namespace, name, cpu: "500m", memory: "768Mi", batch: false, spread_over: None }
     }
 }
 
 /// Everything that is there from the beginning; definitions are there before.
-pub(super) fn base(web: u64) -> Vec<Value> {
+pub(super) fn base(web: u64, provider: DemoProvider) -> Vec<Value> {
     let zone = Some("topology.kubernetes.io/zone");
     let host = Some("kubernetes.io/hostname");
     let web_pods = Workload { spread_over: zone, ..Workload::new("shop", "web") };
@@ -41,26 +44,54 @@ pub(super) fn base(web: u64) -> Vec<Value> {
         Workload { cpu: "1", memory: "5Gi", spread_over: host, ..Workload::new("data", "cache") };
     let mut objects: Vec<Value> = ["shop", "data", "batch", "ml"].map(namespace).into();
     objects.extend([
-        json!({
+        class(provider),
+        pool(provider, GENERAL, "on-demand", &["4", "8"], "96"),
+        pool(provider, BATCH, batch_capacity_type(provider), &["8", "16"], "160"),
+        daemons(provider),
+        deployment(&web_pods, web, provider),
+        budget(&web_pods),
+        deployment(&checkout, CHECKOUT, provider),
+        deployment(&cache, CACHE, provider),
+    ]);
+    objects
+}
+
+/// What machines are made of.
+fn class(provider: DemoProvider) -> Value {
+    match provider {
+        DemoProvider::Kwok => json!({
             "apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": "KWOKNodeClass",
             "metadata": {"name": "default"}, "spec": {},
         }),
-        pool(GENERAL, "on-demand", &["4", "8"], "96"),
-        pool(BATCH, "spot", &["8", "16"], "160"),
-        daemons(),
-        deployment(&web_pods, web),
-        budget(&web_pods),
-        deployment(&checkout, CHECKOUT),
-        deployment(&cache, CACHE),
-    ]);
-    objects
+        DemoProvider::Vsphere => vsphere::class(),
+    }
+}
+
+/// Nobody takes virtual machines of one's own away again.
+fn batch_capacity_type(provider: DemoProvider) -> &'static str {
+    match provider {
+        DemoProvider::Kwok => "spot",
+        DemoProvider::Vsphere => "on-demand",
+    }
 }
 
 fn namespace(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
-fn pool(name: &str, capacity_type: &str, cpus: &[&str], cpu_limit: &str) -> Value {
+fn pool(
+    provider: DemoProvider,
+    name: &str,
+    capacity_type: &str,
+    cpus: &[&str],
+    cpu_limit: &str,
+) -> Value {
+    let class = class(provider);
+    let group = class["apiVersion"].as_str().and_then(|version| version.split_once('/'));
+    let cpu_label = match provider {
+        DemoProvider::Kwok => joiner_kwok::INSTANCE_CPU,
+        DemoProvider::Vsphere => joiner_vsphere::INSTANCE_CPU,
+    };
     let one_of =
         |key: &str, values: &[&str]| json!({"key": key, "operator": "In", "values": values});
     let mut pool = json!({
@@ -69,15 +100,15 @@ fn pool(name: &str, capacity_type: &str, cpus: &[&str], cpu_limit: &str) -> Valu
         "spec": {
             "template": {"spec": {
                 "nodeClassRef": {
-                    "group": joiner_kwok::NODE_CLASS_GROUP,
-                    "kind": joiner_kwok::NODE_CLASS_KIND,
-                    "name": "default",
+                    "group": group.map(|(group, _)| group),
+                    "kind": class["kind"],
+                    "name": class["metadata"]["name"],
                 },
                 "requirements": [
                     one_of("karpenter.sh/capacity-type", &[capacity_type]),
                     one_of("kubernetes.io/arch", &["amd64"]),
                     one_of("kubernetes.io/os", &["linux"]),
-                    one_of(joiner_kwok::INSTANCE_CPU, cpus),
+                    one_of(cpu_label, cpus),
                 ],
             }},
             "limits": {"cpu": cpu_limit},
@@ -92,7 +123,7 @@ fn pool(name: &str, capacity_type: &str, cpus: &[&str], cpu_limit: &str) -> Valu
 }
 
 /// A Deployment.
-pub(super) fn deployment(workload: &Workload, replicas: u64) -> Value {
+pub(super) fn deployment(workload: &Workload, replicas: u64, provider: DemoProvider) -> Value {
     let Workload { namespace, name, .. } = workload;
     json!({
         "apiVersion": "apps/v1", "kind": "Deployment",
@@ -100,27 +131,30 @@ pub(super) fn deployment(workload: &Workload, replicas: u64) -> Value {
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": template(workload),
+            "template": template(workload, provider),
         },
     })
 }
 
-/// A Job whose pods all run at once, and for as long as they are let.
-pub(super) fn job(workload: &Workload, pods: u64) -> Value {
-    let mut template = template(workload);
+/// A Job whose pods all run at once, and for as long as they are let. Whatever dies under them, they
+/// are made again.
+pub(super) fn job(workload: &Workload, pods: u64, provider: DemoProvider) -> Value {
+    let mut template = template(workload, provider);
     template["spec"]["restartPolicy"] = "Never".into();
     let Workload { namespace, name, .. } = workload;
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"namespace": namespace, "name": name},
-        "spec": {"parallelism": pods, "completions": pods, "template": template},
+        "spec": {
+            "parallelism": pods, "completions": pods, "backoffLimit": 1000, "template": template,
+        },
     })
 }
 
 /// Something that every node runs, as in any real cluster.
-fn daemons() -> Value {
+fn daemons(provider: DemoProvider) -> Value {
     let agent = Workload { cpu: "100m", memory: "128Mi", ..Workload::new("kube-system", "agent") };
-    let mut daemons = deployment(&agent, 0);
+    let mut daemons = deployment(&agent, 0, provider);
     daemons["kind"] = "DaemonSet".into();
     if let Some(spec) = daemons["spec"].as_object_mut() {
         spec.remove("replicas");
@@ -138,8 +172,8 @@ fn budget(workload: &Workload) -> Value {
     })
 }
 
-fn template(workload: &Workload) -> Value {
-    let Workload { name, cpu, memory, spot, spread_over, .. } = workload;
+fn template(workload: &Workload, provider: DemoProvider) -> Value {
+    let Workload { name, cpu, memory, batch, spread_over, .. } = workload;
     // Who does not answer for half a minute is given up; the default of five minutes is long for a
     // demonstration.
     let given_up = ["node.kubernetes.io/unreachable", "node.kubernetes.io/not-ready"].map(|key| {
@@ -154,8 +188,11 @@ fn template(workload: &Workload) -> Value {
         "terminationGracePeriodSeconds": 5,
         "tolerations": given_up,
     });
-    if *spot {
-        spec["nodeSelector"] = json!({"karpenter.sh/capacity-type": "spot"});
+    if *batch {
+        spec["nodeSelector"] = match provider {
+            DemoProvider::Kwok => json!({"karpenter.sh/capacity-type": "spot"}),
+            DemoProvider::Vsphere => json!({"karpenter.sh/nodepool": BATCH}),
+        };
         if let Some(tolerations) = spec["tolerations"].as_array_mut() {
             tolerations.push(json!({"key": "example.com/batch", "operator": "Exists"}));
         }

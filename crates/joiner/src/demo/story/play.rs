@@ -15,7 +15,10 @@ use joiner_view::{
 use serde_json::json;
 
 use super::{Act, Story};
-use crate::{demo::audience::Audience, lab};
+use crate::{
+    demo::{audience::Audience, vsphere::Estate},
+    lab,
+};
 
 /// How long the cluster may take to come to rest after the last chapter.
 const REST_MAX: SignedDuration = SignedDuration::from_mins(10);
@@ -28,6 +31,7 @@ const QUIET: SignedDuration = SignedDuration::from_secs(90);
 pub(crate) struct Play {
     server: Server,
     machines: Machines,
+    estate: Option<Estate>,
     audience: Rc<RefCell<Audience>>,
 }
 
@@ -54,9 +58,9 @@ pub(crate) async fn play(story: &Story, play: Play) {
 
 impl Play {
     /// A play on a laboratory.
-    pub(crate) fn on(lab: &Lab, audience: &Rc<RefCell<Audience>>) -> Self {
+    pub(crate) fn on(lab: &Lab, audience: &Rc<RefCell<Audience>>, estate: Option<Estate>) -> Self {
         let (server, machines) = (lab.server().clone(), lab.machines().clone());
-        Self { server, machines, audience: Rc::clone(audience) }
+        Self { server, machines, estate, audience: Rc::clone(audience) }
     }
 
     fn act(&self, act: &Act, now: Timestamp) {
@@ -79,11 +83,17 @@ impl Play {
                     self.fail(node);
                 }
             }
+            Act::FailHost => self.estate.iter().for_each(Estate::fail_busiest_host),
+            Act::FillDatastore { name } => self.estate.iter().for_each(|own| own.fill(name)),
         }
     }
 
-    /// Lets a machine fail; the node of a KWOK machine, which is nothing but a node, falls silent.
+    /// Lets a machine fail; a virtual machine is gone from one moment to the next, and the node of a
+    /// KWOK machine, which is nothing but a node, falls silent.
     fn fail(&self, node: &str) {
+        if self.estate.as_ref().is_some_and(|estate| estate.delete(node)) {
+            return;
+        }
         if self.machines.destroy(node).is_err() {
             self.machines.break_node(node, Fault::KubeletStopped);
         }

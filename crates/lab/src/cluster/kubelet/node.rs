@@ -46,6 +46,8 @@ pub(super) struct Kubelet {
     boots: u32,
     pub(super) address: String,
     joined: bool,
+    /// Whether it was let in before: from then on it has a certificate of its own.
+    known: bool,
     ready: bool,
     stopped: bool,
     partitioned: bool,
@@ -150,6 +152,7 @@ impl Kubelets {
             boots: 0,
             address: address(0, self.addresses),
             joined: false,
+            known: false,
             ready: false,
             stopped: false,
             partitioned: false,
@@ -219,6 +222,7 @@ impl Kubelets {
         self.recorder.tell(now, &About::node(&about), Tone::Normal, "Starting", message, name);
         let Some(kubelet) = self.hosts.get_mut(name) else { return };
         kubelet.joined = true;
+        kubelet.known = true;
         let ready = later(now, kubelet.spec.ready_delay);
         if kubelet.spec.fate != Fate::NeverReady {
             self.timers.add(ready, Due::Ready(Arc::clone(name), life));
@@ -243,7 +247,9 @@ impl Kubelets {
     }
 
     fn is_let_in(&self, kubelet: &Kubelet, now: Timestamp) -> bool {
-        let Some(presented) = &kubelet.spec.join_token else { return true };
+        let Some(presented) = kubelet.spec.join_token.as_ref().filter(|_| !kubelet.known) else {
+            return true;
+        };
         let Some((id, secret)) = token::parts(presented) else { return false };
         let key = Key::new("kube-system", &format!("bootstrap-token-{id}"));
         let object = self.api.caller.get(&self.api.secrets, &key);

@@ -1,0 +1,147 @@
+//! The demonstration on vSphere: a vCenter in the process, whose machines join the laboratory's
+//! cluster.
+//!
+//! The provider is the one that `joiner run` has, with its client; only the way to the vCenter is
+//! shorter. What a machine becomes is up to the text that it was given: [`guests`] boot with it, and
+//! the [`cloud_controller`] gives their nodes what a vSphere cluster's does.
+
+mod cloud_controller;
+mod estate;
+mod guests;
+mod picture;
+
+use std::sync::Arc;
+
+use joiner_clock::Clock;
+use joiner_cloud::CloudProvider;
+use joiner_lab::{Lab, cluster::machines::MachineSpec};
+use joiner_vcenter::VCenter;
+use joiner_view::{prices::Prices, site::Site};
+use joiner_vim::{Credentials, VimSettings};
+use joiner_vsphere::{NodeClass, ProviderSettings, Settings, Vsphere};
+use serde_json::json;
+
+pub(super) use cloud_controller::cloud_controller;
+pub(super) use estate::{DATASTORES, class};
+
+use crate::{lab, vcenter};
+
+/// The name of the cluster, which its machines' names begin with.
+const CLUSTER: &str = "demo";
+/// The certificate of an authority whose key nobody has: machines are given its hash, and in a
+/// laboratory nobody checks it.
+const AUTHORITY: &str = include_str!("vsphere/ca.pem");
+
+/// A vCenter with the laboratory's machines.
+#[derive(Clone, Debug)]
+pub(super) struct Estate {
+    vcenter: VCenter,
+    clock: Clock,
+}
+
+impl Estate {
+    /// A vCenter whose guests join the laboratory's cluster, which is made ready for them: it has a
+    /// control plane, and says how to join it as `kubeadm` does.
+    pub(super) fn new(lab: &Lab, seed: u64) -> Self {
+        let clock = lab.server().clock().clone();
+        let vcenter = VCenter::new(estate::inventory(), clock.clone())
+            .expect("the demonstration's inventory holds together");
+        for datastore in DATASTORES {
+            vcenter
+                .tag(&format!("{}/datastore/{datastore}", estate::DATACENTER), "k8s", "yes")
+                .expect("the datastores are in the inventory");
+        }
+        guests::join(&vcenter, lab.machines(), seed);
+        let estate = Self { vcenter, clock };
+        estate.furnish(lab);
+        estate
+    }
+
+    fn furnish(&self, lab: &Lab) {
+        let admin = lab.caller("admin");
+        let kubeconfig = "apiVersion: v1\nkind: Config\nclusters:\n- name: \"\"\n  cluster:\n    \
+                          server: https://10.0.0.10:6443\n";
+        let published = |namespace: &str, name: &str, key: &str, text: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"namespace": namespace, "name": name}, "data": {key: text},
+            })
+        };
+        let objects = [
+            joiner_vsphere::crd(),
+            published("kube-public", "cluster-info", "kubeconfig", kubeconfig),
+            published("kube-system", "kube-root-ca.crt", "ca.crt", AUTHORITY),
+            cloud_controller::deployment(),
+        ];
+        for object in objects {
+            lab::create(lab.server(), &admin, object)
+                .expect("what a cluster on vSphere has is valid");
+        }
+        let control_plane = self.vcenter.vm(estate::CONTROL_PLANE);
+        let control_plane = control_plane.expect("the control plane is in the inventory");
+        let role = ("node-role.kubernetes.io/control-plane".to_owned(), String::new());
+        let spec = MachineSpec {
+            provider_id: provider_id(&control_plane.uuid),
+            labels: [role].into(),
+            taints: vec![cloud_controller::control_plane_taint()],
+            boot_delay: jiff::SignedDuration::ZERO,
+            join_delay: jiff::SignedDuration::ZERO,
+            ready_delay: jiff::SignedDuration::ZERO,
+            ..MachineSpec::new(estate::CONTROL_PLANE)
+        };
+        lab.machines().boot(spec).expect("it is the first machine");
+    }
+
+    /// The provider, as a program has it that was started just now.
+    pub(super) fn provider(&self) -> Arc<dyn CloudProvider> {
+        let credentials = Credentials::new(estate::USER, estate::PASSWORD);
+        let vim = vcenter::client(&self.vcenter, VimSettings::new(credentials), &self.clock);
+        let settings = ProviderSettings::new(CLUSTER, estate::FOLDER);
+        Arc::new(Vsphere::new(vim, self.clock.clone(), settings))
+    }
+
+    /// What machines cost.
+    pub(super) fn prices() -> Prices {
+        let class = NodeClass::read(&class()).expect("the demonstration's class is valid");
+        let machines = class.machines(&Settings::default());
+        Prices::of(&machines.expect("its sizes are valid").types)
+    }
+
+    /// Lets everything happen in the vCenter when it is due.
+    pub(super) async fn run(&self) -> std::convert::Infallible {
+        self.vcenter.run().await;
+        std::future::pending().await
+    }
+
+    /// What it looks like now.
+    pub(super) fn look(&self) -> Site {
+        picture::site(&self.vcenter.picture())
+    }
+
+    /// The host dies that runs the most machines; the control plane's is spared.
+    pub(super) fn fail_busiest_host(&self) {
+        let spared = self.vcenter.vm(estate::CONTROL_PLANE).map(|vm| vm.host);
+        let hosts = self.vcenter.picture().hosts;
+        let alive =
+            hosts.iter().filter(|host| host.connected && Some(&host.name) != spared.as_ref());
+        // Of equals the first.
+        if let Some(host) = alive.rev().max_by_key(|host| host.vms) {
+            self.vcenter.fail_host(&host.name).expect("the picture shows hosts that are there");
+        }
+    }
+
+    /// Somebody fills a datastore, but for what machines take that are being cloned.
+    pub(super) fn fill(&self, datastore: &str) {
+        self.vcenter.leave_free(datastore, 1).expect("the story names datastores of the inventory");
+    }
+
+    /// Somebody deletes a machine. False if there is none of that name.
+    pub(super) fn delete(&self, machine: &str) -> bool {
+        self.vcenter.remove_vm(machine).is_ok()
+    }
+}
+
+/// What the node of a virtual machine is known by.
+fn provider_id(uuid: &str) -> String {
+    format!("vsphere://{uuid}")
+}

@@ -1,0 +1,176 @@
+//! The program, a real control plane and govmomi's vCenter simulator: pods that wait become virtual
+//! machines that join, and nothing is left when nobody needs them any more.
+//!
+//! Runs where `JOINER_CONTROL_PLANE` names a file with what `scripts/install-real-parts` printed and
+//! `JOINER_VCSIM` names the simulator.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod cluster;
+mod guests;
+mod vcenter;
+
+use std::{
+    collections::BTreeSet,
+    env, fs,
+    process::{Command, Stdio},
+};
+
+use joiner_realparts::{
+    control_plane::{ControlPlane, Options, Parts},
+    vcsim::{PASSWORD, USER, Vcsim},
+};
+use serde_json::{Value, json};
+
+use self::{
+    cluster::{Cluster, condition, name},
+    vcenter::VCenter,
+};
+use crate::lab::Served;
+
+/// What the cluster is called, and what its machines' names begin with.
+const CLUSTER: &str = "life";
+/// Pods, each of which has a node for itself.
+const PODS: usize = 3;
+
+/// The program as it runs in a cluster, with nothing of this process's environment. What it says is
+/// kept with the control plane's logs.
+fn controller(plane: &ControlPlane, vcsim: &Vcsim) -> Served {
+    let log = fs::File::create(plane.folder().join("joiner.log")).unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_joiner"))
+        .arg("run")
+        .env_clear()
+        .env("HOME", plane.folder())
+        .env("KUBECONFIG", plane.kubeconfig())
+        .env("METRICS_PORT", "0")
+        .env("HEALTH_PROBE_PORT", "0")
+        .env("LEADER_ELECTION_NAMESPACE", "kube-system")
+        .env("CLUSTER_NAME", CLUSTER)
+        .env("GOVC_URL", vcsim.url())
+        .env("GOVC_USERNAME", USER)
+        .env("GOVC_PASSWORD", PASSWORD)
+        .env("GOVC_INSECURE", "true")
+        .env("VSPHERE_FOLDER", "/")
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn();
+    Served(child.unwrap())
+}
+
+/// What `kubeadm` leaves in a cluster for those who join, a class and a pool.
+async fn furnish(cluster: &Cluster, plane: &ControlPlane) {
+    for definition in joiner_api::crd::crds() {
+        cluster.define(serde_json::to_value(definition).unwrap()).await;
+    }
+    cluster.define(joiner_vsphere::crd()).await;
+    let kubeconfig =
+        json!({"clusters": [{"name": "", "cluster": {"server": plane.url()}}]}).to_string();
+    let info = json!({
+        "metadata": {"name": "cluster-info"}, "data": {"kubeconfig": kubeconfig},
+    });
+    cluster.create("/api/v1/namespaces/kube-public/configmaps", info).await;
+    let class = json!({
+        "apiVersion": "karpenter.vsphere.com/v1alpha1", "kind": "VsphereNodeClass",
+        "metadata": {"name": "workers"},
+        "spec": {
+            "computeSelector": {"name": "DC0_C0"},
+            "datastoreSelector": {"name": "LocalDS_0"},
+            "networkSelector": {"name": "DC0_DVPG0"},
+            "imageSelector": {"pattern": "ubuntu-*"},
+            "tags": {"k8s-zone": "az1", "k8s-region": "dc1"},
+            "instanceTypes": [{"os": "linux", "cpu": 2, "memory": 4, "zone": "az1", "region": "dc1"}],
+        },
+    });
+    cluster.create(cluster::CLASSES, class).await;
+    let reference = json!({
+        "group": "karpenter.vsphere.com", "kind": "VsphereNodeClass", "name": "workers",
+    });
+    let pool = json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "general"},
+        "spec": {
+            "template": {"spec": {"nodeClassRef": reference, "requirements": []}},
+            "disruption": {"consolidateAfter": "1s", "budgets": [{"nodes": "100%"}]},
+        },
+    });
+    cluster.create(cluster::POOLS, pool).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pods_become_machines_that_join_and_nothing_is_left_of_them() {
+    let Some(listing) = env::var_os("JOINER_CONTROL_PLANE") else { return };
+    let Some(program) = Vcsim::installed() else { return };
+    let parts = Parts::from_listing(&fs::read_to_string(listing).unwrap()).unwrap();
+    let options = Options { controllers: true, scheduler: true, kwok: true, ..Options::default() };
+    let plane = ControlPlane::start(&parts, &options).await.unwrap();
+    let size = ["-vm", "1", "-standalone-host", "0", "-template", "ubuntu-2404"];
+    let delays = ["-method-delay", "CloneVm:500,LockHandoff:0"];
+    let vcsim = Vcsim::start(&program, &[&size[..], &delays].concat()).await.unwrap();
+    let (cluster, vcenter) = (Cluster::of(&plane), VCenter::of(&vcsim));
+    furnish(&cluster, &plane).await;
+    let mut controller = controller(&plane, &vcsim);
+    tokio::select! {
+        never = guests::join_for_ever(&vcenter, &cluster) => match never {},
+        () = life(&cluster, &vcenter) => {}
+    }
+    let told = Command::new("kill").arg(controller.0.id().to_string()).status().unwrap();
+    assert!(told.success());
+    assert_eq!(controller.0.wait().unwrap().code(), Some(0), "it ends when it is told to");
+}
+
+async fn life(cluster: &Cluster, vcenter: &VCenter) {
+    let class = format!("{}/workers", cluster::CLASSES);
+    let is_ready = async || {
+        let class = cluster.get(&class).await?;
+        (condition(&class, "Ready")["status"] == "True").then_some(())
+    };
+    cluster.until("the class is ready", is_ready).await;
+
+    cluster.deploy(PODS).await;
+    let run = async || {
+        let pods = cluster.list("/api/v1/namespaces/default/pods").await;
+        let runs = |pod: &Value| pod["status"]["phase"] == "Running";
+        (pods.len() == PODS && pods.iter().all(runs)).then_some(())
+    };
+    cluster.until("all pods run", run).await;
+    let initialized = async || {
+        let claims = cluster.list(cluster::CLAIMS).await;
+        let is_done = |claim: &Value| condition(claim, "Initialized")["status"] == "True";
+        (claims.len() == PODS && claims.iter().all(is_done)).then_some(claims)
+    };
+    let claims = cluster.until("every claim is initialized", initialized).await;
+    let machines = vcenter.machines().await;
+    assert_eq!(machines.len(), PODS, "{machines:?}");
+    for claim in &claims {
+        let machine = machines.iter().find(|own| own.claim == name(claim)).unwrap();
+        assert_eq!(machine.name, format!("{CLUSTER}-karp-{}", name(claim)));
+        assert_eq!(claim["status"]["providerID"], machine.provider_id);
+        assert_eq!(claim["status"]["nodeName"], machine.name);
+        let node = cluster.get(&format!("{}/{}", cluster::NODES, machine.name)).await.unwrap();
+        assert_eq!(node["spec"]["providerID"], machine.provider_id);
+        assert_eq!(node["metadata"]["labels"]["karpenter.sh/nodepool"], "general");
+        assert_eq!(node["metadata"]["labels"]["topology.kubernetes.io/zone"], "az1");
+        let tags = vcenter.tags_of(machine).await;
+        for tag in [("karpenter.sh/clustername", CLUSTER), ("k8s-zone", "az1")] {
+            let tag = (tag.0.to_owned(), tag.1.to_owned());
+            assert!(tags.contains(&tag), "{tag:?} is not among {tags:?}");
+        }
+    }
+    // Whoever has joined needs no token any more.
+    let tokens_are_gone = async || cluster.tokens().await.is_empty().then_some(());
+    cluster.until("no token is left", tokens_are_gone).await;
+
+    cluster.scale(0).await;
+    let nothing_is_left = async || {
+        let claims = cluster.list(cluster::CLAIMS).await;
+        let nodes = cluster.list(cluster::NODES).await;
+        let machines = vcenter.machines().await;
+        (claims.is_empty() && nodes.is_empty() && machines.is_empty()).then_some(())
+    };
+    cluster.until("no claim, no node and no machine is left", nothing_is_left).await;
+    // A vCenter forgets the tags of what is destroyed; the simulator does not. What can be seen here
+    // is that machines of one kind share their tags.
+    let tags = vcenter.all_tags().await;
+    let each_once: BTreeSet<&(String, String)> = tags.iter().collect();
+    assert_eq!(each_once.len(), tags.len(), "{tags:?}");
+}
