@@ -190,7 +190,7 @@ fn kept(
 mod tests {
     use super::*;
 
-    const USER_DATA: &str = r##"#cloud-config
+    const USER_DATA: &str = r#"#cloud-config
 write_files:
 - path: /run/joiner/kubeadm-join.yaml
   content: |
@@ -208,7 +208,7 @@ write_files:
       - {name: max-pods, value: "50"}
       - {name: kube-reserved, value: "cpu=80m,memory=1Gi"}
       - {name: eviction-hard, value: "memory.available<100Mi,nodefs.available<10%"}
-"##;
+"#;
 
     fn given(user_data: &str) -> Given<'_> {
         Given {
