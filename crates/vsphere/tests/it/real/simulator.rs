@@ -137,11 +137,6 @@ impl Simulator {
         Vsphere::new(vim, self.clock.clone(), ProviderSettings::new(CLUSTER, "/"))
     }
 
-    /// The n-th order of a test, of a class with what the test adds.
-    pub(super) fn order(&self, number: u32, more: Value) -> Order {
-        order(&simulators_class(more), number)
-    }
-
     pub(super) async fn refuse(&self, refusal: Refusal) {
         let vcsim = Arc::clone(&self.vcsim);
         let refused = at_a_standstill(async move { vcsim.refuse(&refusal).await });
@@ -192,9 +187,8 @@ impl Simulator {
             let read = self.admin.read(std::slice::from_ref(&manager), &["recentTask"]).await;
             let tasks = read.expect("it answers")[0].references("recentTask");
             let states = self.admin.read(&tasks, &["info.state"]).await.expect("it answers");
-            let is_open = |task: &Object| {
-                matches!(task.text("info.state"), Some("queued" | "running"))
-            };
+            let is_open =
+                |task: &Object| matches!(task.text("info.state"), Some("queued" | "running"));
             if !states.iter().any(is_open) {
                 return;
             }
@@ -208,6 +202,11 @@ fn vim(way: &Arc<dyn Transport>, clock: &Clock) -> Vim {
     // Virtual time stands still while the simulator holds a question back.
     settings.long_poll = Duration::from_secs(1);
     Vim::new(settings, Arc::clone(way), clock.clone())
+}
+
+/// The n-th order of a test, of a class with what the test adds.
+pub(super) fn order_of(number: u32, more: Value) -> Order {
+    order(&simulators_class(more), number)
 }
 
 /// A class whose selectors lead somewhere in the simulator.
