@@ -131,12 +131,11 @@ impl Given<'_> {
         let capacity = self.capacity(argument("max-pods"))?;
         let mut allocatable = capacity.clone();
         for name in ["kube-reserved", "system-reserved"] {
-            allocatable = allocatable.minus(&kept(argument(name), '=', |name| Some(name))?);
+            allocatable = allocatable.minus(&amounts(argument(name), '=')?.into_iter().collect());
         }
-        let evictions = kept(argument("eviction-hard"), '<', |signal| match signal {
-            "memory.available" => Some(MEMORY),
-            _ => None,
-        })?;
+        let evictions = amounts(argument("eviction-hard"), '<')?.into_iter();
+        let of_memory = evictions.filter(|(signal, _)| *signal == "memory.available");
+        let evictions: Resources = of_memory.map(|(_, amount)| (MEMORY, amount)).collect();
         let token = join["discovery"]["bootstrapToken"]["token"].as_str();
         Ok(MachineSpec {
             provider_id: provider_id.to_owned(),
@@ -167,23 +166,17 @@ fn yaml(what: &str, text: &str) -> Result<Value, Confused> {
     serde_saphyr::from_str(text).map_err(|error| confused(format!("{what} is no YAML: {error}")))
 }
 
-/// Amounts of resources in an argument such as `cpu=80m,memory=1Gi`. Shares are no amounts, and
-/// nobody looks after disks here.
-fn kept(
-    argument: Option<&str>,
-    by: char,
-    resource: impl Fn(&str) -> Option<&str>,
-) -> Result<Resources, Confused> {
-    let mut all = Resources::new();
+/// Amounts in an argument such as `cpu=80m,memory=1Gi`, by name. Shares are no amounts, and nobody
+/// looks after disks here.
+fn amounts(argument: Option<&str>, by: char) -> Result<Vec<(&str, Quantity)>, Confused> {
     let pairs = argument.unwrap_or_default().split(',').filter_map(|pair| pair.split_once(by));
-    for (name, amount) in pairs.filter(|(_, amount)| !amount.ends_with('%')) {
-        let Some(resource) = resource(name) else { continue };
-        let amount: Quantity = amount
+    let amounts = pairs.filter(|(_, amount)| !amount.ends_with('%')).map(|(name, amount)| {
+        let read: Quantity = amount
             .parse()
             .map_err(|error| confused(format!("{name}{by}{amount} is no amount: {error}")))?;
-        all.set(resource, amount);
-    }
-    Ok(all)
+        Ok((name, read))
+    });
+    amounts.collect()
 }
 
 #[cfg(test)]

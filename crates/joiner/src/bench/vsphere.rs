@@ -191,11 +191,11 @@ pub(super) fn run(args: &VsphereArgs) -> Result<Exit, Failure> {
         Format::Json => output::json(&results),
         Format::Yaml => output::yaml(&results),
     }?;
-    let bursts =
-        results.iter().flat_map(|result| &result.parts).filter_map(|own| own.burst.as_ref());
+    let parts = results.iter().flat_map(|result| &result.parts);
+    let mut bursts = parts.filter_map(|own| own.burst.as_ref());
     let is_met =
         |own: &Burst| own.launched == own.claims as usize && own.clones_max <= own.clones_limit;
-    Ok(if bursts.into_iter().all(is_met) { Exit::Success } else { Exit::Violated })
+    Ok(if bursts.all(is_met) { Exit::Success } else { Exit::Violated })
 }
 
 fn failed(error: &(dyn std::error::Error + 'static)) -> Failure {

@@ -80,5 +80,6 @@ async fn the_picture_tells_which_clone_is_made_and_which_had_no_space() {
     let [failed] = &picture.failed[..] else { panic!("{:?}", picture.failed) };
     assert_eq!(failed.fault, refused);
     assert_eq!(failed.makes.as_deref(), Some("other"));
+    client.clock.sleep(Duration::from_mins(1)).await;
     assert_eq!(client.vcenter.vm("web").unwrap().datastore, "datastore1");
 }

@@ -8,7 +8,7 @@ use joiner_cloud::{CloudError, CloudProvider, conformance};
 use joiner_realparts::vcsim::{Refusal, Vcsim};
 use serde_json::json;
 
-use self::simulator::{DATASTORES, Simulator};
+use self::simulator::{DATASTORES, Simulator, order_of};
 
 fn refusal(method: &str, fault: &str, max: u32) -> Refusal {
     let (method, fault) = (method.to_owned(), fault.to_owned());
@@ -28,7 +28,7 @@ async fn a_clone_without_room_is_a_want_of_capacity_and_the_next_size_is_tried()
     let Some(program) = Vcsim::installed() else { return };
     let simulator = Simulator::start(&program).await;
     let provider = simulator.provider();
-    let order = simulator.order(1, json!({}));
+    let order = order_of(1, json!({}));
     simulator.refuse(refusal("CloneVM_Task", "InsufficientHostCapacityFault", 0)).await;
     let refused = provider.create(&order).await;
     assert!(matches!(refused, Err(CloudError::InsufficientCapacity(_))), "{refused:?}");
@@ -41,7 +41,7 @@ async fn a_clone_without_room_is_a_want_of_capacity_and_the_next_size_is_tried()
     let simulator = Simulator::start(&program).await;
     let provider = simulator.provider();
     simulator.refuse(refusal("CloneVM_Task", "InsufficientHostCapacityFault", 1)).await;
-    let machine = provider.create(&simulator.order(1, json!({}))).await.unwrap();
+    let machine = provider.create(&order_of(1, json!({}))).await.unwrap();
     assert_eq!(machine.labels["karpenter.vsphere.com/instance-cpu"], "8", "{machine:?}");
 }
 
@@ -51,14 +51,14 @@ async fn a_machine_that_cannot_be_started_for_want_of_space_is_made_on_another_d
     let simulator = Simulator::start(&program).await;
     simulator.tag_datastores().await;
     let provider = simulator.provider();
-    let order = simulator.order(1, json!({"datastoreSelector": {"tags": {"k8s": "yes"}}}));
+    let order = order_of(1, json!({"datastoreSelector": {"tags": {"k8s": "yes"}}}));
     simulator.refuse(refusal("PowerOnVM_Task", "NoDiskSpace", 1)).await;
     let machine = provider.create(&order).await.unwrap();
     let first = simulator.datastore_of(&machine.provider_id).await;
     assert_eq!(simulator.count().await, 1, "the first one is gone");
 
     // The full one is left alone for a while: the next machine is made where there was room.
-    let order = simulator.order(2, json!({"datastoreSelector": {"tags": {"k8s": "yes"}}}));
+    let order = order_of(2, json!({"datastoreSelector": {"tags": {"k8s": "yes"}}}));
     let second = provider.create(&order).await.unwrap();
     assert_eq!(simulator.datastore_of(&second.provider_id).await, first);
     assert!(DATASTORES.contains(&&*first), "{first}");
@@ -72,7 +72,7 @@ async fn a_session_that_ends_in_the_middle_is_begun_anew() {
         let simulator = Simulator::start(&program).await;
         let provider = simulator.provider();
         simulator.refuse(refusal(method, "NotAuthenticated", 1)).await;
-        let created = provider.create(&simulator.order(1, json!({}))).await;
+        let created = provider.create(&order_of(1, json!({}))).await;
         assert!(created.is_ok(), "{method}: {created:?}");
         assert_eq!(simulator.count().await, 1, "{method}");
     }

@@ -29,7 +29,7 @@ pub(super) enum Server {
     /// In the process.
     InProcess(VCenter),
     /// govmomi's simulator.
-    Vcsim(Vcsim),
+    Vcsim(Box<Vcsim>),
 }
 
 impl Server {
@@ -49,7 +49,7 @@ impl Server {
         let size = ["-vm", "1", "-standalone-host", "0"];
         let flags = [&size[..], &["-template", TEMPLATE, "-method-delay", &delays]].concat();
         let started = Vcsim::start(program, &flags).await.map_err(|error| failed(&error))?;
-        let server = Self::Vcsim(started);
+        let server = Self::Vcsim(Box::new(started));
         server.fill(machines).await?;
         Ok(server)
     }

@@ -137,11 +137,6 @@ impl Simulator {
         Vsphere::new(vim, self.clock.clone(), ProviderSettings::new(CLUSTER, "/"))
     }
 
-    /// The n-th order of a test, of a class with what the test adds.
-    pub(super) fn order(&self, number: u32, more: Value) -> Order {
-        order(&simulators_class(more), number)
-    }
-
     pub(super) async fn refuse(&self, refusal: Refusal) {
         let vcsim = Arc::clone(&self.vcsim);
         let refused = at_a_standstill(async move { vcsim.refuse(&refusal).await });
@@ -207,6 +202,11 @@ fn vim(way: &Arc<dyn Transport>, clock: &Clock) -> Vim {
     // Virtual time stands still while the simulator holds a question back.
     settings.long_poll = Duration::from_secs(1);
     Vim::new(settings, Arc::clone(way), clock.clone())
+}
+
+/// The n-th order of a test, of a class with what the test adds.
+pub(super) fn order_of(number: u32, more: Value) -> Order {
+    order(&simulators_class(more), number)
 }
 
 /// A class whose selectors lead somewhere in the simulator.
