@@ -55,7 +55,7 @@ fn tells_in_order(told: &str, kinds: &[&str]) {
 /// That every pod has run in the end.
 #[track_caller]
 fn ends_well(told: &str) {
-    let summary = told.lines().last().unwrap();
+    let summary = told.lines().last().expect("it ends with a summary");
     assert!(summary.contains("the burst ran after"), "{summary}");
     assert!(!summary.contains("still waiting"), "{summary}");
 }

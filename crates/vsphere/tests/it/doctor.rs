@@ -176,8 +176,8 @@ async fn a_class_with_trouble_everywhere() {
           -> take a snapshot of it, or write spec.cloneMode: fullClone if that is meant
         Warning template ToolsNeverSeen: vCenter has never seen VMware Tools in /dc1/vm/templates/ubuntu-2404: it was never started, or has none, and then its machines cannot read how to join
           -> make sure that open-vm-tools is installed in the template
-        Warning template HardwareTooOld: the virtual hardware of /dc1/vm/templates/ubuntu-2404 is of version 13, and vSphere's volumes need 15
-          -> upgrade the template's compatibility, if volumes are to be attached
+        Warning template HardwareTooOld: the virtual hardware of machines from /dc1/vm/templates/ubuntu-2404 is vmx-13, and vSphere's volumes need vmx-15
+          -> write vmx-15 or later in spec.hardwareVersion, or upgrade the template, if volumes are to be attached
         Problem datastore DatastoreFull: /dc1/datastore/datastore1 has 10 of 2000 GiB free, a machine takes about 20 GiB
           -> make room, or add another datastore to spec.datastoreSelector
         Warning hosts SomeHostsUnfit: 1 of 3 hosts of /dc1/host/cluster1 can take machines: esx2 is in maintenance, esx3 does not see all networks

@@ -56,8 +56,8 @@ impl Server {
 
     /// A client whose calls are counted.
     pub(super) fn client(&self, observer: Arc<dyn Observer>) -> Vim {
-        let settings = |user, password| VimSettings {
-            observer: Arc::clone(&observer),
+        let of = |user, password| VimSettings {
+            observer,
             ..VimSettings::new(Credentials::new(user, password))
         };
         match self {
@@ -65,14 +65,14 @@ impl Server {
                 let [account] = &Inventory::small().accounts[..] else {
                     unreachable!("the small inventory has one account")
                 };
-                let settings = settings(account.user.as_str(), account.password.as_str());
+                let settings = of(account.user.as_str(), account.password.as_str());
                 vcenter::client(server, settings, &Clock::wall())
             }
             Self::Vcsim(server) => {
                 let endpoint = server.url().parse().expect("the simulator says where it is");
                 let tls = TlsSettings { insecure: true, ..TlsSettings::default() };
                 let https = Https::new(endpoint, &tls).expect("nothing is asked of TLS");
-                let settings = settings(vcsim::USER, vcsim::PASSWORD);
+                let settings = of(vcsim::USER, vcsim::PASSWORD);
                 Vim::new(settings, Arc::new(https), Clock::wall())
             }
         }
