@@ -122,7 +122,7 @@ impl Simulator {
 
     async fn at(&self, path: &str) -> MoRef {
         let found = self.admin.find_by_path(path).await.expect("it answers");
-        found.unwrap_or_else(|| panic!("{path} leads nowhere"))
+        found.expect("the path leads somewhere")
     }
 
     async fn named(&self, object: &MoRef) -> String {
