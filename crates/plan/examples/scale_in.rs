@@ -268,7 +268,9 @@ impl World {
         if !left.is_empty() {
             let claims = provision(&self.snapshot(&left), &PlanSettings::default()).plan.claims;
             self.unplanned += claims.len();
-            claims.iter().for_each(|claim| self.make(claim));
+            for claim in &claims {
+                self.make(claim);
+            }
             self.place(left);
         }
     }

@@ -48,6 +48,8 @@ impl VsphereAccess {
 
     /// Reads what is given; problems are kept by the reader. `why` says who cannot do without it.
     pub(crate) fn read(from: &mut Reader<'_>, why: &str) -> Self {
+        let cluster_name = from.required(&declared::CLUSTER_NAME, why).to_owned();
+        let authority = authority(from, why);
         let credentials_folder = credentials_folder(from);
         let (username, password) = if credentials_folder.is_some() {
             (String::new(), String::new())
@@ -58,9 +60,9 @@ impl VsphereAccess {
             )
         };
         let access = Self {
+            cluster_name,
+            authority,
             credentials_folder,
-            cluster_name: from.required(&declared::CLUSTER_NAME, why).to_owned(),
-            authority: authority(from, why),
             username,
             password: password.into(),
             folder: from.required(&declared::VSPHERE_PATH, why).to_owned(),
