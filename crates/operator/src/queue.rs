@@ -8,7 +8,7 @@ use std::{
 };
 
 use joiner_clock::Clock;
-use tokio::{sync::Notify, time::Instant};
+use tokio::sync::Notify;
 
 use crate::metrics::{QueueMetrics, Working};
 
@@ -40,6 +40,9 @@ impl Backoff {
 
 /// Keys of objects to look at. Each waits once, at the earliest time that was asked for, and is
 /// handed out to one worker at a time.
+///
+/// Times are counted as the clock goes, not the runtime: where the clock stands still while the
+/// runtime works, nothing becomes due by that work.
 #[derive(Debug)]
 pub struct Queue<K> {
     clock: Clock,
@@ -52,9 +55,9 @@ pub struct Queue<K> {
 #[derive(Debug)]
 struct State<K> {
     /// When each key is due.
-    due: BTreeMap<K, Instant>,
+    due: BTreeMap<K, Duration>,
     /// The same, by time.
-    by_time: BTreeSet<(Instant, K)>,
+    by_time: BTreeSet<(Duration, K)>,
     /// Keys that a worker has.
     running: BTreeMap<K, Running>,
     failures: BTreeMap<K, u32>,
@@ -64,14 +67,14 @@ struct State<K> {
 #[derive(Debug)]
 struct Running {
     /// Since when.
-    since: Instant,
+    since: Duration,
     /// When it is due again if it was added meanwhile.
-    again: Option<Instant>,
+    again: Option<Duration>,
 }
 
 impl<K: Ord + Clone> State<K> {
     /// Has a key wait until then. Answers whether it did not wait already.
-    fn schedule(&mut self, key: K, at: Instant) -> bool {
+    fn schedule(&mut self, key: K, at: Duration) -> bool {
         if let Some(running) = self.running.get_mut(&key) {
             let is_new = running.again.is_none();
             running.again = Some(running.again.map_or(at, |other| other.min(at)));
@@ -116,7 +119,7 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Look at an object after a while, or earlier if something happens.
     pub fn add_after(&self, key: K, wait: Duration) {
-        let at = self.clock.instant_after(wait);
+        let at = self.clock.running() + wait;
         let is_new = self.lock().schedule(key, at);
         self.count(|metrics| metrics.adds.inc_by(u64::from(is_new)));
         self.changed.notify_waiters();
@@ -137,13 +140,13 @@ impl<K: Ord + Clone> Queue<K> {
         loop {
             let mut changed = pin!(self.changed.notified());
             changed.as_mut().enable();
-            let wake = match self.take_due() {
+            let wait = match self.take_due() {
                 Taken::Key(key) => return key,
-                Taken::NothingUntil(wake) => wake,
+                Taken::NothingFor(wait) => wait,
             };
             let due = async {
-                match wake {
-                    Some(at) => tokio::time::sleep_until(at).await,
+                match wait {
+                    Some(wait) => self.clock.sleep(wait).await,
                     None => std::future::pending().await,
                 }
             };
@@ -157,12 +160,12 @@ impl<K: Ord + Clone> Queue<K> {
 
     fn take_due(&self) -> Taken<K> {
         let state = &mut *self.lock();
-        let now = Instant::now();
-        let Some((at, _)) = state.by_time.first() else { return Taken::NothingUntil(None) };
+        let now = self.clock.running();
+        let Some((at, _)) = state.by_time.first() else { return Taken::NothingFor(None) };
         if *at > now {
-            return Taken::NothingUntil(Some(*at));
+            return Taken::NothingFor(Some(*at - now));
         }
-        let Some((at, key)) = state.by_time.pop_first() else { return Taken::NothingUntil(None) };
+        let Some((at, key)) = state.by_time.pop_first() else { return Taken::NothingFor(None) };
         self.count(|metrics| metrics.waits.observe((now - at).as_secs_f64()));
         state.due.remove(&key);
         state.running.insert(key.clone(), Running { since: now, again: None });
@@ -179,7 +182,7 @@ impl<K: Ord + Clone> Queue<K> {
 
     /// Gives a key back that is to be looked at again after a while.
     pub fn done_until(&self, key: K, wait: Duration) {
-        let at = self.clock.instant_after(wait);
+        let at = self.clock.running() + wait;
         self.give_back(key, |state, key| {
             state.failures.remove(key);
             Some(at)
@@ -195,18 +198,19 @@ impl<K: Ord + Clone> Queue<K> {
             let failures = state.failures.entry(key.clone()).or_default();
             let wait = backoff.after(*failures).max(at_least);
             *failures += 1;
-            Some(clock.instant_after(wait))
+            Some(clock.running() + wait)
         });
     }
 
-    fn give_back(&self, key: K, next: impl FnOnce(&mut State<K>, &K) -> Option<Instant>) {
+    fn give_back(&self, key: K, next: impl FnOnce(&mut State<K>, &K) -> Option<Duration>) {
         let state = &mut *self.lock();
         let running = state.running.remove(&key);
         let next = next(state, &key);
         let again = running.as_ref().and_then(|running| running.again);
         self.count(|metrics| {
-            let since = running.map_or_else(Instant::now, |running| running.since);
-            metrics.work.observe(since.elapsed().as_secs_f64());
+            let now = self.clock.running();
+            let since = running.map_or(now, |running| running.since);
+            metrics.work.observe((now - since).as_secs_f64());
             // What was added meanwhile is counted already.
             metrics.adds.inc_by(u64::from(again.is_none() && next.is_some()));
         });
@@ -229,23 +233,27 @@ impl<K: Ord + Clone> Queue<K> {
 
 impl<K: Ord + Clone + Send + Sync> Working for Queue<K> {
     fn waiting(&self) -> usize {
-        let now = Instant::now();
+        let now = self.clock.running();
         self.lock().by_time.iter().take_while(|(at, _)| *at <= now).count()
     }
 
     fn under_way(&self) -> Vec<f64> {
+        let now = self.clock.running();
         let state = self.lock();
-        state.running.values().map(|running| running.since.elapsed().as_secs_f64()).collect()
+        state.running.values().map(|running| (now - running.since).as_secs_f64()).collect()
     }
 }
 
 enum Taken<K> {
     Key(K),
-    NothingUntil(Option<Instant>),
+    /// Nothing is due for so long; for ever, if nothing waits.
+    NothingFor(Option<Duration>),
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     fn queue() -> Queue<&'static str> {
@@ -310,5 +318,18 @@ mod tests {
         queue.failed(key, Duration::ZERO);
         queue.add("a");
         assert_eq!(seconds_until_next(&queue).await, ("a", 0));
+    }
+
+    /// Otherwise those who wait for a moment that is near would keep each other busy, and it would never come.
+    #[tokio::test(start_paused = true)]
+    async fn nothing_becomes_due_while_the_clock_stands_still() {
+        let start = "2026-01-01T00:00:00Z".parse().unwrap();
+        let clock = Clock::faster_at_rest(start, 10.0);
+        let queue = Queue::new(clock.clone(), Backoff::DEFAULT);
+        queue.add_after("a", Duration::from_micros(1));
+        let work = tokio::time::timeout(Duration::from_mins(1), queue.next());
+        assert!(work.await.is_err());
+        clock.runtime_rests();
+        assert_eq!(queue.next().await, "a");
     }
 }

@@ -106,6 +106,9 @@ mod tests {
             Role::Pool,
             Role::Datastore,
             Role::Network,
+            Role::GroupsCluster,
+            Role::DevicesFolder,
+            Role::UpgradeFolder,
         ];
         let of_tags = [
             objections::ATTACH_TAG,

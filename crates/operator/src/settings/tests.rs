@@ -57,6 +57,7 @@ fn the_defaults_are_karpenters() {
         --launch-timeout LAUNCH_TIMEOUT 
         --registration-timeout REGISTRATION_TIMEOUT 15m
         --initialization-timeout INITIALIZATION_TIMEOUT 0s
+        --kubernetes-version-drift KUBERNETES_VERSION_DRIFT false
         --cluster-name CLUSTER_NAME 
         --cluster-endpoint CLUSTER_ENDPOINT 
         --join-token JOIN_TOKEN 
