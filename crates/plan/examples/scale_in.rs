@@ -28,8 +28,10 @@ const AS_THE_CONTROLLER: DisruptionSettings =
 /// Seconds until a machine on which something has happened may go.
 const QUIET_AFTER: i64 = 30;
 /// Seconds that commands take, and that pass between two looks.
-const CARRYING_OUT: i64 = 15;
-const LOOK_EVERY: i64 = 10;
+const CARRYING_OUT: i64 = 2;
+const LOOK_EVERY: i64 = 2;
+/// Seconds that it takes until all pods have gone.
+const SCALE_IN: i64 = 15;
 /// Seconds without a command until the story is over.
 const OVER_AFTER: i64 = 120;
 /// Pods of each sort that come, and that go again.
@@ -170,7 +172,7 @@ impl World {
         let rng = Rng::new(seed);
         let machines = Vec::new();
         let mut world =
-            Self { rng, machines, made: 0, time: 300, evictions: 0, commands: 0, unplanned: 0 };
+            Self { rng, machines, made: 0, time: 0, evictions: 0, commands: 0, unplanned: 0 };
         let pods: Vec<Number> = (0..COME * SORTS.len()).map(Number).collect();
         for claim in &provision(&world.snapshot(&pods), &PlanSettings::default()).plan.claims {
             world.make(claim);
@@ -214,7 +216,8 @@ impl World {
             ranked.sort_unstable();
             for (_, _, at, number) in ranked.into_iter().take(GO) {
                 self.machines[at].pods.retain(|pod| pod.0 != number);
-                self.machines[at].touched = self.time;
+                let since = self.time + self.rng.below(SCALE_IN as usize) as i64;
+                self.machines[at].touched = self.machines[at].touched.max(since);
             }
         }
     }
@@ -301,6 +304,7 @@ fn main() -> Result<()> {
     for seed in 0..seeds {
         let mut world = World::new(seed);
         let (machines, price) = (world.machines.len(), world.price());
+        world.time = 300;
         world.scale_in();
         let (began, mut last) = (world.time, world.time);
         while world.time - last < OVER_AFTER {

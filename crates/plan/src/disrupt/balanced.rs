@@ -3,8 +3,9 @@
 //! The share of a pool's price that is saved is held against the share of its pods that move, each
 //! pod by how dear its eviction is.
 //!
-//! A pool that is restless is held to the same, whatever its policy: while its pods come, go and
-//! move, better moves show up in a moment, and what is moved now may have to move again.
+//! A pool that is restless is held to it, whatever its policy, and to more where that is many
+//! machines: while its pods come, go and move, better moves show up in a moment, and what is moved
+//! now may have to move again.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,11 @@ use super::candidate::{Removable, Totals};
 const K: f64 = 2.0;
 /// From this score on a move is made.
 const SCORE_MIN: f64 = 1.0 / K;
+/// From this score on it is made while many machines of the pool are not quiet: those of machines
+/// that are used by a third less than others. A pool in which much always happens loses little.
+const RESTLESS_SCORE_MIN: f64 = 1.5;
+/// How many machines are many.
+const MANY: usize = 5;
 
 /// How much of a pool's price is saved for how much of its moving.
 pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
@@ -54,7 +60,13 @@ pub(super) fn is_worth_it(
     savings: f64,
     totals: &BTreeMap<&str, Totals>,
 ) -> bool {
-    judged(set, savings, totals).iter().all(|(_, judged)| judged.score >= judged.threshold)
+    judged(set, savings, totals).iter().all(|(_, judged)| judged.score >= SCORE_MIN)
+}
+
+/// The score from which on moves of a pool are made, if it is asked for one.
+fn asked_of(pool: Totals) -> f64 {
+    let is_turbulent = pool.is_restless() && pool.busy >= MANY;
+    if is_turbulent { RESTLESS_SCORE_MIN } else { SCORE_MIN }
 }
 
 /// What a move means to each of its pools.
@@ -98,7 +110,7 @@ impl Part<'_> {
         Score {
             node_pool: (*pool).to_owned(),
             score: score(savings, *cost, *of_pool),
-            threshold: SCORE_MIN,
+            threshold: asked_of(*of_pool),
             savings: percent(savings.max(0.0), of_pool.price),
             disruption: percent(*cost, of_pool.cost),
         }
@@ -156,6 +168,15 @@ mod tests {
             let same = found.total_cmp(&expected).is_eq() || (found - expected).abs() < 5e-5;
             assert!(same, "{savings} {cost} {price} {total}: {found}, not {expected}");
         }
+    }
+
+    /// Few machines that are not quiet are somebody's jobs that come and go; many are a change that is under way.
+    #[test]
+    fn more_is_asked_for_while_many_machines_are_not_quiet() {
+        let asked = |busy| asked_of(Totals { machines: 40, busy, ..Totals::default() });
+        assert_eq!([0, 4, 5, 40].map(asked), [0.5, 0.5, 1.5, 1.5]);
+        let of_few = asked_of(Totals { machines: 4, busy: 4, ..Totals::default() });
+        assert!((of_few - SCORE_MIN).abs() < 1e-9);
     }
 
     #[test]
