@@ -163,10 +163,10 @@ impl<K: Ord + Clone> Queue<K> {
         let now = self.clock.running();
         let Some((at, _)) = state.by_time.first() else { return Taken::NothingFor(None) };
         if *at > now {
-            return Taken::NothingFor(Some(*at - now));
+            return Taken::NothingFor(Some(at.saturating_sub(now)));
         }
         let Some((at, key)) = state.by_time.pop_first() else { return Taken::NothingFor(None) };
-        self.count(|metrics| metrics.waits.observe((now - at).as_secs_f64()));
+        self.count(|metrics| metrics.waits.observe(now.saturating_sub(at).as_secs_f64()));
         state.due.remove(&key);
         state.running.insert(key.clone(), Running { since: now, again: None });
         Taken::Key(key)
@@ -210,7 +210,7 @@ impl<K: Ord + Clone> Queue<K> {
         self.count(|metrics| {
             let now = self.clock.running();
             let since = running.map_or(now, |running| running.since);
-            metrics.work.observe((now - since).as_secs_f64());
+            metrics.work.observe(now.saturating_sub(since).as_secs_f64());
             // What was added meanwhile is counted already.
             metrics.adds.inc_by(u64::from(again.is_none() && next.is_some()));
         });
@@ -240,7 +240,11 @@ impl<K: Ord + Clone + Send + Sync> Working for Queue<K> {
     fn under_way(&self) -> Vec<f64> {
         let now = self.clock.running();
         let state = self.lock();
-        state.running.values().map(|running| (now - running.since).as_secs_f64()).collect()
+        state
+            .running
+            .values()
+            .map(|running| now.saturating_sub(running.since).as_secs_f64())
+            .collect()
     }
 }
 
