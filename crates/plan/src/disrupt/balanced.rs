@@ -173,10 +173,10 @@ mod tests {
     /// Few machines that are not quiet are somebody's jobs that come and go; many are a change that is under way.
     #[test]
     fn more_is_asked_for_while_many_machines_are_not_quiet() {
-        let asked = |busy| asked_of(Totals { machines: 40, busy, ..Totals::default() });
-        assert_eq!([0, 4, 5, 40].map(asked), [0.5, 0.5, 1.5, 1.5]);
-        let of_few = asked_of(Totals { machines: 4, busy: 4, ..Totals::default() });
-        assert!((of_few - SCORE_MIN).abs() < 1e-9);
+        let is_more =
+            |machines, busy| asked_of(Totals { machines, busy, ..Totals::default() }) > SCORE_MIN;
+        assert_eq!([0, 4, 5, 40].map(|busy| is_more(40, busy)), [false, false, true, true]);
+        assert!(!is_more(4, 4), "all of few are few");
     }
 
     #[test]
