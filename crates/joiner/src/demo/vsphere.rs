@@ -3,7 +3,7 @@
 //!
 //! The provider is the one that `joiner run` has, with its client; only the way to the vCenter is
 //! shorter. What a machine becomes is up to the text that it was given: [`guests`] boot with it, and
-//! the [`cloud_controller`] gives their nodes what a vSphere cluster's does.
+//! the [`mod@cloud_controller`] gives their nodes what a vSphere cluster's does.
 
 mod cloud_controller;
 mod estate;
