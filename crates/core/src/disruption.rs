@@ -124,6 +124,8 @@ pub struct PoolRules {
     pub drift_resumes: Option<Timestamp>,
     /// What all its machines cost, where that is known better than from their types.
     pub cost: Option<f64>,
+    /// Since when it has been unsettled at every look, as far as somebody remembers.
+    pub unsettled_since: Option<Timestamp>,
 }
 
 /// When machines that are needed less are removed.
@@ -225,6 +227,17 @@ pub struct Disruptions {
     pub allowances: Vec<Allowance>,
     /// How many machines each method could consider, after everything that keeps machines but before budgets.
     pub eligible: Vec<(Method, usize)>,
+    /// Pools on many of whose machines something has just happened, in order of name.
+    pub unsettled: Vec<Unsettled>,
+}
+
+/// A pool on many of whose machines something has just happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsettled {
+    /// The pool's name.
+    pub node_pool: String,
+    /// Until when its pods are not moved, unless it settles before; nothing once it was waited for long enough.
+    pub waits_until: Option<Timestamp>,
 }
 
 /// Something to do about machines.

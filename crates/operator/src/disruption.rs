@@ -29,7 +29,7 @@ use joiner_clock::Clock;
 pub use self::{carrying_out::CommandQueue, looking::DisruptionLoop};
 use self::{
     commands::Commands,
-    memory::{DriftBackoff, Moves},
+    memory::{DriftBackoff, Moves, Unrest},
 };
 use crate::{index::fleet::pause, static_pools::Reservations, world::World};
 
@@ -49,6 +49,7 @@ pub struct Disruption {
 pub(crate) struct Memory {
     moves: Moves,
     drift: DriftBackoff,
+    unrest: Unrest,
 }
 
 impl Disruption {

@@ -1,7 +1,7 @@
 //! What a scale-in comes to where a scheduler like Kubernetes' own puts the pods: `cargo run -p joiner-plan --example
 //! scale_in -- 20`, for so many seeds.
 //!
-//! A thousand pods are placed, three hundred of them go, and the rest is moved together until nothing is left to gain.
+//! A thousand pods come in waves, three hundred of them go, and the rest is moved together until nothing is left to gain.
 //! Pods leave their machines as the controller has them leave, the large ones first; with `any-order` as chance has it.
 
 use std::{
@@ -37,6 +37,8 @@ const OVER_AFTER: i64 = 120;
 /// Pods of each sort that come, and that go again.
 const COME: usize = 500;
 const GO: usize = 150;
+/// How many of them come at a time.
+const WAVE: usize = 200;
 /// What a machine keeps for itself.
 const KEPT: Amounts = Amounts { millis: 100, mebis: 10 };
 
@@ -65,10 +67,6 @@ impl Number {
     fn build(self) -> PodBuilder {
         let Amounts { millis, mebis } = self.requests();
         pod(&format!("pod-{:05}", self.0)).cpu(&format!("{millis}m")).mem(&format!("{mebis}Mi"))
-    }
-
-    fn of_key(key: &str) -> Self {
-        Self(key.rsplit('-').next().and_then(|number| number.parse().ok()).expect("a pod's key"))
     }
 }
 
@@ -99,7 +97,7 @@ impl Type {
     }
 
     fn price(&self) -> f64 {
-        0.025 * self.cpus as f64 + 0.001 * self.gib as f64
+        0.025 * self.cpus as f64 + 0.001 * self.gib as f64 * 1.073_741_824
     }
 
     fn room(&self) -> Amounts {
@@ -164,21 +162,30 @@ struct World {
     commands: usize,
     /// Machines that had to be made because a pod was left over.
     unplanned: usize,
+    /// Since when the pool has been unsettled.
+    unsettled_since: Option<i64>,
 }
 
 impl World {
-    /// All pods have come, and are where the plan wants them.
+    /// All pods have come, wave after wave.
     fn new(seed: u64) -> Self {
         let rng = Rng::new(seed);
         let machines = Vec::new();
-        let mut world =
-            Self { rng, machines, made: 0, time: 0, evictions: 0, commands: 0, unplanned: 0 };
+        let mut world = Self {
+            rng,
+            machines,
+            made: 0,
+            time: 0,
+            evictions: 0,
+            commands: 0,
+            unplanned: 0,
+            unsettled_since: None,
+        };
         let pods: Vec<Number> = (0..COME * SORTS.len()).map(Number).collect();
-        for claim in &provision(&world.snapshot(&pods), &PlanSettings::default()).plan.claims {
-            world.make(claim);
-            let newest = world.machines.last_mut().expect("it was just made");
-            newest.pods = claim.pods.iter().map(|key| Number::of_key(key)).collect();
+        for wave in pods.chunks(WAVE) {
+            world.place(wave.to_vec());
         }
+        world.unplanned = 0;
         world
     }
 
@@ -222,10 +229,12 @@ impl World {
         }
     }
 
-    fn decide(&self) -> Vec<Command> {
+    fn decide(&mut self) -> Vec<Command> {
         let seen = self.snapshot(&[]);
         let mut fleet = fleet(&seen).pool(POOL, |rules| {
             rules.consolidate_after = Some(SignedDuration::from_secs(QUIET_AFTER));
+            let for_how_long = |since| SignedDuration::from_secs(self.time - since);
+            rules.unsettled_since = self.unsettled_since.map(|since| now() - for_how_long(since));
         });
         for each in &self.machines {
             let quiet = self.time - each.touched;
@@ -234,7 +243,10 @@ impl World {
                 claim.consolidatable = quiet >= QUIET_AFTER;
             });
         }
-        disrupt(&seen, &fleet.build(), &PlanSettings::default(), &AS_THE_CONTROLLER).commands
+        let found = disrupt(&seen, &fleet.build(), &PlanSettings::default(), &AS_THE_CONTROLLER);
+        let since = self.unsettled_since.unwrap_or(self.time);
+        self.unsettled_since = (!found.unsettled.is_empty()).then_some(since);
+        found.commands
     }
 
     fn carry_out(&mut self, commands: &[Command], any_order: bool) {

@@ -131,6 +131,28 @@ pub(super) fn peak_memory() -> u64 {
     memory_line(&status, "VmHWM:").unwrap_or_default()
 }
 
+/// How much memory this process comes to need on top of what it has.
+#[derive(Debug)]
+pub(super) struct Growth {
+    before: u64,
+}
+
+impl Growth {
+    /// Forgets the most that the process has had so far.
+    pub(super) fn watch() -> Self {
+        // What the kernel calls the high water mark starts again from what there is now. Where that
+        // cannot be asked for, too much is told rather than too little.
+        let _ = fs::write("/proc/self/clear_refs", "5");
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        Self { before: memory_line(&status, "VmRSS:").unwrap_or_default() }
+    }
+
+    /// The most that there was on top of it since, in bytes.
+    pub(super) fn most(&self) -> u64 {
+        peak_memory().saturating_sub(self.before)
+    }
+}
+
 /// A line of `/proc/PID/status` that tells an amount of memory, in bytes.
 pub(super) fn memory_line(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -94,7 +94,7 @@ impl Then {
 
     /// For people.
     pub(super) fn about(self) -> String {
-        let settled = "until no machine has come or gone for two minutes";
+        let settled = "until the last machine has come or gone before two quiet minutes";
         match self {
             Self::Nothing => "nothing".to_owned(),
             Self::Fewer => format!("fewer pods, {settled}"),

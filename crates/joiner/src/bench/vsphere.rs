@@ -138,8 +138,9 @@ struct List {
     machines: usize,
     seconds: f64,
     calls: u64,
-    /// The most memory that the process had; on the vCenter in the process, that is its memory too.
-    peak_bytes: u64,
+    /// The most memory that it took on top of what the process had before; on the vCenter in the
+    /// process, that is what both sides of the conversation took.
+    grown_bytes: u64,
 }
 
 /// Everything about one server.
@@ -253,13 +254,14 @@ async fn among(vcsim: Option<&Path>, machines: usize, lists: bool) -> Result<Mea
     if !lists {
         return Ok(Measured { calls: Some(calls), ..Measured::default() });
     }
+    let growth = measure::Growth::watch();
     let (before, started) = (counter.calls(), Instant::now());
     let listed = provider.list().await.map_err(|error| failed(&error))?;
     let list = List {
         machines: listed.len(),
         seconds: started.elapsed().as_secs_f64(),
         calls: counter.calls() - before,
-        peak_bytes: measure::peak_memory(),
+        grown_bytes: growth.most(),
     };
     Ok(Measured { calls: Some(calls), list: Some(list), ..Measured::default() })
 }
@@ -305,7 +307,7 @@ fn render(results: &[Results]) -> String {
                     format!("list {} machines", text::thousands(own.machines)),
                     report::duration(own.seconds),
                     own.calls.to_string(),
-                    format!("{} MiB", own.peak_bytes >> 20),
+                    format!("+{} MiB", own.grown_bytes >> 20),
                     none(),
                 );
             }
@@ -313,5 +315,6 @@ fn render(results: &[Results]) -> String {
     }
     table.render()
         + "Questions for news, of which one serves everybody who waits, are not counted as calls. \
-           Memory is the most that the process had, and in process the vCenter is a part of it.\n"
+           Memory is what the list took at most on top of what the process had; in process, the \
+           vCenter's side is a part of it.\n"
 }

@@ -183,16 +183,17 @@ impl DisruptionLoop {
 
     fn gather(&self) -> Look {
         let (now, commands) = (self.context.now(), &self.disruption.commands);
-        let (held_back, drift_resumes) = {
+        let (held_back, drift_resumes, unsettled_since) = {
             let memory = &mut *self.disruption.memory();
             memory.moves.tidy(now);
-            (memory.moves.held_back(now), memory.drift.resumes(now))
+            (memory.moves.held_back(now), memory.drift.resumes(now), memory.unrest.since().clone())
         };
         let live = Live {
             queued: commands.going(),
             nominated: BTreeSet::new(),
             held_back,
             drift_resumes,
+            unsettled_since,
             namespace: Some(self.disruption.namespace().to_owned()),
             reads_kindly: false,
         };
@@ -234,6 +235,7 @@ impl DisruptionLoop {
         }
         telling::looked(&self.context, &disruptions, &fleet);
         let now = self.context.now();
+        self.disruption.memory().unrest.seen(&disruptions.unsettled, now);
         for command in disruptions.commands {
             if command.method.is_validated() {
                 telling::proposed(&self.context, &command, &fleet);

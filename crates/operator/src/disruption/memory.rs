@@ -1,10 +1,10 @@
-//! What is remembered against doing the same useless thing again: moves that were undone, and
-//! replacements that failed.
+//! What is remembered against doing the same useless thing again: moves that were undone,
+//! replacements that failed, and pools that do not settle.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_core::disruption::HeldMove;
+use joiner_core::disruption::{HeldMove, Unsettled};
 
 /// How soon a machine of the same kind has to be needed again for its removal to count as undone.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
@@ -145,9 +145,44 @@ impl DriftBackoff {
     }
 }
 
+/// Pools that have been unsettled at every look, and since when.
+#[derive(Debug, Default)]
+pub struct Unrest(BTreeMap<String, Timestamp>);
+
+impl Unrest {
+    /// A look has found these pools unsettled, and no other.
+    pub fn seen(&mut self, unsettled: &[Unsettled], now: Timestamp) {
+        let before = std::mem::take(&mut self.0);
+        let since = |pool: &str| before.get(pool).copied().unwrap_or(now);
+        let pools = unsettled.iter().map(|it| it.node_pool.as_str());
+        self.0 = pools.map(|pool| (pool.to_owned(), since(pool))).collect();
+    }
+
+    /// Since when each of them is.
+    pub fn since(&self) -> &BTreeMap<String, Timestamp> {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pool_is_unsettled_since_it_was_first_seen_so_without_a_break() {
+        let unsettled = |pools: &[&str]| -> Vec<Unsettled> {
+            let of = |pool: &&str| Unsettled { node_pool: (*pool).to_owned(), waits_until: None };
+            pools.iter().map(of).collect()
+        };
+        let at = |seconds| Timestamp::from_second(seconds).expect("a moment");
+        let mut unrest = Unrest::default();
+        unrest.seen(&unsettled(&["a"]), at(10));
+        unrest.seen(&unsettled(&["a", "b"]), at(20));
+        assert_eq!(*unrest.since(), [("a".to_owned(), at(10)), ("b".to_owned(), at(20))].into());
+        unrest.seen(&unsettled(&["b"]), at(30));
+        unrest.seen(&unsettled(&["a", "b"]), at(40));
+        assert_eq!(*unrest.since(), [("a".to_owned(), at(40)), ("b".to_owned(), at(20))].into());
+    }
 
     fn minute(minutes: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)

@@ -94,7 +94,7 @@ impl Look {
         Picture { snapshot, fleet }
     }
 
-    /// When a budget opens, what is held back is free again, or what protects a pod ends.
+    /// When a budget opens, what is held back is free again, what protects a pod ends, or a pool was waited for long enough.
     fn look_again(&self, disruptions: &Disruptions, fleet: &Fleet) -> Option<Timestamp> {
         let opens = disruptions.allowances.iter().filter_map(|allowance| allowance.opens);
         let held = fleet.held_back.iter().map(|held| held.until);
@@ -105,7 +105,9 @@ impl Look {
             _ => None,
         });
         let expected = self.nominated.values().copied();
-        let moments = opens.chain(held).chain(resumes).chain(protected).chain(expected);
+        let waits = disruptions.unsettled.iter().filter_map(|pool| pool.waits_until);
+        let moments =
+            opens.chain(held).chain(resumes).chain(protected).chain(expected).chain(waits);
         moments.filter(|moment| *moment > self.now).min()
     }
 }

@@ -3,12 +3,13 @@
 //! The share of a pool's price that is saved is held against the share of its pods that move, each
 //! pod by how dear its eviction is.
 //!
-//! A pool that is restless is held to it, whatever its policy, and to more where that is many
-//! machines: while its pods come, go and move, better moves show up in a moment, and what is moved
-//! now may have to move again.
+//! A pool that is restless is held to it, whatever its policy: while its pods come, go and move,
+//! better moves show up in a moment, and what is moved now may have to move again. One that is
+//! unsettled is waited for, and where it does not settle, held to more.
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use joiner_core::{
     disruption::{ConsolidationPolicy, Score},
     reason::{Reason, ReasonId},
@@ -20,11 +21,9 @@ use super::candidate::{Removable, Totals};
 const K: f64 = 2.0;
 /// From this score on a move is made.
 const SCORE_MIN: f64 = 1.0 / K;
-/// From this score on it is made while many machines of the pool are not quiet: those of machines
-/// that are used by a third less than others. A pool in which much always happens loses little.
-const RESTLESS_SCORE_MIN: f64 = 1.5;
-/// How many machines are many.
-const MANY: usize = 5;
+/// From this score on it is made in a pool that does not settle: those of machines that are used by
+/// a third less than others. A pool in which much always happens loses little.
+const UNSETTLED_SCORE_MIN: f64 = 1.5;
 
 /// How much of a pool's price is saved for how much of its moving.
 pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
@@ -45,6 +44,9 @@ pub(super) fn approve(
 ) -> Result<Vec<Score>, Reason> {
     let mut scores = Vec::new();
     for (part, judged) in judged(set, savings, totals) {
+        if let Some(until) = part.of_pool.waits_until {
+            return Err(part.waits(until));
+        }
         let is_asked = part.by_policy || part.of_pool.is_restless();
         if is_asked && judged.score < judged.threshold {
             return Err(part.refusal(&judged));
@@ -65,8 +67,7 @@ pub(super) fn is_worth_it(
 
 /// The score from which on moves of a pool are made, if it is asked for one.
 fn asked_of(pool: Totals) -> f64 {
-    let is_turbulent = pool.is_restless() && pool.busy >= MANY;
-    if is_turbulent { RESTLESS_SCORE_MIN } else { SCORE_MIN }
+    if pool.is_unsettled() { UNSETTLED_SCORE_MIN } else { SCORE_MIN }
 }
 
 /// What a move means to each of its pools.
@@ -114,6 +115,16 @@ impl Part<'_> {
             savings: percent(savings.max(0.0), of_pool.price),
             disruption: percent(*cost, of_pool.cost),
         }
+    }
+
+    fn waits(&self, until: Timestamp) -> Reason {
+        let Self { pool, of_pool: Totals { busy, machines, .. }, .. } = self;
+        let message = format!(
+            "something has just happened on {busy} of the {machines} machines of NodePool {pool:?}, \
+             and what is moved now might have to move again: that waits until most are quiet, at \
+             the latest until {until}"
+        );
+        Reason::new(ReasonId::MoveUnsettled, message).in_pool(pool).with("until", until)
     }
 
     fn refusal(&self, judged: &Score) -> Reason {
@@ -172,7 +183,7 @@ mod tests {
 
     /// Few machines that are not quiet are somebody's jobs that come and go; many are a change that is under way.
     #[test]
-    fn more_is_asked_for_while_many_machines_are_not_quiet() {
+    fn more_is_asked_for_in_a_pool_that_does_not_settle() {
         let is_more =
             |machines, busy| asked_of(Totals { machines, busy, ..Totals::default() }) > SCORE_MIN;
         assert_eq!([0, 4, 5, 40].map(|busy| is_more(40, busy)), [false, false, true, true]);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use joiner_core::{
     disruption::{
         Candidate, ClaimFacts, ConsolidationPolicy, DisruptionSettings, Fleet, KeptBy, Machine,
@@ -21,6 +22,11 @@ const PODS_NAMED_MAX: usize = 5;
 
 /// Above one machine in so many that is not quiet a pool is restless.
 const RESTLESS_SHARE: usize = 10;
+/// From this many on it is unsettled: a change is under way, and not just somebody's jobs that come and go.
+const MANY: usize = 5;
+/// For how long a pool is waited for to settle. What is known once a change is over leads to far better moves, but a pool
+/// in which much always happens must become smaller too.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -179,10 +185,14 @@ impl<'s> Scene<'s> {
             total.cost += moving_cost(machine);
         }
         for (pool, total) in &mut totals {
-            let known = self.fleet.pools.get(*pool).and_then(|rules| rules.cost);
-            if let Some(cost) = known.filter(|cost| *cost > 0.0) {
+            let Some(rules) = self.fleet.pools.get(*pool) else { continue };
+            if let Some(cost) = rules.cost.filter(|cost| *cost > 0.0) {
                 total.price = cost;
             }
+            let now = self.fleet.now;
+            let until =
+                total.is_unsettled().then(|| rules.unsettled_since.unwrap_or(now) + PATIENCE);
+            total.waits_until = until.filter(|until| *until > now);
         }
         totals
     }
@@ -196,12 +206,20 @@ pub(super) struct Totals {
     pub(super) machines: usize,
     /// On how many of them something has happened a short while ago.
     pub(super) busy: usize,
+    /// Until when its pods are not moved, unless it settles before; nothing for a pool that is settled, or that was
+    /// waited for long enough.
+    pub(super) waits_until: Option<Timestamp>,
 }
 
 impl Totals {
     /// Whether so much happens on the pool's machines that what is best now is not best in a moment.
     pub(super) fn is_restless(self) -> bool {
         self.busy * RESTLESS_SHARE > self.machines
+    }
+
+    /// Whether that is many machines.
+    pub(super) fn is_unsettled(self) -> bool {
+        self.is_restless() && self.busy >= MANY
     }
 }
 

@@ -80,6 +80,8 @@ pub(super) fn judge(
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
+    // Each of the others is told why it stays when it is looked at alone.
+    candidates.retain(|each| pass.totals.get(each.pool).is_none_or(|it| it.waits_until.is_none()));
     candidates.sort_by(by_ratio);
     let mut search = Search::default();
     loop {

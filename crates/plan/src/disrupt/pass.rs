@@ -5,7 +5,7 @@ use std::{cmp::Ordering, collections::BTreeMap};
 use joiner_core::{
     disruption::{
         Command, Decision, DisruptionReason, DisruptionSettings, Disruptions, Fleet, Method, Score,
-        Staying,
+        Staying, Unsettled,
     },
     plan::{ExistingPlacement, PlannedClaim},
     reason::{Reason, ReasonId},
@@ -249,11 +249,17 @@ impl<'s> Pass<'s> {
             });
         }
         staying.sort_by(|a, b| (&a.node, &a.claim).cmp(&(&b.node, &b.claim)));
+        let unsettled = self.totals.into_iter().filter(|(_, totals)| totals.is_unsettled());
+        let unsettled = unsettled.map(|(pool, totals)| Unsettled {
+            node_pool: pool.to_owned(),
+            waits_until: totals.waits_until,
+        });
         Disruptions {
             commands: self.commands,
             staying,
             allowances: self.ledger.into_allowances(),
             eligible,
+            unsettled: unsettled.collect(),
         }
     }
 }

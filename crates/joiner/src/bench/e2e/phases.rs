@@ -1,10 +1,13 @@
 //! One scenario with one controller, from an empty cluster to what is left in the end.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use jiff::Timestamp;
 use joiner_realparts::http::{Request, Server};
-use serde::{Serialize, de::IgnoredAny};
+use serde::Serialize;
 
 use super::{
     cluster::{ASK_EVERY, Cluster},
@@ -194,15 +197,21 @@ impl Run<'_> {
         }
         match self.then {
             Then::Fewer | Then::Keep(1..) | Then::Nothing => {
-                let mut last = (usize::MAX, Instant::now());
+                let begin = Instant::now();
+                let (mut machines, mut changed) = (BTreeSet::new(), begin);
                 let settled = async || {
-                    let claims = self.cluster.list::<IgnoredAny>(objects::NODE_CLAIMS).await?;
-                    if claims.len() != last.0 {
-                        last = (claims.len(), Instant::now());
+                    let now = self.cluster.names(objects::NODE_CLAIMS).await?;
+                    if now != machines {
+                        (machines, changed) = (now, Instant::now());
                     }
-                    Ok(last.1.elapsed() >= SETTLED_AFTER)
+                    Ok(changed.elapsed() >= SETTLED_AFTER)
                 };
-                self.phase(SCALE_IN, settled).await
+                let mut phase = self.phase(SCALE_IN, settled).await?;
+                if phase.unfinished.is_none() {
+                    // That nothing comes after the last change is seen later only.
+                    phase.seconds = (changed - begin).as_secs_f64();
+                }
+                Ok(phase)
             }
             Then::Drift => {
                 let old = self.cluster.names(objects::NODE_CLAIMS).await?;

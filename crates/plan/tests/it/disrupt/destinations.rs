@@ -1,7 +1,7 @@
 //! Machines that take the pods of others.
 
 use expect_test::expect;
-use joiner_core::testing::{FleetBuilder, minutes, node, pod};
+use joiner_core::testing::{FleetBuilder, minutes, node, now, pod};
 
 use super::{as_it_is, check, check_reasons, cluster, machine};
 
@@ -166,5 +166,67 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
         n6 stays: move.equalShape
         n7 stays: move.equalShape
     "#]],
+    );
+}
+
+/// A pool on many of whose machines something has just happened is waited for, but not for ever. A machine that is
+/// empty has no pods that would have to move again.
+#[test]
+fn an_unsettled_pool_is_waited_for() {
+    let busy = |i: usize| {
+        let pods = (0..4).map(|each| pod(&format!("p{i}-{each}")).cpu("4"));
+        pods.fold(machine(&format!("n{i}"), "huge"), |busy, pod| busy.pod(pod))
+    };
+    let all = || {
+        let cluster = cluster().node(machine("idle", "huge").pod(pod("p").cpu("1")));
+        (0..5).fold(cluster.node(machine("empty", "huge")), |cluster, i| cluster.node(busy(i)))
+    };
+    let unsettled_for = |for_minutes: Option<i64>| {
+        move |fleet: FleetBuilder| {
+            let fleet = fleet.pool("default", |rules| {
+                rules.consolidate_after = Some(minutes(10));
+                rules.unsettled_since = for_minutes.map(|passed| now() - minutes(passed));
+            });
+            (0..5).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
+        }
+    };
+    check(
+        all(),
+        unsettled_for(None),
+        expect![[r#"
+        emptiness: empty; saves 8.00
+        idle stays: move.unsettled
+        n0 stays: node.tooYoung
+        n1 stays: node.tooYoung
+        n2 stays: node.tooYoung
+        n3 stays: node.tooYoung
+        n4 stays: node.tooYoung
+    "#]],
+    );
+    check(
+        all(),
+        unsettled_for(Some(4)),
+        expect![[r#"
+        emptiness: empty; saves 8.00
+        idle stays: move.unsettled
+        n0 stays: node.tooYoung
+        n1 stays: node.tooYoung
+        n2 stays: node.tooYoung
+        n3 stays: node.tooYoung
+        n4 stays: node.tooYoung
+    "#]],
+    );
+    check(
+        all(),
+        unsettled_for(Some(5)),
+        expect![[r#"
+            emptiness: empty; saves 8.00
+            singleNodeConsolidation: idle -> new small +2: p; saves 7.00
+            n0 stays: node.tooYoung
+            n1 stays: node.tooYoung
+            n2 stays: node.tooYoung
+            n3 stays: node.tooYoung
+            n4 stays: node.tooYoung
+        "#]],
     );
 }
