@@ -57,20 +57,30 @@ pub(crate) struct Choices {
     claims: ClaimOrder,
     /// Of domains that are equally good the last in order of name, not the first.
     last_domain: bool,
+    /// Whether hosts may have as many pods more than the host with fewest as the skew says, as the scheduler counts; else
+    /// as many more than none, as upstream counts.
+    lowest_host: bool,
 }
 
 impl Choices {
-    /// The way to take when only one is tried, and the others.
-    pub(crate) const WAYS: (Self, [Self; 5]) = (
-        Self { claims: ClaimOrder::Opening, last_domain: false },
-        [
-            Self { claims: ClaimOrder::LastJoined, last_domain: false },
-            Self { claims: ClaimOrder::Newest, last_domain: false },
-            Self { claims: ClaimOrder::Opening, last_domain: true },
-            Self { claims: ClaimOrder::LastJoined, last_domain: true },
-            Self { claims: ClaimOrder::Newest, last_domain: true },
-        ],
-    );
+    /// The ways to try, the first of which is the one to take when only one is tried.
+    pub(crate) const WAYS: [Self; 6] = [
+        Self::way(ClaimOrder::Opening, false),
+        Self::way(ClaimOrder::LastJoined, false),
+        Self::way(ClaimOrder::Newest, false),
+        Self::way(ClaimOrder::Opening, true),
+        Self::way(ClaimOrder::LastJoined, true),
+        Self::way(ClaimOrder::Newest, true),
+    ];
+
+    const fn way(claims: ClaimOrder, last_domain: bool) -> Self {
+        Self { claims, last_domain, lowest_host: false }
+    }
+
+    /// The same way, with hosts compared with the one that has fewest pods.
+    pub(crate) fn from_lowest_host(self) -> Self {
+        Self { lowest_host: true, ..self }
+    }
 }
 
 /// One pass over the pods of a snapshot.
@@ -178,7 +188,7 @@ impl<'s> Solver<'s> {
         considered: &[u32],
         rank: impl Fn(usize) -> u32,
     ) -> Self {
-        let (choices, _) = Choices::WAYS;
+        let choices = Choices::default();
         let columns = learn_columns(snapshot);
         let mut labels = LabelSpace::new(&snapshot.catalog.well_known);
         let mut templates: Vec<Template<'s>> = snapshot
@@ -230,9 +240,38 @@ impl<'s> Solver<'s> {
     }
 
     /// The same pass before its first pod, with another way to choose among equals.
-    pub(crate) fn with(&self, choices: Choices) -> Self {
-        let claims = Claims::new(self.columns.len(), choices.claims);
-        Self { choices, claims, ..self.clone() }
+    ///
+    /// COMPAT: spread over hosts is compared with the host that has fewest pods, if the way says so (D51). Trials never
+    /// say so: what they change about it could not be taken back, and replicas would be moved together on few hosts
+    /// wherever that saves a machine, which nobody expects of consolidation.
+    pub(crate) fn with(mut self, choices: Choices) -> Self {
+        self.claims = Claims::new(self.columns.len(), choices.claims);
+        if choices.lowest_host {
+            self.topology.count_hosts(&self.nodes, &self.labels);
+        }
+        Self { choices, ..self }
+    }
+
+    /// Whether it makes a difference that hosts are compared with the one that has fewest pods.
+    pub(crate) fn can_count_hosts(&self) -> bool {
+        self.topology.can_count_hosts()
+    }
+
+    /// Whether the places of pods that are spread over hosts are right in whatever order pods and machines come. A machine
+    /// that was opened late, and has none of these pods, makes the lowest count 0 for those that were placed before.
+    pub(crate) fn holds(&self) -> bool {
+        let must_be_spread = |pod: &u32, group| {
+            let class = &self.classes.all[self.classes.of_pod[*pod as usize] as usize];
+            let strict = class.variants.last();
+            strict.is_some_and(|strict| strict.host_uses.iter().any(|used| used.group == group))
+        };
+        self.topology.too_crowded_hosts().all(|(group, machine)| {
+            let pods = match machine {
+                Machine::Node(position) => &self.nodes.candidate(position).pods,
+                Machine::Claim(claim) => &self.claims.get(claim).pods,
+            };
+            !pods.iter().any(|pod| must_be_spread(pod, group))
+        })
     }
 
     /// Places what can be placed. Answers with the pods that found no place; with none if a trial is over before that is
@@ -288,6 +327,10 @@ impl<'s> Solver<'s> {
         if typical && let Some(refusal) = self.still_refused(class_index) {
             return Err(refusal);
         }
+        if pod.role == Role::Buffer {
+            // Where pods are that only keep room for others, the scheduler sees none.
+            self.topology.finish_lowest_hosts();
+        }
         let mut refusal = Refusal::NoPlace;
         for variant in 0..self.classes.all[class_index].variants.len() {
             if !self.classes.all[class_index].variants[variant].wanted.possible {
@@ -304,6 +347,8 @@ impl<'s> Solver<'s> {
             match self.find_template(pod, class_index, variant) {
                 Ok((template, joining)) => {
                     let claim = self.claims.open(template, &joining);
+                    let taints = &self.templates[template].pool.taints;
+                    self.topology.open_host(claim, joining.requirements, taints, &self.labels);
                     self.put_on_claim(pod, pod_index, class_index, claim, joining);
                     self.count_against_limits(claim);
                     return Ok(());
