@@ -275,6 +275,26 @@ fn pods_stay_spread_over_zones() {
     );
 }
 
+/// A new pod could be the second on its host, now that each has one; replicas are not moved together to save a machine.
+#[test]
+fn pods_stay_spread_over_hosts() {
+    let spread = |name: &str| {
+        pod(name).cpu("500m").label("app", "web").spread(HOSTNAME, 1, selector([("app", "web")]))
+    };
+    check(
+        cluster()
+            .node(machine("a", "small").pod(spread("p1")))
+            .node(machine("b", "small").pod(spread("p2")))
+            .node(machine("c", "small").pod(spread("p3"))),
+        as_it_is,
+        expect![[r#"
+            a stays: move.equalShape
+            b stays: move.equalShape
+            c stays: move.equalShape
+        "#]],
+    );
+}
+
 /// O-89, O-90
 #[test]
 fn preferences_keep_a_machine_unless_they_are_ignored() {
