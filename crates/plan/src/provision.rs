@@ -130,7 +130,7 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
 fn ways(every_way: bool, can_count_hosts: bool) -> Vec<Choices> {
     let ways = if every_way { &Choices::WAYS[..] } else { &Choices::WAYS[..1] };
     let counting = if can_count_hosts { ways } else { &[] };
-    counting.iter().map(|way| way.from_lowest_host()).chain(ways.iter().copied()).collect()
+    counting.iter().map(|way| way.counting_hosts()).chain(ways.iter().copied()).collect()
 }
 
 /// Pods, those that can be considered apart from those that cannot.

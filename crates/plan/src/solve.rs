@@ -59,7 +59,7 @@ pub(crate) struct Choices {
     last_domain: bool,
     /// Whether hosts may have as many pods more than the host with fewest as the skew says, as the scheduler counts; else
     /// as many more than none, as upstream counts.
-    lowest_host: bool,
+    counts_hosts: bool,
 }
 
 impl Choices {
@@ -74,12 +74,12 @@ impl Choices {
     ];
 
     const fn way(claims: ClaimOrder, last_domain: bool) -> Self {
-        Self { claims, last_domain, lowest_host: false }
+        Self { claims, last_domain, counts_hosts: false }
     }
 
     /// The same way, with hosts compared with the one that has fewest pods.
-    pub(crate) fn from_lowest_host(self) -> Self {
-        Self { lowest_host: true, ..self }
+    pub(crate) fn counting_hosts(self) -> Self {
+        Self { counts_hosts: true, ..self }
     }
 }
 
@@ -246,7 +246,7 @@ impl<'s> Solver<'s> {
     /// wherever that saves a machine, which nobody expects of consolidation.
     pub(crate) fn with(mut self, choices: Choices) -> Self {
         self.claims = Claims::new(self.columns.len(), choices.claims);
-        if choices.lowest_host {
+        if choices.counts_hosts {
             self.topology.count_hosts(&self.nodes, &self.labels);
         }
         Self { choices, ..self }

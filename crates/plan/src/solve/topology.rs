@@ -397,7 +397,7 @@ impl Topology {
         labels: &LabelSpace,
     ) -> bool {
         let filter = &self.groups[id.0 as usize].definition.filter;
-        if filter.terms.is_empty() && filter.tolerations.is_none() {
+        if filter.is_open() {
             return true;
         }
         let slot = (id, requirements, taints.0);

@@ -323,13 +323,16 @@ fn room_that_is_only_kept_makes_no_host_fuller() {
     // The spare pod alone is on the machine that comes late, and the scheduler knows nothing of it.
     let late = pod("late").cpu("50m").anti_affinity(HOSTNAME, selector([("is", "real")]));
     let real = spread("a").label("is", "real").replicas(4);
-    check(four_hosts().pods(real).pod(late).pod(spread("spare").buffer()), expect![[r#"
+    check(
+        four_hosts().pods(real).pod(late).pod(spread("spare").buffer()),
+        expect![[r#"
         claim default: a-0 | t
         claim default: a-1 | t
         claim default: a-2 | t
         claim default: a-3 | t
         claim default: late spare | t
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

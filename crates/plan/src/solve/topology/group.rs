@@ -118,8 +118,7 @@ impl Filter {
         labels: &LabelSpace,
     ) -> bool {
         // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
-        (self.terms.is_empty()
-            || self.terms.iter().any(|term| labels.compatible(requirements, *term, false)))
+        self.may_meet(requirements, false, labels)
             && self
                 .tolerations
                 .as_ref()
@@ -127,7 +126,7 @@ impl Filter {
     }
 
     /// Whether it leaves no machine out.
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.terms.is_empty() && self.tolerations.is_none()
     }
 
@@ -266,6 +265,7 @@ impl Group {
         }
     }
 
+    #[inline]
     pub(super) fn shift_host(&mut self, machine: Option<Machine>, way: Way) {
         self.hosts.shift(machine, way);
     }

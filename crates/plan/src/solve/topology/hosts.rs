@@ -43,6 +43,11 @@ struct Lowest {
 }
 
 impl Lowest {
+    #[inline]
+    fn is_counted(&self) -> bool {
+        !self.reached.is_empty()
+    }
+
     fn shift(&mut self, level: i64, way: Way) {
         let at = usize::try_from(level - 1).ok().filter(|_| !self.is_final);
         let Some(reached) = at.and_then(|at| self.reached.get_mut(at)) else { return };
@@ -61,6 +66,7 @@ impl Lowest {
 
 impl PerMachine {
     /// Counts a pod on a machine, or counts it no more. Answers with the count that is reached with it.
+    #[inline]
     fn shift(&mut self, position: usize, way: Way, max_skew: Option<i64>) -> i64 {
         if self.counts.len() <= position {
             self.counts.resize(position + 1, 0);
@@ -163,7 +169,7 @@ impl HostCounts {
             None => return self.shift_occupied(way),
         };
         let level = machines.shift(position, way, self.max_skew);
-        if !machines.outsiders.contains(position) {
+        if self.lowest.is_counted() && !machines.outsiders.contains(position) {
             self.lowest.shift(level, way);
         }
         if level == 1 {
