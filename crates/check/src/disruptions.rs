@@ -19,8 +19,9 @@ use joiner_core::{
 };
 
 use crate::{
-    check,
+    check_with,
     finding::{Finding, Findings, Rule},
+    topology::LowestHost,
 };
 
 /// By how much prices may differ because they were added up in another order.
@@ -235,7 +236,8 @@ impl World<'_> {
         let waiting = self.snapshot.pods.iter().filter(|pod| named.contains(&pod.key()));
         after.pods.extend(waiting.cloned());
         let settings = PlanSettings { reserved_fallback: true, ..self.settings.clone() };
-        for finding in check(&after, &settings, &plan) {
+        // Moving pods must not bring those together that are spread over hosts.
+        for finding in check_with(&after, &settings, &plan, LowestHost::AlwaysEmpty) {
             if !(self.vague && ABOUT_OTHERS.contains(&finding.rule)) {
                 findings.add(finding.rule, finding.subject, finding.message);
             }

@@ -39,10 +39,20 @@ use self::{
     facts::Facts,
     finding::Findings,
     shape::{Shape, Shapes},
+    topology::LowestHost,
 };
 
 /// Finds every rule that `plan` breaks. A plan without findings is clean.
 pub fn check(snapshot: &Snapshot, settings: &PlanSettings, plan: &Plan) -> Vec<Finding> {
+    check_with(snapshot, settings, plan, LowestHost::Counted)
+}
+
+fn check_with(
+    snapshot: &Snapshot,
+    settings: &PlanSettings,
+    plan: &Plan,
+    lowest_host: LowestHost,
+) -> Vec<Finding> {
     let mut findings = Findings::default();
     let facts = Facts::new(snapshot, settings, plan, &mut findings);
     placement::check(snapshot, settings, plan, &facts.placement, &mut findings);
@@ -60,7 +70,7 @@ pub fn check(snapshot: &Snapshot, settings: &PlanSettings, plan: &Plan) -> Vec<F
     nodes::check(&facts, &mut findings);
     limits::check_pools(&facts, &shapes, &mut findings);
     limits::check_reservations(&facts, &shapes, &mut findings);
-    topology::check(&facts, &shapes, &mut findings);
+    topology::check(&facts, &shapes, lowest_host, &mut findings);
     findings.into_vec()
 }
 

@@ -8,3 +8,4 @@ mod legitimate;
 mod orders;
 mod rules;
 mod scene;
+mod spread_hosts;

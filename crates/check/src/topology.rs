@@ -27,9 +27,23 @@ use crate::{
     shape::Shape,
 };
 
+/// What pods that are spread over hosts are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LowestHost {
+    /// The host that has fewest of them, once some run.
+    Counted,
+    /// A host without any, as if there could always be one more.
+    AlwaysEmpty,
+}
+
 /// Checks affinity, anti-affinity and spread.
-pub(crate) fn check(facts: &Facts<'_>, shapes: &[Option<Rc<Shape<'_>>>], findings: &mut Findings) {
-    let mut topology = Topology::new(facts, shapes);
+pub(crate) fn check(
+    facts: &Facts<'_>,
+    shapes: &[Option<Rc<Shape<'_>>>],
+    lowest_host: LowestHost,
+    findings: &mut Findings,
+) {
+    let mut topology = Topology::new(facts, shapes, lowest_host);
     anti_affinity::check(&mut topology, findings);
     affinity::check(&mut topology, findings);
     spread::check(&mut topology, findings);
@@ -39,6 +53,7 @@ pub(crate) fn check(facts: &Facts<'_>, shapes: &[Option<Rc<Shape<'_>>>], finding
 struct Topology<'c, 'a> {
     facts: &'c Facts<'a>,
     shapes: &'c [Option<Rc<Shape<'a>>>],
+    lowest_host: LowestHost,
     kinds: Vec<Kind<'a>>,
     by_label: HashMap<(&'a str, &'a str), Vec<usize>>,
     domains: HashMap<&'a str, Rc<KeyDomains>>,
@@ -90,7 +105,11 @@ impl Domains {
 }
 
 impl<'c, 'a> Topology<'c, 'a> {
-    fn new(facts: &'c Facts<'a>, shapes: &'c [Option<Rc<Shape<'a>>>]) -> Self {
+    fn new(
+        facts: &'c Facts<'a>,
+        shapes: &'c [Option<Rc<Shape<'a>>>],
+        lowest_host: LowestHost,
+    ) -> Self {
         let kinds = kinds(facts);
         let mut by_label: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
         for (number, kind) in kinds.iter().enumerate() {
@@ -98,7 +117,7 @@ impl<'c, 'a> Topology<'c, 'a> {
                 by_label.entry((key, value)).or_default().push(number);
             }
         }
-        Self { facts, shapes, kinds, by_label, domains: HashMap::new() }
+        Self { facts, shapes, lowest_host, kinds, by_label, domains: HashMap::new() }
     }
 
     fn spec(&self, kind: &Kind<'a>) -> &'c SpecFacts<'a> {

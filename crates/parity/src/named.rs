@@ -66,6 +66,7 @@ const DEFECTS: &[Defect] = &[
     Defect { id: "D31", applies: spreads_that_are_relaxed, makes: ANYTHING },
     Defect { id: "D33", applies: nodes_without_a_domain, makes: ANYTHING },
     Defect { id: "D34", applies: reserved_and_overrides, makes: ANYTHING },
+    Defect { id: "D51", applies: host_spreads_that_run, makes: &["places more pods"] },
     Defect {
         id: "D35",
         applies: demands_on_one_label,
@@ -170,6 +171,13 @@ fn no_selector(scenario: &Scenario) -> bool {
         let mut constraints = spreads(pod).iter().chain(all_terms(pod));
         constraints.any(|constraint| constraint.get("labelSelector").is_none())
     })
+}
+
+/// Spread over hosts where pods run, so that the host with fewest of them may have some.
+fn host_spreads_that_run(scenario: &Scenario) -> bool {
+    let runs = scenario.of_kind("Pod").any(|pod| pod["spec"]["nodeName"].is_string());
+    let over_hosts = |pod: &Value| spreads(pod).iter().any(|own| own["topologyKey"] == HOSTNAME);
+    runs && scenario.of_kind("Pod").any(over_hosts)
 }
 
 /// Affinity by anything but the node, for which Karpenter may draw two domains to begin with.

@@ -79,9 +79,11 @@ struct Passed {
     choices: Choices,
     /// How many pods found no place, those apart that only keep room for others.
     left_out: usize,
+    /// Whether places are right in whatever order pods and machines come.
+    holds: bool,
 }
 
-/// The pass that leaves fewest pods out, then the cheapest, then the one with fewest machines.
+/// Of the passes that hold the one that leaves fewest pods out, then the cheapest, then the one with fewest machines.
 fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -> Passed {
     let prepared = Solver::new(snapshot, settings, considered);
     let pools = prepared.unusable_pools();
@@ -95,23 +97,40 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
             ..Passed::default()
         };
     }
-    let pass = |mut solver: Solver<'_>, choices| {
+    let pass = |(solver, choices): (Solver<'_>, Choices)| {
+        let mut solver = solver.with(choices);
         let refused = solver.solve(considered);
         let is_real = |pod: u32| snapshot.pods[pod as usize].role != Role::Buffer;
         let left_out = refused.iter().filter(|(pod, _)| is_real(*pod)).count();
-        Passed { plan: solver.finish(&refused), pools: pools.clone(), choices, left_out }
+        let holds = solver.holds();
+        Passed { plan: solver.finish(&refused), pools: pools.clone(), choices, left_out, holds }
     };
-    let (first, others) = Choices::WAYS;
-    let others = if considered.len() <= EVERY_WAY_PODS_MAX { &others[..] } else { &[] };
-    let others: Vec<Passed> =
-        others.iter().map(|choices| pass(prepared.with(*choices), *choices)).collect();
+    let every_way = considered.len() <= EVERY_WAY_PODS_MAX;
+    let ways = ways(every_way, prepared.can_count_hosts());
     let worth = |passed: &Passed| {
         let plan = &passed.plan;
-        (passed.left_out, std::cmp::Reverse(plan.placed()), plan.price(), plan.claims.len())
+        let placed = std::cmp::Reverse(plan.placed());
+        (!passed.holds, passed.left_out, placed, plan.price(), plan.claims.len())
     };
-    let better =
-        |best: Passed, other: Passed| if worth(&other) < worth(&best) { other } else { best };
-    others.into_iter().fold(pass(prepared, first), better)
+    // It does not hold, so that any pass that does is better.
+    let mut best = Passed::default();
+    for passed in std::iter::repeat_n(prepared, ways.len()).zip(ways).map(pass) {
+        if worth(&passed) < worth(&best) {
+            best = passed;
+        }
+        if best.holds && !every_way {
+            break;
+        }
+    }
+    best
+}
+
+/// The ways to choose that are tried, in this order. Those that compare hosts with none of the pods always hold, so they
+/// come last.
+fn ways(every_way: bool, can_count_hosts: bool) -> Vec<Choices> {
+    let ways = if every_way { &Choices::WAYS[..] } else { &Choices::WAYS[..1] };
+    let counting = if can_count_hosts { ways } else { &[] };
+    counting.iter().map(|way| way.counting_hosts()).chain(ways.iter().copied()).collect()
 }
 
 /// Pods, those that can be considered apart from those that cannot.

@@ -1,9 +1,9 @@
 //! What pods ask for, pods that ask for the same taken together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use joiner_core::{
-    label,
+    label::{self, Labels},
     pod::{AffinityTerm, HostPort, InclusionPolicy, Pod, PodSpec, WhenUnsatisfiable},
     requirement::Requirements,
     selector::LabelSelector,
@@ -146,7 +146,7 @@ impl<'a> Tastes<'a> {
 enum Scarce<'a> {
     /// They must be on different hosts. The namespace is their own where the term means that.
     Host(&'a AffinityTerm, &'a str),
-    /// They must be spread over hosts.
+    /// They must be spread over hosts, and none of them runs yet.
     Spread(&'a str, i32, LabelSelector, [InclusionPolicy; 2], &'a [Toleration]),
     /// They want the same port.
     Port(&'a HostPort),
@@ -156,6 +156,8 @@ struct Groups<'a> {
     snapshot: &'a Snapshot,
     /// Where pods come to tolerate `PreferNoSchedule` half way, Karpenter forgets what it counted.
     counts_are_kept: bool,
+    /// Namespaces and labels of pods that are on machines.
+    running: HashSet<(&'a str, &'a Labels)>,
     numbers: HashMap<Scarce<'a>, usize>,
     places: Vec<f64>,
 }
@@ -165,7 +167,9 @@ impl<'a> Groups<'a> {
         let usable = snapshot.pools.iter().filter(|pool| pools::is_usable(pool));
         let mut taints = usable.flat_map(|pool| &pool.taints);
         let counts_are_kept = !taints.any(|taint| taint.effect == Effect::PreferNoSchedule);
-        Self { snapshot, counts_are_kept, numbers: HashMap::new(), places: Vec::new() }
+        let running = snapshot.nodes.iter().flat_map(|node| &node.pods);
+        let running = running.map(|pod| (&*pod.namespace, &*pod.labels)).collect();
+        Self { snapshot, counts_are_kept, running, numbers: HashMap::new(), places: Vec::new() }
     }
 
     /// The groups that a pod is in.
@@ -191,7 +195,8 @@ impl<'a> Groups<'a> {
         groups
     }
 
-    /// Spread over hosts, for pods that accept any node: Karpenter mixes up the others.
+    /// Spread over hosts, for pods that accept any node: Karpenter mixes up the others. Where some run already, how many
+    /// fit on a host depends on what all hosts have in the end.
     fn spread_groups(&mut self, pod: &'a Pod) -> Vec<usize> {
         let spec: &PodSpec = &pod.spec;
         if !self.counts_are_kept || !spec.node_selector.is_empty() || !spec.node_affinity.is_empty()
@@ -203,9 +208,15 @@ impl<'a> Groups<'a> {
             let hard = constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule;
             let selector = constraint.effective_selector(&pod.labels);
             let selector = selector.filter(|selector| selector.matches(&pod.labels));
+            let runs = |selector: &LabelSelector| {
+                self.running.iter().any(|(namespace, labels)| {
+                    *namespace == &*pod.namespace && selector.matches(labels)
+                })
+            };
             if let Some(selector) = selector
                 && hard
                 && constraint.topology_key == label::HOSTNAME
+                && !runs(&selector)
             {
                 let policies = [constraint.node_affinity_policy, constraint.node_taints_policy];
                 let skew = constraint.max_skew.max(1);

@@ -293,7 +293,8 @@ fn spread_over_hosts_allows_max_skew_on_each() {
     on_claim(2).assert_clean();
     assert_breaks(Rule::Spread, &on_claim(3));
     let busy = node("n1").pod(web().cpu("100m")).pod(pod("more").label("app", "web"));
-    let on_node = webs(cluster().node(busy), even(), 1).node("n1", ["web-0"]);
+    let idle = node("n2");
+    let on_node = webs(cluster().node(busy).node(idle), even(), 1).node("n1", ["web-0"]);
     assert_breaks(Rule::Spread, &on_node);
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use joiner_core::{
     disruption::{Candidate, Command, Decision, Disruptions, Fleet, KeptBy, Method, Staying},
+    label,
     plan::ExistingPlacement,
     reason::{Reason, ReasonId},
     settings::PlanSettings,
@@ -172,4 +173,19 @@ fn a_machine_that_stays_has_a_reason() {
         decided.disruptions.staying.push(staying);
     });
     assert_eq!(silent.broken(), BTreeSet::from([Rule::CommandKept]));
+}
+
+#[test]
+fn pods_that_are_spread_over_hosts_are_not_brought_together() {
+    // The scheduler would allow a second one on each of the hosts that are left.
+    let web = |name: &str| {
+        let own = selector([("app", "web")]);
+        pod(name).cpu("1").label("app", "web").spread(label::HOSTNAME, 1, own)
+    };
+    let spread = decided().but(|it| {
+        for (node, name) in it.snapshot.nodes.iter_mut().zip(["a", "b", "c"]) {
+            node.pods = vec![web(name).bound().build()];
+        }
+    });
+    assert_eq!(spread.broken(), [Rule::Spread].into());
 }

@@ -6,6 +6,8 @@
 //! `before + k − smallest ≤ maxSkew`. Pods that the constraint counts but that do not have it
 //! themselves may have come last, so they are left out.
 
+mod hosts;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     rc::Rc,
@@ -200,6 +202,8 @@ struct Members<'g, 'a> {
 struct Counts {
     /// Before the plan, by any reading of the rules.
     before: HashMap<usize, i64>,
+    /// Before the plan, by any reading of the rules at most.
+    before_at_most: HashMap<usize, i64>,
     /// In the end, by any reading of the rules at most.
     after: HashMap<usize, i64>,
 }
@@ -307,6 +311,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
                         *counts.before.entry(domain).or_default() += bound;
                     }
                     if filter.may_count(node) {
+                        *counts.before_at_most.entry(domain).or_default() += bound;
                         after += bound;
                     }
                 }
@@ -347,8 +352,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
     fn floor(&self, kind: usize, counts: &Counts, universe: &BTreeSet<&str>) -> Option<i64> {
         let key = self.identity.look.topology_key;
         if key == label::HOSTNAME {
-            // There can always be one more host.
-            return Some(0);
+            return Some(self.lowest_host(counts));
         }
         let spec: &SpecFacts<'_> = self.topology.spec(&self.topology.kinds[kind]);
         let floors = spec.alternatives.iter().map(|wanted| {

@@ -5,6 +5,7 @@
 //! values are the machines themselves, over nodes and claims.
 
 mod group;
+mod hosts;
 
 use std::collections::BTreeSet;
 
@@ -74,6 +75,8 @@ pub(crate) struct Topology {
     bound: Vec<GroupId>,
     /// Where the groups of each node end in `bound`.
     bound_ends: Vec<usize>,
+    /// The groups that look on which machine their pods are fewest.
+    counted: Vec<GroupId>,
     journal: Journal<Change>,
 }
 
@@ -295,6 +298,49 @@ impl Topology {
         }
     }
 
+    /// Whether pods that are spread over hosts are bound, so that it matters where they are fewest.
+    pub(crate) fn can_count_hosts(&self) -> bool {
+        self.groups.iter().any(|group| group.lowest_bound() > 0)
+    }
+
+    /// From now on groups that spread over hosts look where their pods are fewest, as the scheduler does: hosts that have
+    /// one each may have a second. That goes as far as the pods that are bound, and no further, so that a group without
+    /// bound pods gets a host for each. Only before the first pod is placed, and what is opened then cannot be taken back.
+    pub(crate) fn count_hosts(&mut self, nodes: &Nodes<'_>, labels: &LabelSpace) {
+        for (id, group) in self.groups.iter_mut().enumerate() {
+            let most = group.lowest_bound();
+            if most > 0 && group.count_lowest_host(most, nodes, labels) {
+                self.counted.push(GroupId(id as u32));
+            }
+        }
+    }
+
+    /// A claim is opened that has no pods yet: for the time being there is no host with fewer.
+    pub(crate) fn open_host(
+        &mut self,
+        claim: usize,
+        requirements: ReqId,
+        taints: &[Taint],
+        labels: &LabelSpace,
+    ) {
+        for id in &self.counted {
+            self.groups[id.0 as usize].open_host(claim, requirements, taints, labels);
+        }
+    }
+
+    /// From now on pods that come change nothing about where pods are fewest.
+    pub(crate) fn finish_lowest_hosts(&mut self) {
+        for id in &self.counted {
+            self.groups[id.0 as usize].finish_lowest_host();
+        }
+    }
+
+    /// Machines that have more pods of a group than its skew allows, for the groups that look where they are fewest.
+    pub(crate) fn too_crowded_hosts(&self) -> impl Iterator<Item = (GroupId, Machine)> + '_ {
+        let crowded = |id: GroupId| self.group(id).too_crowded_hosts().map(move |on| (id, on));
+        self.counted.iter().copied().flat_map(crowded)
+    }
+
     /// Forgets that a site has nodes: domains that only they were in are gone.
     pub(crate) fn abandon(&mut self, site: &Site<'_>, labels: &LabelSpace) {
         let Self { groups, journal, .. } = self;
@@ -351,7 +397,7 @@ impl Topology {
         labels: &LabelSpace,
     ) -> bool {
         let filter = &self.groups[id.0 as usize].definition.filter;
-        if filter.terms.is_empty() && filter.tolerations.is_none() {
+        if filter.is_open() {
             return true;
         }
         let slot = (id, requirements, taints.0);

@@ -36,6 +36,7 @@ mod relaxation;
 mod reserved;
 mod spread;
 mod spread_domains;
+mod spread_hosts;
 mod support;
 mod volumes;
 mod worked_example;

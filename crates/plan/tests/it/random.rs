@@ -166,6 +166,7 @@ fn pod_wishes() -> impl Strategy<Value = Change<PodBuilder>> {
     one_of![PodBuilder:
         |pod| pod.spread(ZONE, 1, selector([("app", "web")])),
         |pod| pod.spread(HOSTNAME, 2, selector([("app", "web")])),
+        |pod| pod.spread(HOSTNAME, 1, selector([("app", "web")])),
         |pod| pod.spread_anyway(ZONE, 1, selector([("app", "db")])),
         |pod| {
             pod.spread_constraint(SpreadConstraint {
@@ -185,6 +186,33 @@ fn pod_wishes() -> impl Strategy<Value = Change<PodBuilder>> {
     ]
 }
 
+/// Spread over hosts, with everything that decides which of them count.
+fn host_spreads() -> impl Strategy<Value = Change<PodBuilder>> {
+    fn over_hosts(max_skew: i32) -> SpreadConstraint {
+        spread_constraint(HOSTNAME, max_skew, selector([("app", "web")]))
+    }
+    one_of![PodBuilder:
+        |pod| pod.spread_constraint(over_hosts(1)),
+        |pod| pod.spread_constraint(over_hosts(2)),
+        |pod| pod.spread_anyway(HOSTNAME, 1, selector([("app", "web")])),
+        |pod| {
+            pod.spread_constraint(SpreadConstraint { min_domains: Some(3), ..over_hosts(1) })
+        },
+        |pod| {
+            pod.spread_constraint(SpreadConstraint {
+                node_taints_policy: InclusionPolicy::Honor,
+                ..over_hosts(1)
+            })
+        },
+        |pod| {
+            pod.spread_constraint(SpreadConstraint {
+                node_affinity_policy: InclusionPolicy::Ignore,
+                ..over_hosts(1)
+            })
+        },
+    ]
+}
+
 fn workloads() -> impl Strategy<Value = Vec<(Vec<Change<PodBuilder>>, usize)>> {
     let role = one_of![PodBuilder:
         PodBuilder::buffer,
@@ -201,7 +229,7 @@ fn workloads() -> impl Strategy<Value = Vec<(Vec<Change<PodBuilder>>, usize)>> {
     vec((changes, 1..4_usize), 0..7)
 }
 
-fn nodes() -> impl Strategy<Value = Vec<NodeRecipe>> {
+fn node_changes() -> impl Strategy<Value = Vec<Change<NodeBuilder>>> {
     let change = one_of![NodeBuilder:
         |node| node.zone("b"),
         |node| node.zone("elsewhere"),
@@ -214,11 +242,45 @@ fn nodes() -> impl Strategy<Value = Vec<NodeRecipe>> {
         |node| node.taint("own", "", NoSchedule),
         |node| node.volume_limit(DRIVER, 1),
     ];
+    vec(change, 0..4)
+}
+
+fn nodes() -> impl Strategy<Value = Vec<NodeRecipe>> {
     let pod = (vec(shape(), 1..3), vec(pod_wishes(), 0..2))
         .prop_map(|(shape, wishes)| [shape, wishes].concat());
-    let recipe = (vec(change, 0..4), vec(pod, 0..3), weighted(0.2))
+    let recipe = (node_changes(), vec(pod, 0..3), weighted(0.2))
         .prop_map(|(changes, pods, in_flight)| NodeRecipe { changes, pods, in_flight });
     vec(recipe, 0..3)
+}
+
+/// Nodes on which pods of a workload run that is spread over hosts.
+fn hosts() -> impl Strategy<Value = Vec<NodeRecipe>> {
+    let web: Change<PodBuilder> = Change("web", |pod| pod.label("app", "web").cpu("100m"));
+    let recipe = (node_changes(), vec(Just(vec![web]), 0..4), weighted(0.1))
+        .prop_map(|(changes, pods, in_flight)| NodeRecipe { changes, pods, in_flight });
+    vec(recipe, 1..6)
+}
+
+/// More of those pods, and some that get in their way.
+fn growing_workloads() -> impl Strategy<Value = Vec<(Vec<Change<PodBuilder>>, usize)>> {
+    let web: Just<Change<PodBuilder>> = Just(Change("web", |pod| pod.label("app", "web")));
+    let wishes = (vec(node_wishes(), 0..2), vec(pod_wishes(), 0..2));
+    let growing =
+        (shape(), web, host_spreads(), wishes).prop_map(|(shape, web, spread, (node, pod))| {
+            [vec![shape, web, spread], node, pod].concat()
+        });
+    let growing = vec((growing, 1..6_usize), 1..3);
+    (growing, workloads()).prop_map(|(growing, others)| [growing, others].concat())
+}
+
+/// Clusters in which workloads grow that are spread over hosts.
+fn growing() -> impl Strategy<Value = Recipe> {
+    (pools(), hosts(), growing_workloads()).prop_map(|(pools, nodes, workloads)| Recipe {
+        pools,
+        nodes,
+        workloads,
+        daemons: Vec::new(),
+    })
 }
 
 fn recipes() -> impl Strategy<Value = Recipe> {
@@ -247,18 +309,27 @@ proptest! {
 
     #[test]
     fn plans_break_no_rule(recipe in recipes(), settings in settings()) {
-        let snapshot = recipe.make();
-        let planned = plan(&snapshot, &settings);
-        for unplaced in &planned.plan.unschedulable {
-            prop_assert!(!unplaced.reasons.is_empty(), "{} has no reason", unplaced.pod);
-        }
-        // At the end, a pod without a place must still be refused by every pool.
-        if let Some(unplaced) = planned.plan.unschedulable.first() {
-            let explained = explain::pod(&snapshot, &settings, &unplaced.pod);
-            let verdicts = explained.map(|explained| explained.pools).unwrap_or_default();
-            for verdict in verdicts {
-                prop_assert!(verdict.refusal.is_some(), "{} takes {}", verdict.pool, unplaced.pod);
-            }
+        check_plan(&recipe.make(), &settings)?;
+    }
+
+    #[test]
+    fn plans_for_workloads_that_grow_break_no_rule(recipe in growing(), settings in settings()) {
+        check_plan(&recipe.make(), &settings)?;
+    }
+}
+
+fn check_plan(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), TestCaseError> {
+    let planned = plan(snapshot, settings);
+    for unplaced in &planned.plan.unschedulable {
+        prop_assert!(!unplaced.reasons.is_empty(), "{} has no reason", unplaced.pod);
+    }
+    // At the end, a pod without a place must still be refused by every pool.
+    if let Some(unplaced) = planned.plan.unschedulable.first() {
+        let explained = explain::pod(snapshot, settings, &unplaced.pod);
+        let verdicts = explained.map(|explained| explained.pools).unwrap_or_default();
+        for verdict in verdicts {
+            prop_assert!(verdict.refusal.is_some(), "{} takes {}", verdict.pool, unplaced.pod);
         }
     }
+    Ok(())
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use joiner_core::{
     selector::LabelSelector,
-    taint::{Taint, Toleration, first_untolerated},
+    snapshot::Node,
+    taint::{Effect, Taint, Toleration, first_untolerated},
 };
 
+use super::hosts::HostCounts;
 use crate::solve::{
     bits::Bits,
     labels::{Key, LabelSpace, Req, ReqId},
-    nodes::Site,
+    nodes::{Nodes, Site},
 };
 
 /// What a group asks of the domain a pod goes to.
@@ -64,54 +66,17 @@ pub(crate) struct Group {
 #[cfg(test)]
 impl Group {
     pub(in crate::solve) fn state(&self) -> String {
-        let counted = |counts: &[i64]| -> Vec<(usize, i64)> {
-            counts.iter().copied().enumerate().filter(|(_, count)| *count != 0).collect()
-        };
-        let per_machine = |machines: &PerMachine| {
-            let PerMachine { counts, occupied, full, over } = machines;
-            format!("{:?} {occupied:?} {full:?} {over:?}", counted(counts))
-        };
+        let counted = super::hosts::counted;
         format!(
-            "{:?} {:?} {:?} {:?} {:?} {} {} {}",
+            "{:?} {:?} {:?} {:?} {:?} {}",
             self.registered,
             self.by_name,
             self.anchors,
             counted(&self.counts),
             self.occupied,
-            per_machine(&self.hosts.nodes),
-            per_machine(&self.hosts.claims),
-            self.hosts.occupied
+            self.hosts.state()
         )
     }
-}
-
-/// Counts per machine.
-#[derive(Debug, Clone, Default)]
-struct HostCounts {
-    nodes: PerMachine,
-    claims: PerMachine,
-    /// Machines with a count, also those that take no pods.
-    occupied: usize,
-}
-
-impl HostCounts {
-    fn shift_occupied(&mut self, way: Way) {
-        match way {
-            Way::In => self.occupied += 1,
-            Way::Out => self.occupied -= 1,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Default)]
-struct PerMachine {
-    counts: Vec<i64>,
-    /// At least one.
-    occupied: Bits,
-    /// No room for one more pod that counts itself.
-    full: Bits,
-    /// No room even for a pod that does not.
-    over: Bits,
 }
 
 /// A machine that pods can be placed on.
@@ -153,17 +118,65 @@ impl Filter {
         labels: &LabelSpace,
     ) -> bool {
         // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
-        (self.terms.is_empty()
-            || self.terms.iter().any(|term| labels.compatible(requirements, *term, false)))
+        self.may_meet(requirements, false, labels)
             && self
                 .tolerations
                 .as_ref()
                 .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
     }
+
+    /// Whether it leaves no machine out.
+    pub(super) fn is_open(&self) -> bool {
+        self.terms.is_empty() && self.tolerations.is_none()
+    }
+
+    /// Whether a machine with these requirements may meet the terms. `well_known_open`: labels that a provider fills in
+    /// may still come.
+    fn may_meet(&self, requirements: ReqId, well_known_open: bool, labels: &LabelSpace) -> bool {
+        let meets = |term: &ReqId| labels.compatible(requirements, *term, well_known_open);
+        self.terms.is_empty() || self.terms.iter().any(meets)
+    }
+
+    /// Whether the scheduler would count a machine with these taints. It leaves soft ones out of account.
+    fn may_tolerate(&self, taints: &[Taint]) -> bool {
+        let tolerated = |taint: &Taint, tolerations: &[Toleration]| {
+            taint.effect == Effect::PreferNoSchedule
+                || tolerations.iter().any(|toleration| toleration.tolerates(taint))
+        };
+        self.tolerations
+            .as_ref()
+            .is_none_or(|tolerations| taints.iter().all(|taint| tolerated(taint, tolerations)))
+    }
+
+    /// Whether a machine to come may count.
+    fn may_count(&self, requirements: ReqId, taints: &[Taint], labels: &LabelSpace) -> bool {
+        self.may_meet(requirements, true, labels) && self.may_tolerate(taints)
+    }
+
+    /// Whether a node may count, now or once it is ready for pods.
+    fn may_count_node(&self, node: &Node, requirements: ReqId, labels: &LabelSpace) -> bool {
+        let counts_now = node.node.is_some()
+            && self.may_meet(requirements, false, labels)
+            && self.may_tolerate(&node.object_taints);
+        let is_ready = node.node.is_some() && node.initialized;
+        counts_now || (!is_ready && self.may_count(requirements, &node.taints, labels))
+    }
+
+    /// Whether a node is certain to count.
+    fn counts_node(&self, node: &Node, requirements: ReqId, labels: &LabelSpace) -> bool {
+        self.is_open()
+            || (node.node.is_some() && self.accepts(requirements, &node.object_taints, labels))
+    }
 }
 
 impl Group {
     pub(super) fn new(definition: Definition) -> Self {
+        let hosts = match definition.kind {
+            Kind::Spread { max_skew, .. } if definition.key == Key::HOSTNAME => {
+                HostCounts::spread(max_skew)
+            }
+            _ => HostCounts::default(),
+        };
         Self {
             definition,
             registered: Bits::new(),
@@ -171,7 +184,7 @@ impl Group {
             anchors: Vec::new(),
             counts: Vec::new(),
             occupied: Bits::new(),
-            hosts: HostCounts::default(),
+            hosts,
         }
     }
 
@@ -252,33 +265,71 @@ impl Group {
         }
     }
 
+    #[inline]
     pub(super) fn shift_host(&mut self, machine: Option<Machine>, way: Way) {
-        let max_skew = match self.definition.kind {
-            Kind::Spread { max_skew, .. } => max_skew,
+        self.hosts.shift(machine, way);
+    }
+
+    /// How many pods there are where the group's bound pods are fewest, if they are spread over hosts; 0 if there are none.
+    ///
+    /// Only before the first pod is placed.
+    pub(super) fn lowest_bound(&self) -> usize {
+        match self.definition.kind {
+            Kind::Spread { .. } => self.hosts.lowest_occupied(),
             _ => 0,
-        };
-        let (machines, position) = match machine {
-            Some(Machine::Node(position)) => (&mut self.hosts.nodes, position),
-            Some(Machine::Claim(position)) => (&mut self.hosts.claims, position),
-            // Its pods still count as being somewhere.
-            None => return self.hosts.shift_occupied(way),
-        };
-        if machines.counts.len() <= position {
-            machines.counts.resize(position + 1, 0);
         }
-        let count = &mut machines.counts[position];
-        *count += if way == Way::In { 1 } else { -1 };
-        let turned = match way {
-            Way::In => *count == 1,
-            Way::Out => *count == 0,
-        };
-        let some = *count > 0;
-        machines.full.set(position, some && *count >= max_skew);
-        machines.over.set(position, some && *count > max_skew);
-        if turned {
-            machines.occupied.set(position, some);
-            self.hosts.shift_occupied(way);
+    }
+
+    /// From now on the group looks where its pods are fewest, which may come to be as many as `most` of them. Answers with
+    /// whether it does: with fewer hosts than it wants at least, each of them counts from nothing.
+    ///
+    /// A node that may turn out not to count counts here, and does not for `minDomains`: the lowest count must never be
+    /// taken for more than it is.
+    pub(super) fn count_lowest_host(
+        &mut self,
+        most: usize,
+        nodes: &Nodes<'_>,
+        labels: &LabelSpace,
+    ) -> bool {
+        let Kind::Spread { min_domains, .. } = self.definition.kind else { return false };
+        let filter = &self.definition.filter;
+        let certain =
+            nodes.active().filter(|each| filter.counts_node(each.node, each.requirements, labels));
+        if min_domains.is_some_and(|min| certain.count() < min) {
+            return false;
         }
+        let outsiders = if filter.is_open() {
+            Bits::new()
+        } else {
+            let all = nodes.active().enumerate();
+            let out = all
+                .filter(|(_, each)| !filter.may_count_node(each.node, each.requirements, labels));
+            out.map(|(position, _)| position).collect()
+        };
+        self.hosts.count_lowest(most, nodes.len(), outsiders);
+        true
+    }
+
+    /// A claim is opened that has no pods yet.
+    pub(super) fn open_host(
+        &mut self,
+        claim: usize,
+        requirements: ReqId,
+        taints: &[Taint],
+        labels: &LabelSpace,
+    ) {
+        let counts = self.definition.filter.may_count(requirements, taints, labels);
+        self.hosts.open(claim, !counts);
+    }
+
+    /// From now on pods that come change nothing about where they are fewest.
+    pub(super) fn finish_lowest_host(&mut self) {
+        self.hosts.finish_lowest();
+    }
+
+    /// Machines that have more of its pods than the skew allows.
+    pub(super) fn too_crowded_hosts(&self) -> impl Iterator<Item = Machine> + '_ {
+        self.hosts.too_crowded()
     }
 
     /// The lowest count among the domains that the pod could use.
@@ -347,21 +398,19 @@ impl Group {
     /// Which machines of 64 a pod may not go to, by host. `word` is their position.
     #[inline]
     pub(crate) fn refused_hosts(&self, selects_self: bool, nodes: bool, word: usize) -> u64 {
-        let machines = if nodes { &self.hosts.nodes } else { &self.hosts.claims };
         match self.definition.kind {
-            Kind::Spread { .. } if selects_self => machines.full.word(word),
-            Kind::Spread { .. } => machines.over.word(word),
-            Kind::Affinity if selects_self && self.hosts.occupied == 0 => 0,
-            Kind::Affinity => !machines.occupied.word(word),
-            Kind::AntiAffinity | Kind::KeptAway => machines.occupied.word(word),
+            Kind::Spread { .. } => self.hosts.crowded(selects_self, nodes, word),
+            Kind::Affinity if selects_self && !self.hosts.is_anywhere() => 0,
+            Kind::Affinity => !self.hosts.occupied(nodes, word),
+            Kind::AntiAffinity | Kind::KeptAway => self.hosts.occupied(nodes, word),
         }
     }
 
-    /// Whether a pod may go to a machine that has no pods yet, by host.
+    /// Whether a pod may go to a machine that has no pods yet, by host. While it is empty, there is none with fewer.
     pub(crate) fn allows_new_host(&self, selects_self: bool) -> bool {
         match self.definition.kind {
             Kind::Spread { max_skew, .. } => i64::from(selects_self) <= max_skew,
-            Kind::Affinity => selects_self && self.hosts.occupied == 0,
+            Kind::Affinity => selects_self && !self.hosts.is_anywhere(),
             Kind::AntiAffinity | Kind::KeptAway => true,
         }
     }

@@ -1,0 +1,75 @@
+//! Spread over hosts: from which count on a host has too many.
+//!
+//! There can always be one more host, so a host without any of the pods is the measure as long as none of them runs. Once
+//! some do, the scheduler looks at the hosts that there are, and so may a plan: as far up as the fewest pods that run on
+//! any host, and no further than the fewest that any host has in the end, machines that the plan makes included. Nothing
+//! less holds in whatever order pods and machines come.
+
+use std::collections::HashMap;
+
+use joiner_core::{label, snapshot::Node};
+
+use super::{Counts, Group, NodeFilter};
+use crate::{compat, topology::LowestHost};
+
+impl Group<'_, '_, '_> {
+    /// At most how many counted pods are on the host with fewest, by any reading of the rules.
+    pub(super) fn lowest_host(&self, counts: &Counts) -> i64 {
+        if self.topology.lowest_host == LowestHost::AlwaysEmpty {
+            return 0;
+        }
+        let filter = NodeFilter::new(self);
+        let most = self.fewest_running(counts);
+        if most == 0 || self.has_too_few_hosts(&filter) {
+            return 0;
+        }
+        let claims = (0..self.topology.claim_count())
+            .filter(|&claim| self.claim_surely_counts(claim, &filter));
+        let nodes = self.staying().filter(|(machine, node)| {
+            filter.surely_counts(node) && (node.node.is_some() || self.counts_on(*machine))
+        });
+        let hosts = claims.chain(nodes.map(|(machine, _)| machine));
+        let ends_up_with = |host: usize| counts.after.get(&host).copied().unwrap_or_default();
+        hosts.map(ends_up_with).min().map_or(most, |lowest| lowest.min(most))
+    }
+
+    /// Nodes that are not about to go, as machines.
+    fn staying(&self) -> impl Iterator<Item = (usize, &Node)> {
+        let first = self.topology.claim_count();
+        let nodes = self.topology.facts.snapshot.nodes.iter().enumerate();
+        nodes.filter(|(_, node)| !node.leaving).map(move |(at, node)| (first + at, node))
+    }
+
+    /// The fewest counted pods that run on any host which has some, at most; 0 if none has.
+    fn fewest_running(&self, counts: &Counts) -> i64 {
+        let on = |all: &HashMap<usize, i64>, host| all.get(&host).copied().unwrap_or_default();
+        let hosts = || {
+            let running = |(host, _)| (on(&counts.before, host), on(&counts.before_at_most, host));
+            self.staying().map(running).filter(|(_, at_most)| *at_most > 0)
+        };
+        let certain = hosts().filter(|(surely, _)| *surely > 0).map(|(_, at_most)| at_most).min();
+        // Any of those that are in doubt may be the only one.
+        certain.or_else(|| hosts().map(|(_, at_most)| at_most).max()).unwrap_or_default()
+    }
+
+    /// Whether there are fewer hosts than `minDomains` by any reading of the rules.
+    fn has_too_few_hosts(&self, filter: &NodeFilter<'_, '_>) -> bool {
+        let Some(wanted) = self.identity.min_domains else { return false };
+        let nodes = self.topology.facts.snapshot.nodes.iter();
+        let hosts =
+            self.topology.claim_count() + nodes.filter(|node| filter.may_count(node)).count();
+        (hosts as i64) < i64::from(wanted)
+    }
+
+    /// Whether a machine that the plan makes counts whatever becomes of it.
+    fn claim_surely_counts(&self, claim: usize, filter: &NodeFilter<'_, '_>) -> bool {
+        let Some(shape) = &self.topology.shapes[claim] else { return false };
+        let well_known = &self.topology.facts.snapshot.catalog.well_known;
+        let left = &shape.left.requirements;
+        let meets = filter.alternatives.last().is_none_or(|wanted| {
+            wanted.get(label::INSTANCE_TYPE).is_none()
+                && compat::shortfall(left, wanted, well_known).is_none()
+        });
+        meets && self.counts_on(claim)
+    }
+}
