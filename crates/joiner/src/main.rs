@@ -33,11 +33,6 @@ use crate::{
     errors::{Exit, Failure},
 };
 
-/// The laboratory makes and drops small values by the million; this allocator is a third quicker at
-/// it than the system's.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
         Ok(exit) => exit.into(),
