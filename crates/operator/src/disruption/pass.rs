@@ -62,9 +62,8 @@ impl Look {
             as_scheduled: true,
         };
         self.live.nominated.extend(self.nominated.keys().cloned());
-        for command in std::mem::take(&mut self.waiting) {
-            self.take(&command);
-        }
+        // Proposals that still wait were made after those that are due, and as if those had been carried out. They are
+        // nothing against them: a machine that goes does not keep its place for pods of one that goes later.
         let due = std::mem::take(&mut self.due);
         let verdicts = if due.is_empty() {
             Vec::new()
@@ -73,6 +72,9 @@ impl Look {
             validate_all(&due, &snapshot, &fleet, &settings.plan, &disruption)
         };
         verdicts.iter().flatten().for_each(|held| self.take(held));
+        for command in std::mem::take(&mut self.waiting) {
+            self.take(&command);
+        }
         let validated = due.into_iter().zip(verdicts).collect();
         let Picture { snapshot, fleet } = self.picture(settings);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &disruption);

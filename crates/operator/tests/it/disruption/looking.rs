@@ -392,6 +392,27 @@ async fn what_is_proposed_or_begun_keeps_nothing_else_from_going() {
     assert_eq!(scene.claims(), [""; 0]);
 }
 
+/// While an empty machine waits to go, another is proposed whose pod would fit there as well as elsewhere.
+#[tokio::test(start_paused = true)]
+async fn what_is_proposed_later_keeps_nothing_that_was_proposed_before() {
+    let mut scene = empty_machines(&["a", "b", "c"]).await;
+    let protected = |wanted: serde_json::Value| json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": wanted}}});
+    for (machine, pod) in [("b", "web-1"), ("c", "web-2")] {
+        scene.pod(pod, machine);
+        scene.stage.merge("", "pods", &format!("default/{pod}"), None, protected(json!("true")));
+    }
+    scene.stage.pass(5).await;
+    assert_eq!(scene.proposed().len(), 1, "the empty one");
+    scene.stage.merge("", "pods", "default/web-1", None, protected(json!(null)));
+    scene.stage.pass(5).await;
+    assert_eq!(scene.proposed().len(), 2, "and the one whose pod is free now");
+    scene.stage.pass(8).await;
+    assert_eq!(scene.claims(), ["b", "c"]);
+    assert_count(&scene, FAILED, EMPTY, 0.0);
+    scene.stage.pass(10).await;
+    assert_eq!(scene.claims(), ["c"]);
+}
+
 /// M-02: one replacement after the other.
 #[tokio::test(start_paused = true)]
 async fn a_second_machine_is_replaced_once_the_first_replacement_is_ready() {
