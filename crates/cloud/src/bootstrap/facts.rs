@@ -4,6 +4,7 @@ use super::{
     endpoint::Endpoint,
     error::Error,
     inputs::{Distro, ProviderId},
+    secret::Secret,
     token::{self, BootstrapToken, Token, TokenSource},
     trust::CaBundle,
     version::KubeVersion,
@@ -30,6 +31,19 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Machines that all join with one token, where nobody knows the certificate authority.
+    pub fn given(distro: Distro, endpoint: &str, version: &str, token: &str) -> Self {
+        Self {
+            distro,
+            endpoint: Some(endpoint.to_owned()),
+            version: Some(version.to_owned()),
+            ca: None,
+            pin_ca: false,
+            token: Some(TokenSource::Given(Secret::from(token))),
+            provider_id: None,
+        }
+    }
+
     /// Whether machines could join with these. Answers what there is to say about them although
     /// they could.
     pub fn check(&self) -> Result<Vec<String>, Error> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use joiner_cloud::{
-    bootstrap::{Distro, Facts, GuestLookup, ProviderId, Secret, token::TokenSource},
+    bootstrap::{Distro, Facts, GuestLookup, ProviderId},
     class,
 };
 
@@ -288,13 +288,9 @@ impl Inner {
 /// Facts of a cluster that there is not, to make a text with.
 fn example_facts(read: &NodeClass) -> Facts {
     let type_ = read.spec.user_data.as_ref().and_then(|own| own.type_.as_deref());
+    let distro = if type_ == Some("talos") { Distro::Talos } else { Distro::Rke2 };
     Facts {
-        distro: if type_ == Some("talos") { Distro::Talos } else { Distro::Rke2 },
-        endpoint: Some("https://192.0.2.1:9345".to_owned()),
-        version: Some("v1.33.0+rke2r1".to_owned()),
-        ca: None,
-        pin_ca: false,
-        token: Some(TokenSource::Given(Secret::from("example"))),
         provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+        ..Facts::given(distro, "https://192.0.2.1:9345", "v1.33.0+rke2r1", "example")
     }
 }
