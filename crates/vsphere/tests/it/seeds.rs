@@ -7,6 +7,7 @@ use joiner_cloud::{
     bootstrap::{Distro, Facts, Secret, token::TokenSource, trust::CaBundle},
     class::NodeClass,
     conformance::Mishap,
+    inputs::OrderInputs,
     machine::Machine,
     order::{ClaimId, Order},
 };
@@ -21,7 +22,7 @@ use joiner_vim::{Endpoint, spec::ConfigSpec};
 use joiner_vsphere::crd;
 use serde_json::{Value, json};
 
-use crate::bench::{World, class, condition, inputs, order, rke2};
+use crate::bench::{World, class, condition, order, rke2};
 
 const NAME: &str = "prod-karp-general-1";
 
@@ -97,7 +98,7 @@ async fn d06_kubeadm_joins() {
         token: Some(TokenSource::Given(Secret::from("a1b2c3.0123456789abcdef"))),
         ..rke2()
     };
-    let order = Order { inputs: inputs(facts), ..order(&class(json!({})), 1) };
+    let order = Order { inputs: OrderInputs::joining(facts), ..order(&class(json!({})), 1) };
     made(&world, &order).await;
     let text = world.guest_text(NAME, "guestinfo.userdata").await;
     assert!(text.contains("JoinConfiguration"), "{text}");
