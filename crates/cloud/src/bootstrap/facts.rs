@@ -5,8 +5,8 @@ use super::{
     error::Error,
     inputs::{Distro, ProviderId},
     secret::Secret,
-    token::{self, BootstrapToken, Token, TokenSource},
-    trust::CaBundle,
+    token::{self, BootstrapToken, SupervisorToken, Token, TokenSource},
+    trust::{CaBundle, Pin},
     version::KubeVersion,
 };
 
@@ -55,12 +55,29 @@ impl Facts {
         if matches!(self.distro, Distro::Kubeadm | Distro::Talos) {
             token::needed(self.ca.as_ref())?;
         }
-        let Some(source) = &self.token else { return Ok(Vec::new()) };
-        let token = match source {
-            TokenSource::Given(text) => Token::Given(text.clone()),
-            TokenSource::Mint => Token::Minted(BootstrapToken::example()),
-        };
+        let Some(token) = self.example_token() else { return Ok(Vec::new()) };
         let ready = token::ready(Some(&token), self.distro, self.ca.as_ref(), self.pin_ca)?;
         Ok(ready.warnings)
+    }
+
+    /// What machines of RKE2 and k3s know their cluster by; none where they trust whom they meet
+    /// first, and for the other distributions, which show nobody what they are known by.
+    pub fn pin(&self) -> Option<Pin> {
+        if !self.distro.is_supervised() {
+            return None;
+        }
+        let endpoint = Endpoint::read(self.endpoint.as_deref(), self.distro).ok()?;
+        let token = self.example_token()?;
+        let ready = token::ready(Some(&token), self.distro, self.ca.as_ref(), self.pin_ca).ok()?;
+        let hash = SupervisorToken::read(&ready.text).ok()?.pinned_hash()?.to_owned();
+        Some(Pin { shown_at: format!("{}/cacerts", endpoint.url()), hash })
+    }
+
+    /// A token like those of machines.
+    fn example_token(&self) -> Option<Token> {
+        self.token.as_ref().map(|source| match source {
+            TokenSource::Given(text) => Token::Given(text.clone()),
+            TokenSource::Mint => Token::Minted(BootstrapToken::example()),
+        })
     }
 }
