@@ -21,8 +21,8 @@ use crate::{
     networks,
     node_class::NodeClass,
     places::{
-        COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
-        Resolution, Trouble, VALIDATION, VCENTER,
+        COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo,
+        NETWORK_READY, Resolution, Trouble, VALIDATION, VCENTER,
     },
     privileges::{self, Role},
     user_data::{self, Fetched, Recipient},
@@ -38,15 +38,25 @@ impl Inner {
         class: &class::NodeClass,
         inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError> {
+        Ok(self.judge(class, inputs).await?.0)
+    }
+
+    /// What is to be said of a class, and where its selectors lead.
+    pub(super) async fn judge(
+        &self,
+        class: &class::NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<(ClassStatus, LedTo), CloudError> {
         let fetched = inputs.and_then(Fetched::of);
         let read = match NodeClass::read(&class.object()) {
             Ok(read) => read,
             Err(error) => {
                 let refused = condition(VALIDATION, Some(false), "InvalidSpec", error.to_string());
-                return Ok(ClassStatus { conditions: vec![refused], ..ClassStatus::default() });
+                let conditions = vec![refused];
+                return Ok((ClassStatus { conditions, ..ClassStatus::default() }, LedTo::new()));
             }
         };
-        let mut status = ClassStatus::default();
+        let (mut status, mut led_to) = (ClassStatus::default(), LedTo::new());
         status.conditions.push(self.validation(&read));
         status.conditions.push(self.orders_accepted(class));
         match self.resolve(class, &read).await {
@@ -54,6 +64,7 @@ impl Inner {
                 self.state().told_unresolved.remove(&class.name);
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.fields = resolution.status();
+                led_to = resolution.led_to();
                 let missing =
                     self.missing_privileges(&read, &resolution).await?.unwrap_or_default();
                 status.conditions.extend(CONDITIONS.map(|type_| {
@@ -72,10 +83,13 @@ impl Inner {
                     )));
                 }
                 status.conditions.push(tags);
+                status.conditions.push(self.zones_ready(&read, &resolution).await);
                 let read = read.with_template_disk(resolution.image.disk_gib());
                 self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
-            Err(NotResolved::Troubles(troubles)) => {
+            Err(NotResolved::Troubles(stuck)) => {
+                let troubles = stuck.troubles;
+                led_to = stuck.led_to;
                 self.tell_unresolved(class, &troubles);
                 status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
                 status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
@@ -107,7 +121,7 @@ impl Inner {
             let version = version.split_once('+').map_or(version, |(version, _)| version);
             status.fields.insert("kubernetesVersion".to_owned(), version.into());
         }
-        Ok(status)
+        Ok((status, led_to))
     }
 
     /// Whether vCenter understands the machines of a class.

@@ -12,7 +12,10 @@ use joiner_vim::{
     tags::{Cardinality, Category, NewCategory, TagError},
 };
 
-use crate::tags::{WantedTag, objections};
+use crate::{
+    tags::{WantedTag, objections},
+    zones::Carried,
+};
 
 /// How long names of categories and tags are remembered.
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
@@ -74,6 +77,29 @@ impl TagDirectory {
         }
         let on = self.tags.tags_on(std::slice::from_ref(object)).await?;
         Ok(on.get(object).is_some_and(|own| own.iter().any(|id| ids.contains(id))))
+    }
+
+    /// Names of tags of each of these categories that objects carry. Nobody is asked about objects
+    /// while one of the categories is not there.
+    pub(super) async fn carried(
+        &self,
+        objects: &[MoRef],
+        categories: [&str; 2],
+    ) -> Result<[Carried; 2], TagError> {
+        let mut known = self.known.lock().await;
+        self.refresh(&mut known).await?;
+        let ids = categories.map(|name| known.categories.get(name).map(|own| own.id.clone()));
+        let [Some(one), Some(other)] = ids else { return Ok(<[Carried; 2]>::default()) };
+        let on = self.tags.tags_on(objects).await?;
+        let mut carried = <[Carried; 2]>::default();
+        for (category, carried) in [one, other].iter().zip(&mut carried) {
+            let tags = self.tags.tags_of(category).await?;
+            for (object, ids) in &on {
+                let names = tags.iter().filter(|own| ids.contains(&own.id));
+                carried.insert(object.clone(), names.map(|own| own.name.clone()).collect());
+            }
+        }
+        Ok(carried)
     }
 
     /// Puts tags on an object. Categories and tags that are missing are made; those that are there

@@ -24,6 +24,7 @@ mod refused;
 mod role;
 mod seeds;
 mod trouble;
+mod zones;
 
 use joiner_core::{instance_type::InstanceType, label};
 use joiner_vsphere::{Machines, NodeClass, NotReady, Settings};

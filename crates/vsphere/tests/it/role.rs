@@ -1,5 +1,7 @@
 //! The role of the documentation: enough for everything, and nothing is said to be missing.
 
+use std::collections::BTreeMap;
+
 use joiner_cloud::CloudProvider;
 use joiner_vcenter::{Inventory, inventory::Account};
 use joiner_vsphere::doctor::{Patient, Severity};
@@ -60,6 +62,7 @@ async fn it_is_enough_from_the_first_look_to_the_end_of_a_machine() {
         address: "vcenter.example.org".to_owned(),
         classes: Ok(vec![joiner_cloud::class::NodeClass::clone(&class)]),
         claims: Ok(Vec::new()),
+        secrets: BTreeMap::new(),
     };
     let provider = world.provider();
     let found = provider.examine(&patient).await;

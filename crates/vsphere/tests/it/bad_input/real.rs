@@ -1,6 +1,6 @@
 //! The same against govmomi's vCenter simulator, as far as it can show it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
 use joiner_vim::spec::ExtraConfig;
@@ -142,6 +142,7 @@ async fn the_doctor_reads_what_the_simulator_says() {
         address: site.vcsim.url().to_owned(),
         classes: Ok(vec![NodeClass::clone(&of_simulator(json!({})))]),
         claims: Ok(Vec::new()),
+        secrets: BTreeMap::new(),
     };
     let found = site.provider().examine(&patient).await;
     let told: Vec<String> = found

@@ -1,0 +1,40 @@
+//! Whether nodes of a class get the zone that the class says.
+
+use joiner_cloud::class::ClassCondition;
+use joiner_vim::tags::TagError;
+
+use super::{Inner, status::condition};
+use crate::{
+    node_class::NodeClass,
+    places::{Resolution, ZONES_READY},
+    zones::{self, TopologyTags},
+};
+
+impl Inner {
+    /// Says whether the cloud controller gives nodes the zone that the class says.
+    pub(super) async fn zones_ready(
+        &self,
+        read: &NodeClass,
+        resolution: &Resolution,
+    ) -> ClassCondition {
+        match self.topology_tags(resolution).await {
+            Ok(tags) => match zones::mismatch(read, resolution, &tags, &self.settings.topology) {
+                Some(wrong) => condition(ZONES_READY, Some(false), wrong.reason, wrong.message),
+                None => condition(ZONES_READY, Some(true), "", String::new()),
+            },
+            // What nobody can say is no mismatch.
+            Err(error) => {
+                let text = format!("vCenter does not say which zones its clusters are in: {error}");
+                condition(ZONES_READY, Some(true), "TagsUnknown", text)
+            }
+        }
+    }
+
+    async fn topology_tags(&self, resolution: &Resolution) -> Result<TopologyTags, TagError> {
+        let categories = &self.settings.topology;
+        let objects = zones::looked_at(resolution);
+        let [zones, regions] =
+            self.tags.carried(&objects, [&categories.zone, &categories.region]).await?;
+        Ok(TopologyTags { zones, regions })
+    }
+}
