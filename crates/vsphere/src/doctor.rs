@@ -24,7 +24,7 @@ pub(crate) use self::{
     finding::Subject,
     hosts::hosts,
     machines::machines,
-    room::room,
+    room::{pool, room},
     secrets::users_secret,
     template::template,
     vcenter::{clocks, reached, version},

@@ -258,7 +258,16 @@ impl Inner {
         let sizes = machines.hardware.values();
         let needed = sizes.map(|own| needed_space(&read, &resolution.image, own.disk_gib));
         let needed = needed.max().unwrap_or_default();
+        let pools = self.pools_room(resolution).await;
+        if let Err(error) = &pools {
+            found.push(subject("pool").not_checked(error.to_string()));
+        }
         for place in &resolution.places {
+            let compute = &place.compute;
+            let pool = pools.as_ref().ok().and_then(|pools| pools.get(&compute.pool));
+            found.extend(pool.and_then(|pool| {
+                doctor::pool(subject("pool"), &compute.named.path, pool, &read, &machines)
+            }));
             let usable = &place.datastores.usable;
             found.extend(usable.iter().map(|datastore| room(object, datastore, needed)));
             let unusable = place.datastores.meant.len() - usable.len();

@@ -234,9 +234,11 @@ impl Inner {
         }
         let root = self.vim.service_content().await?.root_folder.clone();
         let mut paths = Paths::with_root(&root);
-        paths.learn(&self.vim.list(&root, "Folder", FOLDERS).await?);
-        let found = self.vim.list(&root, "Datacenter", FOLDERS).await?;
-        let found: Vec<Named> = found.iter().map(|own| paths.named(own)).collect();
+        let all =
+            self.vim.list_kinds(&root, &[("Folder", FOLDERS), ("Datacenter", FOLDERS)]).await?;
+        paths.learn(&all);
+        let found = all.iter().filter(|own| own.reference.kind == "Datacenter");
+        let found: Vec<Named> = found.map(|own| paths.named(own)).collect();
         self.state().datacenters = Some((now, found.clone()));
         Ok(found)
     }
@@ -258,15 +260,28 @@ impl Inner {
     async fn gather(&self, datacenter: &Named) -> Result<Inventory, VimError> {
         let vim = &self.vim;
         let inside = &datacenter.reference;
+        // Datastore clusters are folders too.
+        let kinds = [
+            ("Folder", FOLDERS),
+            ("ClusterComputeResource", CLUSTERS),
+            ("ResourcePool", POOLS),
+            ("Datastore", DATASTORES),
+            ("VirtualMachine", TEMPLATES),
+        ];
+        let (mut clusters, mut pools, mut datastores, mut machines, mut folders) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for own in vim.list_kinds(inside, &kinds).await? {
+            match &*own.reference.kind {
+                "ClusterComputeResource" => clusters.push(own),
+                "ResourcePool" | "VirtualApp" => pools.push(own),
+                "Datastore" => datastores.push(own),
+                "VirtualMachine" => machines.push(own),
+                _ => folders.push(own),
+            }
+        }
         let mut paths = Paths::below(datacenter);
-        paths.learn(&vim.list(inside, "Folder", FOLDERS).await?);
-        let clusters = vim.list(inside, "ClusterComputeResource", CLUSTERS).await?;
-        paths.learn(&clusters);
-        let pools = vim.list(inside, "ResourcePool", POOLS).await?;
-        paths.learn(&pools);
-        let pods = vim.list(inside, "StoragePod", FOLDERS).await?;
-        paths.learn(&pods);
-        let datastores = vim.list(inside, "Datastore", DATASTORES).await?;
+        [&folders, &clusters, &pools].into_iter().for_each(|own| paths.learn(own));
+        // Kinds of networks descend from each other, so each is asked for by itself.
         let networks = vim.list(inside, "Network", NETWORKS).await?;
         let port_groups = vim.list(inside, "DistributedVirtualPortgroup", PORT_GROUPS).await?;
         let opaque = vim.list(inside, "OpaqueNetwork", OPAQUE_NETWORKS).await?;
@@ -283,7 +298,6 @@ impl Inner {
             let uuid = |own: &joiner_vim::Object| own.text("uuid").map(str::to_owned);
             read.iter().filter_map(|own| Some((own.reference.clone(), uuid(own)?))).collect()
         };
-        let machines = vim.list(inside, "VirtualMachine", TEMPLATES).await?;
         let standard = networks.iter().filter(|own| own.reference.kind == "Network");
         let all_networks = standard
             .map(|own| Network::standard(own, &paths))

@@ -62,7 +62,7 @@ impl Inner {
         match self.resolve(class, &read).await {
             Ok(resolution) => {
                 self.state().told_unresolved.remove(&class.name);
-                status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
+                status.conditions.push(self.vcenter_ready());
                 status.fields = resolution.status();
                 led_to = resolution.led_to();
                 let missing =
@@ -91,7 +91,7 @@ impl Inner {
                 let troubles = stuck.troubles;
                 led_to = stuck.led_to;
                 self.tell_unresolved(class, &troubles);
-                status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
+                status.conditions.push(self.vcenter_ready());
                 status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
                 // Nothing is looked for before it is known in which datacenter.
                 let of_class = troubles.iter().find(|own| own.condition == VALIDATION);
@@ -122,6 +122,20 @@ impl Inner {
             status.fields.insert("kubernetesVersion".to_owned(), version.into());
         }
         Ok((status, led_to))
+    }
+
+    /// Whether a vCenter that answers makes machines.
+    fn vcenter_ready(&self) -> ClassCondition {
+        match self.state().why_unlicensed(self.now()) {
+            None => condition(VCENTER, Some(true), "", String::new()),
+            Some(why) => {
+                let message = format!(
+                    "vCenter lacks a licence, and nothing is made in it for 15 minutes; add or renew \
+                     the licence of its hosts: {why}"
+                );
+                condition(VCENTER, Some(false), "NotEnoughLicenses", message)
+            }
+        }
     }
 
     /// Whether vCenter understands the machines of a class.

@@ -9,7 +9,7 @@ use joiner_clock::Clock;
 use joiner_cloud::{CloudError, CloudProvider, class::NodeClass};
 use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vcenter::{
-    Inventory, VCenter,
+    Inventory, PoolBounds, VCenter,
     inventory::{Account, Machine},
 };
 use joiner_vim::{
@@ -156,8 +156,10 @@ async fn a_full_datastore() {
     world.server.leave_free("datastore1", 1).expect("there is one");
     let error = answer(&world, &class(json!({"cloneMode": "fullClone"}))).await;
     let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
-    let words = [NAME, "general-1", "NoDiskSpace"];
-    assert!(words.iter().any(|word| message.contains(word)), "{message}");
+    let remedy = "make room in /dc1/datastore/datastore1, or have spec.datastoreSelector lead to";
+    for words in [NAME, "NodeClaim general-1", "NoDiskSpace", remedy] {
+        assert!(message.contains(words), "{words:?} is not in {message:?}");
+    }
     assert_nothing_of_ours(&world.server);
 }
 
@@ -168,8 +170,48 @@ async fn a_pool_without_room() {
     order.requests.set(CPU, Quantity::whole(200));
     let error = world.provider().create(&order).await.expect_err("no host has as much");
     let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
-    assert!(message.contains(NAME) && message.contains("general-1"), "{message}");
+    let remedy = "make room in /dc1/host/cluster1, or give the class more places with spec.zones";
+    for words in [NAME, "NodeClaim general-1", "InsufficientHost", remedy] {
+        assert!(message.contains(words), "{words:?} is not in {message:?}");
+    }
     assert_nothing_of_ours(&world.server);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_cannot_promise_what_the_class_asks_for() {
+    let world = World::new();
+    let memory = PoolBounds { reservation: Some(1024), ..PoolBounds::default() };
+    let pool = "/dc1/host/cluster1/Resources/workers";
+    world.server.bound_pool(pool, PoolBounds::default(), memory).expect("there is one");
+    let error = answer(
+        &world,
+        &class(json!({
+            "computeSelector": {"name": "workers"},
+            "resources": {"requests": {"memory": "2Gi"}},
+        })),
+    )
+    .await;
+    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
+    let remedy = "make room in /dc1/host/cluster1/Resources/workers";
+    for word in [NAME, "NodeClaim general-1", "InsufficientMemoryResourcesFault", remedy] {
+        assert!(message.contains(word), "{word:?} is not in {message:?}");
+    }
+    assert_nothing_of_ours(&world.server);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vcenter_without_a_licence() {
+    let world = World::new();
+    world.server.trouble("fault NotEnoughLicenses on PowerOnVM_Task always").expect("understood");
+    let (provider, class) = (world.provider(), class(json!({})));
+    let error = provider.create(&order(&class, 1)).await.expect_err("it does not start");
+    assert!(matches!(error, CloudError::Create { reason: "NotEnoughLicenses", .. }), "{error:?}");
+    assert_nothing_of_ours(&world.server);
+    let (holds, reason, message) = condition(&provider, &class, "VCenterReady").await;
+    assert_eq!((holds, reason.as_str()), (Some(false), "NotEnoughLicenses"));
+    assert!(message.contains("add or renew the licence") && message.contains(NAME), "{message}");
+    world.clock.sleep(std::time::Duration::from_mins(15)).await;
+    assert_eq!(condition(&provider, &class, "VCenterReady").await.0, Some(true), "try again");
 }
 
 #[tokio::test(start_paused = true)]

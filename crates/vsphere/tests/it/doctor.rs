@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use joiner_cloud::{CloudProvider, bootstrap::Secret, class::NodeClass, needs::SecretName};
 use joiner_vcenter::{
-    Inventory,
+    Inventory, PoolBounds,
     inventory::{Account, Network},
 };
 use joiner_vim::spec::{ConfigSpec, ExtraConfig};
@@ -181,6 +181,8 @@ async fn a_class_with_trouble_everywhere() {
           -> make sure that open-vm-tools is installed in the template
         Warning template HardwareTooOld: the virtual hardware of machines from /dc1/vm/templates/ubuntu-2404 is vmx-13, and vSphere's volumes need vmx-15
           -> write vmx-15 or later in spec.hardwareVersion, or upgrade the template, if volumes are to be attached
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 524288 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, or choose another
         Problem datastore DatastoreFull: /dc1/datastore/datastore1 has 10 of 2000 GiB free, a machine takes about 20 GiB
           -> make room, or add another datastore to spec.datastoreSelector
         Warning hosts SomeHostsUnfit: 1 of 3 hosts of /dc1/host/cluster1 can take machines: esx2 is in maintenance, esx3 does not see all networks
@@ -235,7 +237,9 @@ async fn an_account_that_may_only_look() {
         Warning tags PermissionDenied: machines are to carry the tag "prod" of category "karpenter.sh/clustername", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
           -> make it, or add the privilege to its role
         Warning tags PermissionDenied: machines are to carry the tag "general" of category "karpenter.vsphere.com/vspherenodeclass", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
-          -> make it, or add the privilege to its role"#]]).await;
+          -> make it, or add the privilege to its role
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 786432 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, or choose another"#]]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -393,4 +397,18 @@ async fn a_text_in_a_secret_is_looked_at_where_somebody_has_read_it() {
         Problem SecretIncomplete: spec.userData.secretRef: Secret karpenter/texts has no key "userData" -> add it
         Problem InvalidUserData: VsphereNodeClass general: spec.userData.secretRef: it is a text in no known format, and the machine's format is cloud-config -> write a cloud-config, a script, or another text for cloud-init, which begins with, for example, #cloud-config
         Ok Ok: 5095 bytes with an example of what machines join with -> "#]].assert_eq(&told.join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_cannot_take_a_size_is_told() {
+    let world = World::new();
+    let memory = PoolBounds { limit: Some(16 << 10), ..PoolBounds::default() };
+    let pool = "/dc1/host/cluster1/Resources/workers";
+    world.server.bound_pool(pool, PoolBounds::default(), memory).expect("there is one");
+    let patient = patient(&[json!({"computeSelector": {"name": "workers"}})]);
+    check(&world, &patient, &expect![[r#"
+        NotChecked orphans NotChecked: no cluster is read
+        NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 other sizes: /dc1/host/cluster1/Resources/workers lets its machines use 16384 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, or choose another"#]]).await;
 }

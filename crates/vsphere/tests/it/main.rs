@@ -13,6 +13,7 @@ mod conformance;
 mod crashes;
 mod damaged;
 mod doctor;
+mod faults;
 mod groups;
 mod hardware;
 mod machines;

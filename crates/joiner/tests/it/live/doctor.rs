@@ -157,7 +157,8 @@ async fn a_text_in_a_secret_of_the_cluster_is_read_for_the_class_that_refers_to_
     class["metadata"]["name"] = json!("of-secret");
     class["spec"]["userData"] = json!({"secretRef": {"name": "texts", "namespace": "default"}});
     create(&site.cluster.lab, class);
-    expect![[r#""#]].assert_eq(&told().await);
+    expect!["problem      userData    spec.userData.secretRef: Secret default/texts is not there"]
+        .assert_eq(&told().await);
     let text = json!({"userData": "cGFja2FnZXM6IFtqcV0="});
     create(
         &site.cluster.lab,
@@ -166,5 +167,6 @@ async fn a_text_in_a_secret_of_the_cluster_is_read_for_the_class_that_refers_to_
             "metadata": {"name": "texts", "namespace": "default"},
         }),
     );
-    expect![[r#""#]].assert_eq(&told().await);
+    expect!["ok           userData    5095 bytes with an example of what machines join with"]
+        .assert_eq(&told().await);
 }

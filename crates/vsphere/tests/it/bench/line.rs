@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 enum When {
     /// Once so many calls have got through.
     After(u32),
-    /// At the first call of this name.
+    /// At the first call of this name: a method, or the method and path of a request in REST.
     At(&'static str),
 }
 
@@ -67,7 +67,9 @@ impl Faults {
             }
             When::At(call) => {
                 let body = String::from_utf8_lossy(request.body());
-                body.contains(&format!("<{call} ")) || body.contains(&format!("<{call}>"))
+                body.contains(&format!("<{call} "))
+                    || body.contains(&format!("<{call}>"))
+                    || format!("{} {}", request.method(), request.uri()) == *call
             }
         };
         let mishap = *mishap;
