@@ -134,8 +134,12 @@ impl Estate {
         }
     }
 
-    /// Whether a VM's pool can promise it what it is to be promised.
+    /// Whether a VM's pool can promise it what it is to be promised. Of a pool without bounds it is
+    /// the hosts that say it.
     fn room_in_pool(&self, pool: Ref, vm: &Vm) -> Result<(), Fault> {
+        if !self.pools.contains_key(&pool) {
+            return Ok(());
+        }
         let room = self.pool_room(pool);
         let memory = vm.memory_reservation_mib();
         if memory > room.unreserved_mib {

@@ -15,16 +15,11 @@ pub(crate) fn users_secret(
 ) -> Result<BTreeMap<SecretName, SecretData>, Finding> {
     let Some(need) = user_data::secret_need(class) else { return Ok(BTreeMap::new()) };
     let SecretName { namespace, name } = &need.secret;
-    let field = &need.field;
     let of_namespace = namespace.iter().map(|own| format!("{own}/"));
     let named = of_namespace.chain([name.clone()]).collect::<String>();
     let data = match seen.get(&need.secret) {
-        Some(SecretSeen::Found(data)) => data,
-        Some(SecretSeen::Absent) => {
-            let message =
-                format!("{field}: Secret {named} is not there; create it, or refer to another");
-            return Err(subject.problem("SecretNotFound", &message));
-        }
+        Some(SecretSeen::Found(data)) => Some(data),
+        Some(SecretSeen::Absent) => None,
         Some(SecretSeen::Unread(why)) => {
             let text = format!("the text is in Secret {named}, which could not be read: {why}");
             return Err(subject.not_checked(text));
@@ -36,9 +31,8 @@ pub(crate) fn users_secret(
             )));
         }
     };
-    if let Some(key) = need.keys.iter().find(|key| !data.contains_key(*key)) {
-        let message = format!("{field}: Secret {named} has no key {key:?}; add it");
-        return Err(subject.problem("SecretIncomplete", &message));
+    match need.problem(&named, data) {
+        Some((reason, message)) => Err(subject.problem(reason, &message)),
+        None => Ok(data.map(|data| (need.secret, data.clone())).into_iter().collect()),
     }
-    Ok([(need.secret.clone(), data.clone())].into())
 }

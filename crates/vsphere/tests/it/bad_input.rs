@@ -6,7 +6,7 @@ mod real;
 use std::sync::Arc;
 
 use joiner_clock::Clock;
-use joiner_cloud::{CloudError, CloudProvider, class::NodeClass};
+use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, order::Order};
 use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vcenter::{
     Inventory, PoolBounds, VCenter,
@@ -49,6 +49,16 @@ async fn not_ready(world: &World, class: &Arc<NodeClass>, words: &[&str]) {
     let message = error.to_string();
     for word in words {
         assert!(message.contains(word), "{word:?} is not in {message:?}");
+    }
+    assert_nothing_of_ours(&world.server);
+}
+
+/// There is no room for the order, and the answer says for whom, where, and what helps.
+async fn no_capacity(world: &World, order: &Order, words: &[&str]) {
+    let error = world.provider().create(order).await.expect_err("it cannot be made");
+    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
+    for words in [NAME, "NodeClaim general-1"].iter().chain(words) {
+        assert!(message.contains(words), "{words:?} is not in {message:?}");
     }
     assert_nothing_of_ours(&world.server);
 }
@@ -154,13 +164,9 @@ async fn a_template_whose_firmware_cannot_start_it() {
 async fn a_full_datastore() {
     let world = World::new();
     world.server.leave_free("datastore1", 1).expect("there is one");
-    let error = answer(&world, &class(json!({"cloneMode": "fullClone"}))).await;
-    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
+    let order = order(&class(json!({"cloneMode": "fullClone"})), 1);
     let remedy = "make room in /dc1/datastore/datastore1, or have spec.datastoreSelector lead to";
-    for words in [NAME, "NodeClaim general-1", "NoDiskSpace", remedy] {
-        assert!(message.contains(words), "{words:?} is not in {message:?}");
-    }
-    assert_nothing_of_ours(&world.server);
+    no_capacity(&world, &order, &["NoDiskSpace", remedy]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -168,13 +174,8 @@ async fn a_pool_without_room() {
     let world = World::new();
     let mut order = order(&class(json!({})), 1);
     order.requests.set(CPU, Quantity::whole(200));
-    let error = world.provider().create(&order).await.expect_err("no host has as much");
-    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
     let remedy = "make room in /dc1/host/cluster1, or give the class more places with spec.zones";
-    for words in [NAME, "NodeClaim general-1", "InsufficientHost", remedy] {
-        assert!(message.contains(words), "{words:?} is not in {message:?}");
-    }
-    assert_nothing_of_ours(&world.server);
+    no_capacity(&world, &order, &["InsufficientHost", remedy]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -183,20 +184,12 @@ async fn a_pool_that_cannot_promise_what_the_class_asks_for() {
     let memory = PoolBounds { reservation: Some(1024), ..PoolBounds::default() };
     let pool = "/dc1/host/cluster1/Resources/workers";
     world.server.bound_pool(pool, PoolBounds::default(), memory).expect("there is one");
-    let error = answer(
-        &world,
-        &class(json!({
-            "computeSelector": {"name": "workers"},
-            "resources": {"requests": {"memory": "2Gi"}},
-        })),
-    )
-    .await;
-    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
-    let remedy = "make room in /dc1/host/cluster1/Resources/workers";
-    for word in [NAME, "NodeClaim general-1", "InsufficientMemoryResourcesFault", remedy] {
-        assert!(message.contains(word), "{word:?} is not in {message:?}");
-    }
-    assert_nothing_of_ours(&world.server);
+    let class = class(json!({
+        "computeSelector": {"name": "workers"},
+        "resources": {"requests": {"memory": "2Gi"}},
+    }));
+    let words = ["InsufficientMemoryResourcesFault", &format!("make room in {pool}")];
+    no_capacity(&world, &order(&class, 1), &words).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -301,7 +294,8 @@ async fn a_category_that_the_account_may_not_make() {
 async fn user_data_that_cannot_be_read() {
     let world = World::new();
     let class = class(json!({"userData": {"additionalUserdata": "runcmd: [unclosed"}}));
-    let words = ["VsphereNodeClass general", "spec.userData.additionalUserdata", "; "];
+    let words =
+        ["VsphereNodeClass general", "spec.userData.additionalUserdata", "write a cloud-config"];
     refused(&world, &class, "ValidationSucceeded", "InvalidUserData", &words).await;
     not_ready(&world, &class, &words).await;
 }
@@ -311,7 +305,7 @@ async fn user_data_that_is_too_large() {
     let world = World::new();
     let text = format!("#cloud-config\nbootcmd: ['{}']\n", "x".repeat(600 << 10));
     let class = class(json!({"userData": {"additionalUserdata": text}}));
-    let words = ["VsphereNodeClass general", "spec.userData", "; "];
+    let words = ["VsphereNodeClass general", "spec.userData", "takes 524288", "shorten the user's"];
     refused(&world, &class, "ValidationSucceeded", "UserDataTooLarge", &words).await;
     not_ready(&world, &class, &words).await;
 }

@@ -182,7 +182,7 @@ async fn a_class_with_trouble_everywhere() {
         Warning template HardwareTooOld: the virtual hardware of machines from /dc1/vm/templates/ubuntu-2404 is vmx-13, and vSphere's volumes need vmx-15
           -> write vmx-15 or later in spec.hardwareVersion, or upgrade the template, if volumes are to be attached
         Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 524288 MiB of memory, and one of this size has 4194304
-          -> raise the pool's limit or reservation, or choose another
+          -> raise the pool's limit or reservation, add hosts, or choose another
         Problem datastore DatastoreFull: /dc1/datastore/datastore1 has 10 of 2000 GiB free, a machine takes about 20 GiB
           -> make room, or add another datastore to spec.datastoreSelector
         Warning hosts SomeHostsUnfit: 1 of 3 hosts of /dc1/host/cluster1 can take machines: esx2 is in maintenance, esx3 does not see all networks
@@ -239,7 +239,7 @@ async fn an_account_that_may_only_look() {
         Warning tags PermissionDenied: machines are to carry the tag "general" of category "karpenter.vsphere.com/vspherenodeclass", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
           -> make it, or add the privilege to its role
         Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 786432 MiB of memory, and one of this size has 4194304
-          -> raise the pool's limit or reservation, or choose another"#]]).await;
+          -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -409,6 +409,6 @@ async fn a_pool_that_cannot_take_a_size_is_told() {
     check(&world, &patient, &expect![[r#"
         NotChecked orphans NotChecked: no cluster is read
         NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
-        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 other sizes: /dc1/host/cluster1/Resources/workers lets its machines use 16384 MiB of memory, and one of this size has 4194304
-          -> raise the pool's limit or reservation, or choose another"#]]).await;
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 more: /dc1/host/cluster1/Resources/workers lets its machines use 16384 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
 }

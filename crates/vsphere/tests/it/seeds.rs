@@ -18,8 +18,8 @@ use joiner_core::{
     resources::{CPU, EPHEMERAL_STORAGE},
     taint::{Effect, Taint},
 };
-use joiner_vim::{Endpoint, spec::ConfigSpec};
-use joiner_vsphere::crd;
+use joiner_vim::{Credentials, Endpoint, VimSettings, spec::ConfigSpec};
+use joiner_vsphere::{Metrics, crd};
 use serde_json::{Value, json};
 
 use crate::bench::{World, class, condition, order, rke2};
@@ -162,8 +162,14 @@ async fn d11_a_machine_that_cannot_be_switched_on_is_tried_again() {
 async fn d12_secrets_are_not_printed() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
-    let printed = format!("{:?} {:?} {order:?}", world.settings, world.provider());
-    assert!(!printed.contains("s3cret"), "{printed}");
+    let client = VimSettings::new(Credentials::new("joiner@vsphere.local", "hunter2"));
+    let shown = format!("{:?} {client:?} {order:?}", world.settings);
+    let provider = world.provider_of(client, Metrics::default());
+    let printed = format!("{shown} {provider:?}");
+    assert!(printed.contains("[redacted]"), "{printed}");
+    for secret in ["hunter2", "s3cret"] {
+        assert!(!printed.contains(secret), "{printed}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

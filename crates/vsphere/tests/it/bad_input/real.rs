@@ -155,6 +155,7 @@ async fn the_doctor_reads_what_the_simulator_says() {
         NotChecked join NotChecked
         Warning snapshot NoSnapshot
         Warning template ToolsNeverSeen
-        Warning template HardwareTooOld"#]]
+        Warning template HardwareTooOld
+        Problem pool PoolWithoutRoom"#]]
     .assert_eq(&told.join("\n"));
 }
