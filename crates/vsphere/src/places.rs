@@ -264,11 +264,15 @@ impl Place {
 }
 
 fn add_datastores(to: &mut LedTo, datastores: &Datastores) {
-    datastores.usable.iter().for_each(|own| add_path(to, DATASTORE_READY, &own.named.path));
+    for own in &datastores.usable {
+        add_path(to, DATASTORE_READY, &own.named.path);
+    }
 }
 
 fn add_networks(to: &mut LedTo, networks: &[Network]) {
-    networks.iter().for_each(|own| add_path(to, NETWORK_READY, &own.named.path));
+    for own in networks {
+        add_path(to, NETWORK_READY, &own.named.path);
+    }
 }
 
 fn place(
@@ -406,7 +410,9 @@ impl Resolution {
     pub(crate) fn led_to(&self) -> LedTo {
         let mut to = LedTo::new();
         add_path(&mut to, IMAGE_READY, &self.image.named.path);
-        self.places.iter().for_each(|place| place.add_paths(&mut to));
+        for place in &self.places {
+            place.add_paths(&mut to);
+        }
         to
     }
 

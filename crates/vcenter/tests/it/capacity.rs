@@ -61,7 +61,9 @@ async fn a_bounded_pool_promises_no_more_than_it_may() {
         start(&client, "a", config).await.unwrap();
         let full = start(&client, "b", config).await;
         assert_eq!(full.unwrap_err(), "InsufficientMemoryResourcesFault", "{bounds:?}");
-        ["a", "b"].map(|name| client.vcenter.remove_vm(name).unwrap());
+        for name in ["a", "b"] {
+            client.vcenter.remove_vm(name).unwrap();
+        }
     }
     client.vcenter.bound_pool("dc1/host/cluster1", free, free).unwrap_err();
 }

@@ -280,7 +280,9 @@ impl Inner {
             }
         }
         let mut paths = Paths::below(datacenter);
-        [&folders, &clusters, &pools].into_iter().for_each(|own| paths.learn(own));
+        for own in [&folders, &clusters, &pools] {
+            paths.learn(own);
+        }
         // Kinds of networks descend from each other, so each is asked for by itself.
         let networks = vim.list(inside, "Network", NETWORKS).await?;
         let port_groups = vim.list(inside, "DistributedVirtualPortgroup", PORT_GROUPS).await?;

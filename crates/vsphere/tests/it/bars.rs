@@ -88,7 +88,6 @@ async fn first_calls(world: &World, number: u32) -> (usize, usize) {
     let calls = world.server.calls().split_off(since).into_iter().map(|call| call.method);
     let calls: Vec<String> = calls.filter(|method| method != "WaitForUpdatesEx").collect();
     let about_tags = calls.iter().filter(|method| method.contains("/tagging/")).count();
-    println!("{} calls, {about_tags} of them about tags", calls.len());
     (calls.len(), about_tags)
 }
 
@@ -96,7 +95,8 @@ async fn first_calls(world: &World, number: u32) -> (usize, usize) {
 async fn a_process_that_knows_nothing_asks_for_each_thing_once() {
     let world = World::of(large());
     let (all, about_tags) = first_calls(&world, 1).await;
-    assert!(all <= 48 && about_tags <= 14, "a list, six categories, six tags, one to attach them");
+    // A list, six categories, six tags, and one to put them on.
+    assert!(all <= 48 && about_tags <= 14, "{all}, {about_tags}");
     // Now they are there: each has to be read by itself.
     let (all, about_tags) = first_calls(&world, 2).await;
     assert!(all <= 54 && about_tags <= 20, "{all}, {about_tags}");

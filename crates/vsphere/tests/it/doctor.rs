@@ -381,7 +381,7 @@ async fn a_text_in_a_secret_is_looked_at_where_somebody_has_read_it() {
         Some(with("userData", "packages: [jq]")),
     ] {
         let secrets = seen.map(|seen| (name.clone(), seen)).into_iter().collect();
-        let patient = Patient { secrets, ..patient(&[class.clone()]) };
+        let patient = Patient { secrets, ..patient(std::slice::from_ref(&class)) };
         let found = examined(&world, &patient).await;
         let of_text = found.iter().filter(|own| own.check == "userData");
         told.extend(
