@@ -92,13 +92,14 @@ pub(crate) fn mismatch(
     })
 }
 
-/// The zones that a class says of a place, with the fields that do.
+/// The zones that a class says of a place, each with the first field that does.
 fn named_zones<'c>(class: &'c NodeClass, i: usize, place: &'c Place) -> Vec<(String, &'c str)> {
     if let Some(zone) = &place.zone {
         return vec![(format!("spec.zones[{i}].name"), zone)];
     }
     let sizes = class.spec.instance_types.iter().flatten().enumerate();
     let zones = sizes.filter_map(|(i, size)| Some((i, size.zone.as_deref()?)));
-    let zones = zones.filter(|(_, zone)| !zone.is_empty());
+    let mut seen = BTreeSet::new();
+    let zones = zones.filter(|(_, zone)| !zone.is_empty() && seen.insert(*zone));
     zones.map(|(i, zone)| (format!("spec.instanceTypes[{i}].zone"), zone)).collect()
 }

@@ -76,14 +76,14 @@ impl Inner {
                 }));
                 let tags = self.tags_ready(&read, &resolution).await;
                 // Tags that nobody can ask for at the moment take no class out of use.
-                if tags.holds.is_none() && held(class, tags.type_) {
+                if tags.holds.is_none() && is_said(class, tags.type_, "True") {
                     return Err(CloudError::Unknown(format!(
                         "looking at the class: {}",
                         tags.message
                     )));
                 }
                 status.conditions.push(tags);
-                status.conditions.push(self.zones_ready(&read, &resolution).await);
+                status.conditions.push(self.zones_ready(class, &read, &resolution).await?);
                 let read = read.with_template_disk(resolution.image.disk_gib());
                 self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
@@ -290,11 +290,11 @@ impl Inner {
     }
 }
 
-/// Whether a condition of a class held when something was last said of it.
-fn held(class: &class::NodeClass, type_: &str) -> bool {
+/// Whether a condition of a class was this when something was last said of it.
+pub(super) fn is_said(class: &class::NodeClass, type_: &str, status: &str) -> bool {
     let conditions = class.status["conditions"].as_array();
     let mut said = conditions.into_iter().flatten();
-    said.any(|own| own["type"] == type_ && own["status"] == "True")
+    said.any(|own| own["type"] == type_ && own["status"] == status)
 }
 
 /// What may be wrong although a condition holds.

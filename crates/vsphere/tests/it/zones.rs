@@ -1,6 +1,6 @@
 //! The zone of a class and the zone that the cloud controller reads from the inventory's tags.
 
-use joiner_cloud::class::NodeClass;
+use joiner_cloud::{CloudError, CloudProvider, class::NodeClass};
 use serde_json::json;
 
 use crate::bench::{World, class, condition};
@@ -33,6 +33,7 @@ async fn a_cluster_that_is_in_another_zone_than_the_class_says() {
     ] {
         assert!(message.contains(words), "{words:?} is not in {message:?}");
     }
+    assert!(!message.contains("instanceTypes[1]"), "each zone is told once: {message}");
     let zones = json!({"zones": [{"name": "az2"}, {"name": "az1"}]});
     let (_, _, message) = zones_ready(&world, &class(zones)).await;
     assert!(message.starts_with("spec.zones[1].name is \"az1\""), "{message}");
@@ -62,6 +63,10 @@ async fn tags_that_say_the_same_or_settle_nothing_are_no_mismatch() {
 async fn tags_that_nobody_can_ask_for_are_no_mismatch() {
     let world = tagged(&[(CLUSTER, "k8s-zone", "az2"), (CLUSTER, "k8s-region", "dc1")]);
     world.server.trouble("http 503 on /rest always").expect("it is understood");
-    let (holds, reason, _) = zones_ready(&world, &class(json!({}))).await;
+    let mut class = NodeClass::clone(&class(json!({})));
+    let (holds, reason, _) = zones_ready(&world, &class).await;
     assert_eq!((holds, reason.as_str()), (Some(true), "TagsUnknown"));
+    class.status = json!({"conditions": [{"type": "ZonesReady", "status": "False"}]});
+    let answer = world.provider().resolve_class(&class, None).await;
+    assert!(matches!(answer, Err(CloudError::Unknown(_))), "what was said stands: {answer:?}");
 }
