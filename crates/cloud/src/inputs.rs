@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use crate::{
-    bootstrap::{Facts, Secret, token::Token},
+    bootstrap::{
+        Facts, Secret,
+        token::{Token, TokenSource},
+    },
     needs::SecretName,
 };
 
@@ -28,6 +31,19 @@ pub struct OrderInputs {
     pub token: Option<Token>,
     /// Its addresses, in the order in which they were asked for.
     pub addresses: Vec<Address>,
+}
+
+impl OrderInputs {
+    /// What a machine joins with where nothing is made for it alone: the token that is given for
+    /// all, and no address.
+    pub fn joining(facts: Facts) -> Self {
+        let token = match &facts.token {
+            Some(TokenSource::Given(text)) => Some(Token::Given(text.clone())),
+            Some(TokenSource::Mint) | None => None,
+        };
+        let class = ClassInputs { joining: Some(facts), ..ClassInputs::default() };
+        Self { class: Arc::new(class), token, addresses: Vec::new() }
+    }
 }
 
 /// An address of a machine.

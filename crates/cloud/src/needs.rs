@@ -4,7 +4,10 @@
 //! operator fetches it ([`inputs`](crate::inputs)) and says in the class's conditions what is
 //! missing.
 
-use crate::bootstrap::provider_id::{IdCloud, IdSetting};
+use crate::{
+    bootstrap::provider_id::{IdCloud, IdSetting},
+    inputs::SecretData,
+};
 
 /// What a provider needs before it can judge a class, or make machines of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +38,25 @@ pub struct SecretNeed {
     pub secret: SecretName,
     /// Keys without which it is of no use.
     pub keys: Vec<String>,
+}
+
+impl SecretNeed {
+    /// What is wrong with what a cluster has of it, where it has anything: a reason for programs,
+    /// and for people the field, the Secret by this name, and the remedy.
+    pub fn problem(
+        &self,
+        named: &str,
+        data: Option<&SecretData>,
+    ) -> Option<(&'static str, String)> {
+        let field = &self.field;
+        let Some(data) = data else {
+            let what = format!("Secret {named} is not there; create it, or refer to another");
+            return Some(("SecretNotFound", format!("{field}: {what}")));
+        };
+        let key = self.keys.iter().find(|key| !data.contains_key(*key))?;
+        let what = format!("Secret {named} has no key {key:?}; add it");
+        Some(("SecretIncomplete", format!("{field}: {what}")))
+    }
 }
 
 /// How machines of a class join, as far as the class says it. What it leaves open is taken from the

@@ -2,7 +2,12 @@
 
 use std::sync::Arc;
 
-use joiner_core::{label::Labels, requirement::Requirements, resources::Resources, taint::Taint};
+use joiner_core::{
+    label::{self, Labels},
+    requirement::Requirements,
+    resources::Resources,
+    taint::Taint,
+};
 
 use crate::{class::NodeClass, inputs::OrderInputs};
 
@@ -42,6 +47,22 @@ pub struct Order {
 }
 
 impl Order {
+    /// A machine of a pool of which nothing is asked but that it is one of the class.
+    pub fn plain(claim: ClaimId, node_pool: &str, class: Arc<NodeClass>) -> Self {
+        Self {
+            claim,
+            node_pool: Some(node_pool.to_owned()),
+            labels: [(label::NODE_POOL.to_owned(), node_pool.to_owned())].into(),
+            annotations: Labels::new(),
+            requirements: Requirements::new(),
+            requests: Resources::new(),
+            taints: Vec::new(),
+            startup_taints: Vec::new(),
+            class,
+            inputs: OrderInputs::default(),
+        }
+    }
+
     /// Every taint that the node registers with, the one that marks it as not registered yet among
     /// them.
     pub fn all_taints(&self) -> Vec<Taint> {

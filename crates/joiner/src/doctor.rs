@@ -3,10 +3,10 @@
 //! What is found is the provider's to say (`joiner_vsphere::doctor`); here it is found out where
 //! the classes are, and what was found is printed.
 
-use std::{io, time::Duration};
+use std::{collections::BTreeMap, io, time::Duration};
 
 use joiner_clock::Clock;
-use joiner_cloud::class::NodeClass;
+use joiner_cloud::{class::NodeClass, needs::SecretName};
 use joiner_operator::{
     files, live,
     objects::Objects,
@@ -15,8 +15,10 @@ use joiner_operator::{
 use joiner_vim::{Vim, VimSettings};
 use joiner_vsphere::{
     NODE_CLASS, NODE_CLASS_KIND, ProviderSettings, Vsphere,
-    doctor::{ClaimSeen, Finding, Patient, Severity},
+    doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity, secret_of},
 };
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
 use serde::Serialize;
 
 use crate::{
@@ -104,13 +106,15 @@ async fn patient(args: &DoctorVsphereArgs, access: &VsphereAccess) -> Result<Pat
             )));
         }
         let why = "NodeClaims are read from a cluster, and -f reads files: leave it out".to_owned();
-        return Ok(Patient { address, classes: Ok(classes), claims: Err(why) });
+        let secrets = BTreeMap::new();
+        return Ok(Patient { address, classes: Ok(classes), claims: Err(why), secrets });
     }
     match of_cluster(args).await {
-        Ok(objects) => {
+        Ok(Seen { objects, secrets }) => {
             let none = || format!("the cluster has no {NODE_CLASS_KIND}: give one with -f");
             let classes = Some(classes(&objects)).filter(|classes| !classes.is_empty());
-            Ok(Patient { address, classes: classes.ok_or_else(none), claims: Ok(claims(&objects)) })
+            let (classes, claims) = (classes.ok_or_else(none), Ok(claims(&objects)));
+            Ok(Patient { address, classes, claims, secrets })
         }
         // Who names a cluster means it; otherwise what can be looked at without one is.
         Err(failure) if is_named => Err(failure),
@@ -122,12 +126,18 @@ async fn patient(args: &DoctorVsphereArgs, access: &VsphereAccess) -> Result<Pat
             };
             let classes = Err(format!("no class is given (-f), and no cluster is read: {why}"));
             let claims = Err("no cluster is read".to_owned());
-            Ok(Patient { address, classes, claims })
+            Ok(Patient { address, classes, claims, secrets: BTreeMap::new() })
         }
     }
 }
 
-async fn of_cluster(args: &DoctorVsphereArgs) -> Result<Objects, Failure> {
+/// What a cluster has that is looked at.
+struct Seen {
+    objects: Objects,
+    secrets: BTreeMap<SecretName, SecretSeen>,
+}
+
+async fn of_cluster(args: &DoctorVsphereArgs) -> Result<Seen, Failure> {
     let config = connection::config(&args.cluster).await?;
     let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
     output::progress(&format!("reading the cluster at {url}"));
@@ -137,7 +147,43 @@ async fn of_cluster(args: &DoctorVsphereArgs) -> Result<Objects, Failure> {
         let at = |problem| format!("cluster {url}: {}", chain(&problem));
         Failure::BadInput(problems.into_iter().map(at).collect())
     })?;
-    Ok(live.objects)
+    let mut secrets = BTreeMap::new();
+    for name in classes(&live.objects).iter().filter_map(secret_of) {
+        let seen = look_at_secret(&client, &name).await;
+        secrets.insert(name, seen);
+    }
+    Ok(Seen { objects: live.objects, secrets })
+}
+
+/// What a cluster says of a Secret.
+async fn look_at_secret(client: &Client, secret: &SecretName) -> SecretSeen {
+    let SecretName { namespace, name } = secret;
+    let namespace = namespace.as_deref();
+    let looked_in = namespace.unwrap_or(client.default_namespace());
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), looked_in);
+    match (tokio::time::timeout(PATIENCE, secrets.get_opt(name)).await, namespace) {
+        (Ok(Ok(Some(found))), _) => SecretSeen::Found(
+            found
+                .data
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(key, value)| (key, joiner_cloud::bootstrap::Secret::new(value.0)))
+                .collect(),
+        ),
+        (Ok(Ok(None)), Some(_)) => SecretSeen::Absent,
+        // The controller looks in its own namespace, and nobody says which that is.
+        (Ok(Ok(None)), None) => SecretSeen::Unread(format!(
+            "there is none in namespace {looked_in:?}, that of the kubeconfig's context; choose a \
+             context of the controller's namespace, or write spec.userData.secretRef.namespace"
+        )),
+        (Ok(Err(error)), _) => SecretSeen::Unread(format!(
+            "{}; give the account the verb get on secrets in namespace {looked_in:?}",
+            chain(&error)
+        )),
+        (Err(_), _) => {
+            SecretSeen::Unread(format!("no answer within {} s; ask again", PATIENCE.as_secs()))
+        }
+    }
 }
 
 fn classes(objects: &Objects) -> Vec<NodeClass> {

@@ -11,6 +11,7 @@ mod decide;
 mod joining;
 mod memory;
 mod node_passwords;
+mod reach;
 mod reading;
 mod secrets;
 mod tokens;
@@ -28,7 +29,7 @@ use joiner_cloud::{
 
 pub use self::{
     collection::{TokenCollection, TokenSweep},
-    reading::Reach,
+    reach::Reach,
 };
 use self::{reading::Lately, tokens::IssuedTokens};
 use crate::context::Context;
@@ -45,7 +46,7 @@ struct State {
 }
 
 impl Inputs {
-    /// Finds out in this way whether an address answers.
+    /// Asks endpoints in this way.
     pub fn reaching(reach: Reach) -> Self {
         Self(Arc::new(State { reach, ..State::default() }))
     }
@@ -85,9 +86,18 @@ impl From<Missing> for CloudError {
 }
 
 impl Context {
-    /// Fetches what a provider needs to judge a class.
+    /// Fetches what a provider needs to judge a class, and looks whether machines would take the
+    /// endpoint for their cluster's.
     pub async fn class_inputs(&self, class: &NodeClass, needs: &Needs) -> Result<Fetched, Missing> {
-        let named = format!("{} {:?}", class.kind, class.name);
+        let fetched = self.fetch_inputs(class, needs).await?;
+        if let Some(facts) = &fetched.inputs.joining {
+            joining::compare_authority(self, &named(class), facts).await?;
+        }
+        Ok(fetched)
+    }
+
+    async fn fetch_inputs(&self, class: &NodeClass, needs: &Needs) -> Result<Fetched, Missing> {
+        let named = named(class);
         let mut fetched = Fetched::default();
         for need in &needs.secrets {
             let data = secrets::fetch(self, &named, need).await?;
@@ -115,7 +125,8 @@ impl Context {
         if needs == Needs::default() {
             return Ok(OrderInputs::default());
         }
-        let class = self.class_inputs(&order.class, &needs).await?.inputs;
+        // The endpoint was looked at when the class was judged; no machine waits for it.
+        let class = self.fetch_inputs(&order.class, &needs).await?.inputs;
         let machine = provider.machine_name(&order.claim);
         let token = match &class.joining {
             Some(facts) => {
@@ -127,4 +138,9 @@ impl Context {
         let addresses = addresses::fetch(self, order, &machine, &needs.addresses).await?;
         Ok(OrderInputs { class: Arc::new(class), token, addresses })
     }
+}
+
+/// How messages name a class.
+fn named(class: &NodeClass) -> String {
+    format!("{} {:?}", class.kind, class.name)
 }

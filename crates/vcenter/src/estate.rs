@@ -9,7 +9,8 @@ pub(crate) mod vm;
 
 use std::collections::BTreeMap;
 
-pub(crate) use places::{Cluster, Datastore, Host, Network, NetworkKind, Switch};
+pub use places::PoolBounds;
+pub(crate) use places::{Cluster, Datastore, Host, Network, NetworkKind, Pool, Switch};
 pub(crate) use tree::Tree;
 
 use crate::{
@@ -29,6 +30,8 @@ pub(crate) struct Estate {
     pub(crate) root: Ref,
     pub(crate) datacenters: BTreeMap<Ref, DatacenterFolders>,
     pub(crate) clusters: BTreeMap<Ref, Cluster>,
+    /// Resource pools that have bounds.
+    pub(crate) pools: BTreeMap<Ref, Pool>,
     pub(crate) hosts: BTreeMap<Ref, Host>,
     pub(crate) datastores: BTreeMap<Ref, Datastore>,
     pub(crate) networks: BTreeMap<Ref, Network>,

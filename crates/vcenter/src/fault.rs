@@ -135,6 +135,23 @@ impl Fault {
             .with("requested", bytes(requested_mib))
     }
 
+    pub(crate) fn pool_memory(unreserved_mib: u64, requested_mib: u64) -> Self {
+        let message = "The available Memory resources in the parent resource pool are insufficient \
+                       for the operation.";
+        let bytes = |mib: u64| Value::Long((mib << 20) as i64);
+        Self::new("InsufficientMemoryResourcesFault", message)
+            .with("unreserved", bytes(unreserved_mib))
+            .with("requested", bytes(requested_mib))
+    }
+
+    pub(crate) fn pool_cpu(unreserved_mhz: u64, requested_mhz: u64) -> Self {
+        let message = "The available CPU resources in the parent resource pool are insufficient for \
+                       the operation.";
+        Self::new("InsufficientCpuResourcesFault", message)
+            .with("unreserved", Value::Long(unreserved_mhz as i64))
+            .with("requested", Value::Long(requested_mhz as i64))
+    }
+
     pub(crate) fn host_cpu(host: Ref, unreserved_mhz: u64, requested_mhz: u64) -> Self {
         let message = "The host does not have sufficient CPU resources to satisfy the request.";
         Self::new("InsufficientHostCpuCapacityFault", message)

@@ -3,7 +3,7 @@
 use crate::{
     VCenter,
     estate::{
-        Datastore, Host,
+        Datastore, Host, Pool, PoolBounds,
         device::{self, Device, Disk, SCSI_CONTROLLER, What},
         vm::{Power, Vm},
     },
@@ -63,6 +63,24 @@ impl VCenter {
     /// Puts a datastore into maintenance mode, or takes it out of it.
     pub fn maintain_datastore(&self, name: &str, maintenance: bool) -> Result<(), NoSuchObject> {
         self.change_datastore(name, |own| own.maintenance = maintenance)
+    }
+
+    /// Bounds what the resource pool at an inventory path may give to its VMs: of processors in MHz,
+    /// of memory in MiB.
+    pub fn bound_pool(
+        &self,
+        path: &str,
+        cpu: PoolBounds,
+        memory: PoolBounds,
+    ) -> Result<(), NoSuchObject> {
+        self.look(|world| {
+            let found = world.estate.tree.find(world.estate.root, path);
+            let pool = found.filter(|own| own.kind == Kind::ResourcePool);
+            let pool = pool.ok_or_else(|| missing("resource pool", path))?;
+            world.estate.pools.insert(pool, Pool { cpu, memory });
+            world.touch(pool);
+            Ok(())
+        })
     }
 
     fn change_host(&self, name: &str, change: impl FnOnce(&mut Host)) -> Result<(), NoSuchObject> {

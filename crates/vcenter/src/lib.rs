@@ -35,6 +35,7 @@ mod views;
 mod wire;
 mod world;
 
+pub use estate::PoolBounds;
 pub use guest::{GuestEvent, GuestMachine};
 pub use hands::{Lost, NoSuchObject};
 pub use identity::serial_number;

@@ -16,6 +16,13 @@ pub(crate) const PAGE: u32 = 200;
 pub(crate) enum Of<'a> {
     /// Of these objects.
     Objects(&'a [MoRef]),
+    /// Of all objects of several kinds in a view, each with its own.
+    Kinds {
+        /// The view.
+        view: &'a MoRef,
+        /// The kinds of objects, none of which descends from another, and their properties.
+        kinds: &'a [(&'a str, &'a [&'a str])],
+    },
     /// Of all objects of a kind in a view.
     View {
         /// The view, whose kind of reference says what kind of view it is.
@@ -33,35 +40,46 @@ pub(crate) fn filter(xml: &mut Writer, name: &str, of: Of<'_>, paths: &[Arc<str>
             kinds.sort_unstable();
             kinds.dedup();
             for kind in kinds {
-                properties(xml, kind, paths);
+                properties(xml, kind, paths.iter().map(|path| &**path));
             }
             for object in objects {
                 xml.nested("objectSet", |xml| xml.reference("obj", object));
             }
         }
         Of::View { view, kind } => {
-            properties(xml, kind, paths);
-            xml.nested("objectSet", |xml| {
-                xml.reference("obj", view);
-                xml.leaf("skip", true);
-                xml.typed("selectSet", "TraversalSpec", |xml| {
-                    xml.leaf("name", "members");
-                    xml.leaf("type", &view.kind);
-                    xml.leaf("path", "view");
-                    xml.leaf("skip", false);
-                });
-            });
+            properties(xml, kind, paths.iter().map(|path| &**path));
+            members(xml, view);
+        }
+        Of::Kinds { view, kinds } => {
+            for (kind, paths) in kinds {
+                properties(xml, kind, paths.iter().copied());
+            }
+            members(xml, view);
         }
     });
 }
 
-fn properties(xml: &mut Writer, kind: &str, paths: &[Arc<str>]) {
+fn properties<'p>(xml: &mut Writer, kind: &str, paths: impl Iterator<Item = &'p str>) {
     xml.nested("propSet", |xml| {
         xml.leaf("type", kind);
         xml.leaf("all", false);
         for path in paths {
             xml.leaf("pathSet", path);
         }
+    });
+}
+
+/// Everything that a view shows.
+fn members(xml: &mut Writer, view: &MoRef) {
+    xml.nested("objectSet", |xml| {
+        xml.reference("obj", view);
+        xml.leaf("skip", true);
+        xml.typed("selectSet", "TraversalSpec", |xml| {
+            xml.leaf("name", "members");
+            xml.leaf("type", &view.kind);
+            xml.leaf("path", "view");
+            xml.leaf("skip", false);
+        });
     });
 }
 

@@ -104,7 +104,7 @@ impl Inventory {
     async fn follow(&self) -> Result<Followed, VimError> {
         let seat = self.vim.seat().await?;
         let made = async {
-            let view = seat.container_view(&self.container, &self.kind).await?;
+            let view = seat.container_view(&self.container, std::iter::once(&*self.kind)).await?;
             let of = Of::View { view: &view, kind: &self.kind };
             let collector = Collector::new(&seat, of, &self.paths).await?;
             Ok(Followed { collector, seat: seat.clone(), view, told: false })

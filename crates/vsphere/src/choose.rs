@@ -53,11 +53,18 @@ pub(crate) struct Compute {
     datastores: Vec<MoRef>,
     /// Networks that its hosts see.
     networks: Vec<MoRef>,
+    /// Each host of the cluster with all that it is in, from the inside out.
+    pub(crate) hosts: Vec<Vec<MoRef>>,
+    /// The pool with all that it is in, from the inside out.
+    pub(crate) pools: Vec<MoRef>,
 }
 
 impl Compute {
-    fn of(cluster: &Cluster, named: &Named, pool: &MoRef) -> Self {
+    fn of(cluster: &Cluster, named: &Named, pool: &MoRef, pools: Vec<MoRef>) -> Self {
+        let with_cluster = |own: &MoRef| [std::slice::from_ref(own), &cluster.lineage].concat();
         Self {
+            hosts: cluster.hosts.iter().map(with_cluster).collect(),
+            pools,
             named: named.clone(),
             pool: pool.clone(),
             cluster: cluster.named.reference.clone(),
@@ -81,13 +88,18 @@ pub(crate) fn compute(
         let fitting = inventory.pools.iter().filter(|pool| fits(&pool.named));
         fitting
             .filter_map(|pool| {
-                Some(Compute::of(owner(&pool.owner)?, &pool.named, &pool.named.reference))
+                let (own, lineage) = (&pool.named.reference, pool.lineage.clone());
+                Some(Compute::of(owner(&pool.owner)?, &pool.named, own, lineage))
             })
             .collect()
     };
     let clusters = |fits: &dyn Fn(&Named) -> bool| -> Vec<Compute> {
         let fitting = inventory.clusters.iter().filter(|cluster| fits(&cluster.named));
-        fitting.map(|cluster| Compute::of(cluster, &cluster.named, &cluster.root_pool)).collect()
+        let of_cluster = |cluster: &Cluster| {
+            let pools = [std::slice::from_ref(&cluster.root_pool), &cluster.lineage].concat();
+            Compute::of(cluster, &cluster.named, &cluster.root_pool, pools)
+        };
+        fitting.map(of_cluster).collect()
     };
     let found = match wanted {
         Wanted::Tags(tags) => {

@@ -8,10 +8,15 @@ mod finding;
 mod hosts;
 mod machines;
 mod room;
+mod secrets;
 mod template;
 mod vcenter;
 
-use joiner_cloud::class as cloud_class;
+use std::collections::BTreeMap;
+
+use joiner_cloud::{class as cloud_class, inputs::SecretData, needs::SecretName};
+
+use crate::{node_class::NodeClass, user_data};
 
 pub use self::finding::{Finding, Severity};
 pub(crate) use self::{
@@ -19,7 +24,8 @@ pub(crate) use self::{
     finding::Subject,
     hosts::hosts,
     machines::machines,
-    room::room,
+    room::{pool, room},
+    secrets::users_secret,
     template::template,
     vcenter::{clocks, reached, version},
 };
@@ -33,6 +39,25 @@ pub struct Patient {
     pub classes: Result<Vec<cloud_class::NodeClass>, String>,
     /// The cluster's `NodeClaim`s, or why nobody knows them.
     pub claims: Result<Vec<ClaimSeen>, String>,
+    /// Secrets that classes refer to. One that is not here was not looked for.
+    pub secrets: BTreeMap<SecretName, SecretSeen>,
+}
+
+/// What was found of a Secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecretSeen {
+    /// What is in it.
+    Found(SecretData),
+    /// The cluster says that there is none.
+    Absent,
+    /// Why nobody knows.
+    Unread(String),
+}
+
+/// The Secret that a class refers to, if it does.
+pub fn secret_of(class: &cloud_class::NodeClass) -> Option<SecretName> {
+    let read = NodeClass::read(&class.object()).ok()?;
+    user_data::secret_need(&read).map(|need| need.secret)
 }
 
 /// A `NodeClaim` of the cluster.

@@ -36,6 +36,9 @@ pub(crate) struct Cluster {
     pub(crate) datastores: Vec<MoRef>,
     /// Networks that its hosts see.
     pub(crate) networks: Vec<MoRef>,
+    pub(crate) hosts: Vec<MoRef>,
+    /// Itself, and all that it is in, from the inside to the datacenter.
+    pub(crate) lineage: Vec<MoRef>,
 }
 
 /// A resource pool.
@@ -44,6 +47,8 @@ pub(crate) struct Pool {
     pub(crate) named: Named,
     /// The cluster whose resources it has.
     pub(crate) owner: MoRef,
+    /// Itself, and all that it is in, from the inside to the datacenter.
+    pub(crate) lineage: Vec<MoRef>,
 }
 
 /// A datastore.

@@ -42,6 +42,7 @@ mod unavailable;
 mod user_data;
 mod vm;
 mod vm_settings;
+mod zones;
 
 use std::{
     fmt::{self, Display, Formatter},

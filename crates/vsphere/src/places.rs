@@ -1,6 +1,6 @@
 //! Where machines of a class can be made, and what they are cloned from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_vim::{MoRef, StoragePolicy};
 use serde_json::{Map, Value, json};
@@ -25,6 +25,8 @@ pub(crate) const DATASTORE_READY: &str = "DatastoreReady";
 pub(crate) const NETWORK_READY: &str = "NetworkReady";
 pub(crate) const IMAGE_READY: &str = "ImageReady";
 pub(crate) const FOLDER_READY: &str = "FolderReady";
+/// The condition that the inventory's tags say the same zones as the class.
+pub(crate) const ZONES_READY: &str = "ZonesReady";
 
 /// All of them.
 pub(crate) const CONDITIONS: [&str; 5] =
@@ -69,6 +71,17 @@ pub(crate) struct Trouble {
     pub(crate) unresolved: Unresolved,
 }
 
+/// Paths that a class's selectors lead to, by the condition that says so.
+pub(crate) type LedTo = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// Why a class comes to nothing that can be used, and where it leads all the same.
+#[derive(Debug, Default)]
+pub(crate) struct Stuck {
+    /// At least one.
+    pub(crate) troubles: Vec<Trouble>,
+    pub(crate) led_to: LedTo,
+}
+
 /// Paths of the folders that a class's machines go into, one for each of its places.
 pub(crate) fn folder_paths(class: &NodeClass, datacenter: &Named, base: &str) -> Vec<String> {
     let of_class = class.spec.folder.as_deref().unwrap_or_default();
@@ -99,24 +112,35 @@ pub(crate) fn resolve(
     inventory: &Inventory,
     tagged: &Tagged,
     folders: &[(String, Option<MoRef>)],
-) -> Result<Resolution, Vec<Trouble>> {
-    let mut troubles = Vec::new();
+) -> Result<Resolution, Stuck> {
+    let mut stuck = Stuck::default();
     let mut places = Vec::new();
     for ((i, zone), folder) in places_of(class).enumerate().zip(folders) {
         match place(class, zone.map(|zone| (i, zone)), inventory, tagged, folder) {
-            Ok(place) => places.push(place),
-            Err(trouble) => troubles.extend(trouble),
+            Ok(place) => {
+                place.add_paths(&mut stuck.led_to);
+                places.push(place);
+            }
+            Err(own) => {
+                stuck.troubles.extend(own.troubles);
+                for (condition, paths) in own.led_to {
+                    stuck.led_to.entry(condition).or_default().extend(paths);
+                }
+            }
         }
     }
-    let image = image(class, inventory, tagged);
-    match image {
-        Ok(image) if troubles.is_empty() => Ok(Resolution { image, storage_policy: None, places }),
-        Ok(_) => Err(troubles),
-        Err(unresolved) => {
-            troubles.push(Trouble { condition: IMAGE_READY, unresolved });
-            Err(troubles)
+    match image(class, inventory, tagged) {
+        Ok(image) if stuck.troubles.is_empty() => {
+            return Ok(Resolution { image, storage_policy: None, places });
         }
+        Ok(image) => add_path(&mut stuck.led_to, IMAGE_READY, &image.named.path),
+        Err(unresolved) => stuck.troubles.push(Trouble { condition: IMAGE_READY, unresolved }),
     }
+    Err(stuck)
+}
+
+fn add_path(led_to: &mut LedTo, condition: &'static str, path: &str) {
+    led_to.entry(condition).or_default().insert(path.to_owned());
 }
 
 fn image(
@@ -204,6 +228,14 @@ pub(crate) fn storage_policy(name: &str, known: &[StoragePolicy]) -> Result<Stri
 }
 
 impl Place {
+    /// Adds where its selectors lead.
+    fn add_paths(&self, to: &mut LedTo) {
+        add_path(to, COMPUTE_READY, &self.compute.named.path);
+        add_path(to, FOLDER_READY, &self.folder.path);
+        add_datastores(to, &self.datastores);
+        add_networks(to, &self.networks);
+    }
+
     /// Leaves only the datastores that meet a storage policy.
     pub(crate) fn keep_meeting(
         &mut self,
@@ -231,13 +263,25 @@ impl Place {
     }
 }
 
+fn add_datastores(to: &mut LedTo, datastores: &Datastores) {
+    for own in &datastores.usable {
+        add_path(to, DATASTORE_READY, &own.named.path);
+    }
+}
+
+fn add_networks(to: &mut LedTo, networks: &[Network]) {
+    for own in networks {
+        add_path(to, NETWORK_READY, &own.named.path);
+    }
+}
+
 fn place(
     class: &NodeClass,
     zone: Option<(usize, &Zone)>,
     inventory: &Inventory,
     tagged: &Tagged,
     (folder_path, folder): &(String, Option<MoRef>),
-) -> Result<Place, Vec<Trouble>> {
+) -> Result<Place, Stuck> {
     let spec = &class.spec;
     let asked = |name: &str, of_zone: Option<&Selector>, of_class: Option<&Selector>| {
         let at = zone.map(|(i, _)| format!("spec.zones[{i}].{name}"));
@@ -247,11 +291,6 @@ fn place(
         }
     };
     let of_zone = zone.map(|(_, zone)| zone);
-    let mut troubles = Vec::new();
-    let mut tell = |condition: &'static str, unresolved: Unresolved| {
-        troubles.push(Trouble { condition, unresolved });
-    };
-
     let (field, selector) = asked(
         "computeSelector",
         of_zone.and_then(|zone| zone.compute_selector.as_ref()),
@@ -299,19 +338,29 @@ fn place(
                 .filter(|name| !name.is_empty()),
         }),
         (compute, datastores, networks, folder) => {
-            if let Err(unresolved) = compute {
-                tell(COMPUTE_READY, unresolved);
+            let Stuck { mut troubles, led_to: mut to } = Stuck::default();
+            let mut tell = |condition: &'static str, unresolved: Unresolved| {
+                troubles.push(Trouble { condition, unresolved });
+            };
+            match compute {
+                Ok(own) => add_path(&mut to, COMPUTE_READY, &own.named.path),
+                Err(unresolved) => tell(COMPUTE_READY, unresolved),
             }
-            if let Some(Err(unresolved)) = datastores {
-                tell(DATASTORE_READY, unresolved);
+            match datastores {
+                Some(Ok(own)) => add_datastores(&mut to, &own),
+                Some(Err(unresolved)) => tell(DATASTORE_READY, unresolved),
+                None => {}
             }
-            if let Some(Err(unresolved)) = networks {
-                tell(NETWORK_READY, unresolved);
+            match networks {
+                Some(Ok(own)) => add_networks(&mut to, &own),
+                Some(Err(unresolved)) => tell(NETWORK_READY, unresolved),
+                None => {}
             }
-            if let Err(unresolved) = folder {
-                tell(FOLDER_READY, unresolved);
+            match folder {
+                Ok(_) => add_path(&mut to, FOLDER_READY, folder_path),
+                Err(unresolved) => tell(FOLDER_READY, unresolved),
             }
-            Err(troubles)
+            Err(Stuck { troubles, led_to: to })
         }
     }
 }
@@ -355,6 +404,16 @@ impl Resolution {
         let own =
             self.places.iter().find(|place| place.zone.is_some() && place.zone.as_deref() == zone);
         own.or_else(|| self.places.iter().find(|place| place.zone.is_none()))
+    }
+
+    /// Where the class's selectors lead.
+    pub(crate) fn led_to(&self) -> LedTo {
+        let mut to = LedTo::new();
+        add_path(&mut to, IMAGE_READY, &self.image.named.path);
+        for place in &self.places {
+            place.add_paths(&mut to);
+        }
+        to
     }
 
     /// What the class's status says of it.

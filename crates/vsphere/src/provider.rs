@@ -17,6 +17,7 @@ mod status;
 mod tagging;
 mod tags_ready;
 mod troubles;
+mod zones_ready;
 
 use std::{
     fmt,

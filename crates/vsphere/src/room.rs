@@ -1,18 +1,25 @@
-//! What a place offers to machines: hosts that work, and space in datastores.
+//! What a place offers to machines: hosts that work, space in datastores, and what a resource pool
+//! may give away.
 //!
 //! A class may ask with `capacityCheck` that this is looked at before a machine is asked for; the
 //! doctor looks always. That a clone fails all the same is possible, and nothing depends on it.
 
-use joiner_vim::{MoRef, Object, spec::Backing};
+use joiner_vim::{
+    MoRef, Object,
+    spec::{Allocation, Backing},
+};
 
 use crate::{
     clone_spec::Copying,
     inventory::{Datastore, Template},
+    machines::{Hardware, Machines},
     node_class::NodeClass,
+    resources,
     vm_settings::Provisioning,
 };
 
 const GIB: u64 = 1 << 30;
+const MIB: u64 = 1 << 20;
 
 /// What is left free in a datastore, whatever is asked for: this much, or one in so many bytes.
 const LEFT_BYTES: u64 = 20 * GIB;
@@ -75,6 +82,82 @@ impl Host {
         } else {
             None
         }
+    }
+}
+
+/// Properties of resource pools that machines depend on: of processors in MHz, of memory in bytes.
+pub(crate) const POOLS: &[&str] = &[
+    "summary.runtime.cpu.unreservedForVm",
+    "summary.runtime.memory.unreservedForVm",
+    "summary.runtime.memory.maxUsage",
+];
+
+/// What a resource pool may give to one more machine. What vCenter does not say bounds nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PoolRoom {
+    /// What of its processors it has not promised to others.
+    pub(crate) unreserved_mhz: Option<u64>,
+    /// What of its memory it has not promised to others.
+    pub(crate) unreserved_mib: Option<u64>,
+    /// How much memory its machines may use at all.
+    pub(crate) usable_mib: Option<u64>,
+}
+
+impl PoolRoom {
+    pub(crate) fn read(object: &Object) -> Self {
+        let mib = |path: &str| object.parse::<u64>(path).map(|bytes| bytes / MIB);
+        let [cpu, memory, usable] = [POOLS[0], POOLS[1], POOLS[2]];
+        Self {
+            unreserved_mhz: object.parse(cpu),
+            unreserved_mib: mib(memory),
+            usable_mib: mib(usable),
+        }
+    }
+
+    /// Why the pool cannot take a machine, with the numbers.
+    pub(crate) fn objection(&self, demand: &PoolDemand) -> Option<String> {
+        let PoolDemand { memory_mib, promised_mib, promised_mhz } = *demand;
+        let is_short = |has: Option<u64>, wanted: u64| has.filter(|has| wanted > *has);
+        if let Some(has) = is_short(self.usable_mib, memory_mib) {
+            return Some(format!(
+                "lets its machines use {has} MiB of memory, and one of this size has {memory_mib}"
+            ));
+        }
+        if let Some(has) = is_short(self.unreserved_mib, promised_mib) {
+            return Some(format!(
+                "can promise {has} MiB more of memory, and one of this size needs {promised_mib}"
+            ));
+        }
+        let has = is_short(self.unreserved_mhz, promised_mhz)?;
+        Some(format!("can promise {has} MHz more, and one of this size needs {promised_mhz}"))
+    }
+}
+
+/// What a machine asks of its resource pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PoolDemand {
+    pub(crate) memory_mib: u64,
+    /// Memory that it is promised.
+    pub(crate) promised_mib: u64,
+    /// Processors that it is promised.
+    pub(crate) promised_mhz: u64,
+}
+
+impl PoolDemand {
+    /// What a machine of a size asks for.
+    pub(crate) fn of(
+        class: &NodeClass,
+        machines: &Machines,
+        size: &str,
+        hardware: &Hardware,
+    ) -> Self {
+        let has_devices = machines.devices.get(size).is_some_and(|own| !own.is_empty());
+        let memory_mib = hardware.memory_mib;
+        let (cpu, memory) = resources::allocations(&class.spec, memory_mib);
+        let promised = |own: Option<Allocation>| own.and_then(|own| own.reservation).unwrap_or(0);
+        // Devices of hosts reach into memory that must stay where it is.
+        let promised_mib = if has_devices { memory_mib } else { promised(memory) };
+        Self { memory_mib, promised_mib, promised_mhz: promised(cpu) }
     }
 }
 
@@ -150,6 +233,35 @@ mod tests {
 
     fn short(hosts: &[Host], datastores: &[Datastore], needed_gib: u64) -> Option<&'static str> {
         short_of(hosts, &[reference("net")], datastores, needed_gib * GIB)
+    }
+
+    #[test]
+    fn a_pool_takes_what_it_can_promise_and_what_may_be_used_at_all() {
+        let pool = PoolRoom {
+            unreserved_mhz: Some(2000),
+            unreserved_mib: Some(1024),
+            usable_mib: Some(8192),
+        };
+        let said = |memory_mib, promised_mib, promised_mhz| {
+            let demand = PoolDemand { memory_mib, promised_mib, promised_mhz };
+            pool.objection(&demand).unwrap_or_default()
+        };
+        assert_eq!(said(8192, 1024, 2000), "");
+        assert_eq!(
+            said(8196, 0, 0),
+            "lets its machines use 8192 MiB of memory, and one of this size has 8196"
+        );
+        assert_eq!(
+            said(4096, 1025, 0),
+            "can promise 1024 MiB more of memory, and one of this size needs 1025"
+        );
+        assert_eq!(
+            said(4096, 0, 2001),
+            "can promise 2000 MHz more, and one of this size needs 2001"
+        );
+        let nothing_is_said = PoolRoom::default();
+        let huge = PoolDemand { memory_mib: 1 << 40, promised_mib: 1 << 40, promised_mhz: 1 << 40 };
+        assert_eq!(nothing_is_said.objection(&huge), None, "unknown is not full");
     }
 
     #[test]

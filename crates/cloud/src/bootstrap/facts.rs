@@ -4,8 +4,9 @@ use super::{
     endpoint::Endpoint,
     error::Error,
     inputs::{Distro, ProviderId},
-    token::{self, BootstrapToken, Token, TokenSource},
-    trust::CaBundle,
+    secret::Secret,
+    token::{self, BootstrapToken, SupervisorToken, Token, TokenSource},
+    trust::{CaBundle, Pin},
     version::KubeVersion,
 };
 
@@ -30,6 +31,19 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Machines that all join with one token, where nobody knows the certificate authority.
+    pub fn given(distro: Distro, endpoint: &str, version: &str, token: &str) -> Self {
+        Self {
+            distro,
+            endpoint: Some(endpoint.to_owned()),
+            version: Some(version.to_owned()),
+            ca: None,
+            pin_ca: false,
+            token: Some(TokenSource::Given(Secret::from(token))),
+            provider_id: None,
+        }
+    }
+
     /// Whether machines could join with these. Answers what there is to say about them although
     /// they could.
     pub fn check(&self) -> Result<Vec<String>, Error> {
@@ -41,12 +55,29 @@ impl Facts {
         if matches!(self.distro, Distro::Kubeadm | Distro::Talos) {
             token::needed(self.ca.as_ref())?;
         }
-        let Some(source) = &self.token else { return Ok(Vec::new()) };
-        let token = match source {
-            TokenSource::Given(text) => Token::Given(text.clone()),
-            TokenSource::Mint => Token::Minted(BootstrapToken::example()),
-        };
+        let Some(token) = self.example_token() else { return Ok(Vec::new()) };
         let ready = token::ready(Some(&token), self.distro, self.ca.as_ref(), self.pin_ca)?;
         Ok(ready.warnings)
+    }
+
+    /// What machines of RKE2 and k3s know their cluster by; none where they trust whom they meet
+    /// first, and for the other distributions, which show nobody what they are known by.
+    pub fn pin(&self) -> Option<Pin> {
+        if !self.distro.is_supervised() {
+            return None;
+        }
+        let endpoint = Endpoint::read(self.endpoint.as_deref(), self.distro).ok()?;
+        let token = self.example_token()?;
+        let ready = token::ready(Some(&token), self.distro, self.ca.as_ref(), self.pin_ca).ok()?;
+        let hash = SupervisorToken::read(&ready.text).ok()?.pinned_hash()?.to_owned();
+        Some(Pin { shown_at: format!("{}/cacerts", endpoint.url()), hash })
+    }
+
+    /// A token like those of machines.
+    fn example_token(&self) -> Option<Token> {
+        self.token.as_ref().map(|source| match source {
+            TokenSource::Given(text) => Token::Given(text.clone()),
+            TokenSource::Mint => Token::Minted(BootstrapToken::example()),
+        })
     }
 }

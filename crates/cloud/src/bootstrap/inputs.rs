@@ -37,6 +37,11 @@ impl Distro {
     pub const ALL: [Self; 6] =
         [Self::Kubeadm, Self::Rke2, Self::Rke2Airgapped, Self::K3s, Self::Talos, Self::None];
 
+    /// Whether machines join by a supervisor of the distribution's own.
+    pub(super) fn is_supervised(self) -> bool {
+        matches!(self, Self::Rke2 | Self::Rke2Airgapped | Self::K3s)
+    }
+
     /// The word for it in a `NodeClass`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -151,7 +151,7 @@ pub(crate) fn ready(
         )
     })?;
     let silent = |text| ReadyToken { text, warnings: Vec::new() };
-    let supervised = matches!(distro, Distro::Rke2 | Distro::Rke2Airgapped | Distro::K3s);
+    let supervised = distro.is_supervised();
     match token {
         Token::Minted(token) if supervised => {
             Ok(silent(pinned(needed(ca)?, token.text().reveal())))

@@ -8,7 +8,6 @@ use x509_parser::{
 use super::{
     digest::{hex, sha256},
     error::{Error, ErrorKind},
-    token::SupervisorToken,
 };
 
 /// The certificates of a cluster's authority.
@@ -124,20 +123,33 @@ impl Certificate {
     }
 }
 
-/// Compares the certificates that an RKE2 or k3s supervisor shows at `/cacerts` with those that a
-/// token pins. A token without a pin trusts whom it meets first.
-pub fn check_served(token: &SupervisorToken, served: &CaBundle) -> Result<(), Error> {
-    match token.pinned_hash() {
-        Some(pinned) if pinned != served.supervisor_hash() => Err(Error::new(
+/// What machines of RKE2 or k3s hold against the certificates that they are shown where they join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    /// Where the supervisor shows its certificates to everybody.
+    pub shown_at: String,
+    /// The hash that tokens carry.
+    pub(super) hash: String,
+}
+
+impl Pin {
+    /// Whether machines would take these certificates for their cluster's.
+    pub fn check(&self, shown: &CaBundle) -> Result<(), Error> {
+        let shown = shown.supervisor_hash();
+        if self.hash == shown {
+            return Ok(());
+        }
+        Err(Error::new(
             ErrorKind::CaMismatch,
             "token",
             format!(
-                "it pins the certificate authority {pinned}, but the endpoint shows {}",
-                served.supervisor_hash()
+                "it pins the certificate authority {}, but {} shows {shown}: machines would not \
+                 join",
+                self.hash, self.shown_at
             ),
-            "check that endpoint and token are of the same cluster, and renew the token if the \
-             authority was replaced",
-        )),
-        _ => Ok(()),
+            "check that CLUSTER_ENDPOINT (--cluster-endpoint) leads to this cluster; if it does, \
+             renew JOIN_TOKEN (--join-token), which is of another cluster or older than the \
+             authority",
+        ))
     }
 }

@@ -1,13 +1,8 @@
 //! What the checks have in common.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use joiner_core::{
-    label::{self, Labels},
-    quantity::Quantity,
-    requirement::Requirements,
-    resources::{CPU, Resources},
-};
+use joiner_core::{quantity::Quantity, resources::CPU};
 
 use super::{Bench, Mishap, Process};
 use crate::{
@@ -51,27 +46,16 @@ pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Verdict
 /// The n-th order of a check.
 pub(super) fn order<B: Bench>(bench: &B, number: u32) -> Order {
     const POOL: &str = "conformance";
+    let claim = ClaimId {
+        name: format!("{POOL}-{number}"),
+        uid: format!("0b8c6a52-5a0d-4d5e-9c39-{number:012x}"),
+    };
     let class = bench.class();
-    let labels: Labels = [
-        (class_label(&class.group, &class.kind), class.name.clone()),
-        (label::NODE_POOL.to_owned(), POOL.to_owned()),
-    ]
-    .into();
-    Order {
-        claim: ClaimId {
-            name: format!("{POOL}-{number}"),
-            uid: format!("0b8c6a52-5a0d-4d5e-9c39-{number:012x}"),
-        },
-        node_pool: Some(POOL.to_owned()),
-        labels,
-        annotations: Labels::new(),
-        requirements: Requirements::new(),
-        requests: Resources::from_iter([(CPU, Quantity::whole(1))]),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        class,
-        inputs: bench.inputs(),
-    }
+    let mut order = Order::plain(claim, POOL, Arc::clone(&class));
+    order.labels.insert(class_label(&class.group, &class.kind), class.name.clone());
+    order.requests.set(CPU, Quantity::whole(1));
+    order.inputs = bench.inputs();
+    order
 }
 
 /// A claim of the same name that was made later.

@@ -1,8 +1,10 @@
 //! Whether machines could join, before there is one.
 
-use joiner_cloud::bootstrap::{Distro, ErrorKind, Facts, Secret, token::TokenSource};
+use joiner_cloud::bootstrap::{
+    Distro, ErrorKind, Facts, Secret, token::TokenSource, trust::CaBundle,
+};
 
-use crate::shared::{TOKEN, ca};
+use crate::shared::{CA, PINNED_TOKEN, TOKEN, ca};
 
 /// What machines of a cluster join with that lacks nothing.
 fn facts(distro: Distro, version: &str) -> Facts {
@@ -66,4 +68,37 @@ fn a_token_that_gives_away_the_cluster_is_told_and_not_shown() {
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("may be the server token"), "{warnings:?}");
     assert!(!format!("{warnings:?} {facts:?}").contains("hunter2"));
+}
+
+#[test]
+fn machines_of_rke2_and_k3s_know_their_cluster_by_what_its_endpoint_shows() {
+    let k3s = || facts(Distro::K3s, "v1.33.4+k3s1");
+    let intermediate = include_str!("intermediate.pem");
+    let another = CaBundle::read(intermediate).unwrap();
+    let short = || Facts { token: Some(given("s3cret")), ..k3s() };
+    for pinning in [
+        k3s(),
+        Facts { ca: None, token: Some(given(PINNED_TOKEN)), ..k3s() },
+        Facts { pin_ca: true, ..short() },
+        facts(Distro::Rke2Airgapped, "v1.33.4+rke2r1"),
+    ] {
+        let pin = pinning.pin().unwrap();
+        assert_eq!(pin.check(&ca()), Ok(()), "{pinning:?}");
+        let error = pin.check(&another).unwrap_err();
+        assert_eq!((error.kind.condition(), error.kind.reason()), ("BootstrapReady", "CAMismatch"));
+    }
+    assert_eq!(k3s().pin().unwrap().shown_at, "https://10.0.0.10:6443/cacerts");
+    // Of several certificates the root counts.
+    let chain = || CaBundle::read(&format!("{intermediate}{CA}")).unwrap();
+    let pin = Facts { ca: Some(chain()), ..k3s() }.pin().unwrap();
+    assert_eq!(pin.check(&chain()), Ok(()));
+    for unpinned in [
+        short(),
+        Facts { token: None, ..k3s() },
+        Facts { endpoint: None, ..k3s() },
+        facts(Distro::Kubeadm, "v1.33.4"),
+        facts(Distro::Talos, "v1.33.4"),
+    ] {
+        assert_eq!(unpinned.pin(), None, "{unpinned:?}");
+    }
 }

@@ -65,6 +65,24 @@ pub(super) async fn fetch(
     Ok((facts, warnings))
 }
 
+/// Looks whether the endpoint shows the authority that machines will ask for. One that is out of
+/// reach from here, or shows something else, may be as it should be.
+pub(super) async fn compare_authority(
+    context: &Context,
+    class: &str,
+    facts: &Facts,
+) -> Result<(), Missing> {
+    let Some(pin) = facts.pin() else { return Ok(()) };
+    match reading::shown_authority(context, &pin.shown_at).await {
+        Ok(shown) => pin.check(&shown).map_err(|error| Missing::problem(class, error)),
+        Err(unread) => {
+            let why = unread.why();
+            tracing::debug!("{class}: {} was not looked at: {why}", pin.shown_at);
+            Ok(())
+        }
+    }
+}
+
 async fn detected(context: &Context, class: &str) -> Result<Distro, Missing> {
     let version = version(context, class).await?;
     // What the version tells is told without a second question.

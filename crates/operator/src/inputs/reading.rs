@@ -1,10 +1,13 @@
 //! Reading what a cluster says of itself.
 
-use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+use std::{fmt, net::SocketAddr, time::Duration};
 
-use futures_util::future::BoxFuture;
 use http::Request;
-use joiner_cloud::{bootstrap::token, inputs::SecretData, needs::SecretName};
+use joiner_cloud::{
+    bootstrap::{token, trust::CaBundle},
+    inputs::SecretData,
+    needs::SecretName,
+};
 use k8s_openapi::api::{
     apps::v1::{DaemonSet, Deployment},
     authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec},
@@ -35,41 +38,11 @@ pub(super) struct Lately {
     root_ca: Memory<(), Option<String>>,
     addresses: Memory<(), Vec<SocketAddr>>,
     answering: Memory<Vec<SocketAddr>, SocketAddr>,
+    shown: Memory<String, CaBundle>,
     may_mint: Memory<(), bool>,
     images: Memory<(), Vec<String>>,
     pub(super) secrets: Memory<SecretName, Option<SecretData>>,
     pub(super) ipam: Memory<(), Option<String>>,
-}
-
-/// Whether an address answers.
-type Probe = dyn Fn(SocketAddr) -> BoxFuture<'static, bool> + Send + Sync;
-
-/// How it is found out whether an address answers.
-#[derive(Clone)]
-pub struct Reach(Arc<Probe>);
-
-impl Reach {
-    /// In this way.
-    pub fn by(
-        probe: impl Fn(SocketAddr) -> BoxFuture<'static, bool> + Send + Sync + 'static,
-    ) -> Self {
-        Self(Arc::new(probe))
-    }
-}
-
-impl Default for Reach {
-    /// By connecting to it.
-    fn default() -> Self {
-        Self::by(|address| {
-            Box::pin(async move { tokio::net::TcpStream::connect(address).await.is_ok() })
-        })
-    }
-}
-
-impl fmt::Debug for Reach {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Reach")
-    }
 }
 
 /// The API server's version, in full.
@@ -147,18 +120,31 @@ pub(super) async fn first_answering(
     context: &Context,
     addresses: Vec<SocketAddr>,
 ) -> Read<SocketAddr> {
-    let (lately, Reach(probe)) = (&context.inputs.0.lately, &context.inputs.0.reach);
+    let (lately, reach) = (&context.inputs.0.lately, &context.inputs.0.reach);
     let tried = addresses.clone();
     let read = async {
         for address in tried {
             let deadline = context.clock.instant_after(ANSWERS_WITHIN);
-            if tokio::time::timeout_at(deadline, probe(address)).await == Ok(true) {
+            if tokio::time::timeout_at(deadline, reach.answers(address)).await == Ok(true) {
                 return Ok(address);
             }
         }
         Err(Unread::Away("none of them answers".to_owned()))
     };
     lately.answering.get(&context.clock, addresses, read).await
+}
+
+/// The certificates that an endpoint shows to everybody.
+pub(super) async fn shown_authority(context: &Context, url: &str) -> Read<CaBundle> {
+    let (lately, reach) = (&context.inputs.0.lately, &context.inputs.0.reach);
+    let read = async {
+        let deadline = context.clock.instant_after(ANSWERS_WITHIN);
+        let shown = tokio::time::timeout_at(deadline, reach.shown(url)).await;
+        let shown = shown.map_err(|_| Unread::Away("no answer".to_owned()))?;
+        // Whatever else is answered there says nothing about the cluster's authority.
+        CaBundle::read(&shown.map_err(Unread::Away)?).map_err(|error| Unread::Away(error.problem))
+    };
+    lately.shown.get(&context.clock, url.to_owned(), read).await
 }
 
 /// Whether we may create Secrets where tokens are kept.

@@ -43,32 +43,23 @@ fn usable(
     named: &str,
     found: Read<Option<SecretData>>,
 ) -> Result<SecretData, Missing> {
-    let SecretNeed { field, keys, .. } = need;
-    let problem = |reason, problem: String| {
-        Err(Missing::Problem { reason, message: format!("{class}: {field}: {problem}") })
-    };
-    let data = match found {
-        Ok(Some(data)) => data,
-        Ok(None) => {
-            return problem(
-                "SecretNotFound",
-                format!("Secret {named} is not there; create it, or refer to another"),
-            );
-        }
+    let found = match found {
+        Ok(found) => found,
         Err(Unread::Refused(why)) => {
-            let remedy = "give the controller the verb get on secrets in that namespace";
-            return problem(
-                "SecretForbidden",
-                format!("Secret {named} may not be read ({why}); {remedy}"),
+            let message = format!(
+                "{class}: {}: Secret {named} may not be read ({why}); give the controller the verb \
+                 get on secrets in that namespace",
+                need.field
             );
+            return Err(Missing::Problem { reason: "SecretForbidden", message });
         }
         Err(away) => return Err(Missing::unread(class, &format!("Secret {named}"), &away)),
     };
-    match keys.iter().find(|key| !data.contains_key(*key)) {
-        Some(key) => {
-            problem("SecretIncomplete", format!("Secret {named} has no key {key:?}; add it"))
+    match need.problem(named, found.as_ref()) {
+        Some((reason, problem)) => {
+            Err(Missing::Problem { reason, message: format!("{class}: {problem}") })
         }
-        None => Ok(data),
+        None => Ok(found.unwrap_or_default()),
     }
 }
 

@@ -16,7 +16,7 @@ use joiner_operator::{
     controller::{Controller, Started, start},
     engine::shown,
     events::Recorder,
-    inputs::Inputs,
+    inputs::{Inputs, Reach},
     metrics::{Build, Metrics, Registry},
     observability::{self, ClusterFigures},
     random::Random,
@@ -89,7 +89,7 @@ impl Stage {
             metrics: Arc::new(metrics),
             feeds: Feeds::default(),
             random: Arc::new(Random::seeded(1)),
-            inputs: Inputs::default(),
+            inputs: Inputs::reaching(Reach::nobody()),
             namespace: "default".to_owned(),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),
         };

@@ -33,6 +33,7 @@ impl Estate {
             networks: BTreeMap::new(),
             switches: BTreeMap::new(),
             vms: BTreeMap::new(),
+            pools: BTreeMap::new(),
             snapshots: BTreeMap::new(),
             policies: Vec::new(),
             last_choice: 0,

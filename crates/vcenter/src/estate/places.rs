@@ -14,6 +14,39 @@ pub(crate) struct Cluster {
     pub(crate) vm_groups: BTreeMap<String, BTreeSet<Ref>>,
 }
 
+/// What a resource pool may give to its VMs, of processors in MHz and of memory in MiB.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pool {
+    pub(crate) cpu: PoolBounds,
+    pub(crate) memory: PoolBounds,
+}
+
+/// How much of something a resource pool may give away. Without bounds it is as much as the cluster
+/// has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolBounds {
+    /// No more than this is used.
+    pub limit: Option<u64>,
+    /// This is set aside for the pool, and it may promise no more.
+    pub reservation: Option<u64>,
+}
+
+impl PoolBounds {
+    /// How much may be used, of so much.
+    pub(crate) fn usable(self, total: u64) -> u64 {
+        self.limit.map_or(total, |limit| limit.min(total))
+    }
+
+    /// How much may still be promised: of a total of which so much is left, and where the pool has
+    /// promised so much itself.
+    pub(crate) fn unreserved(self, left: u64, promised: u64) -> u64 {
+        match self.reservation {
+            Some(own) => self.usable(own).saturating_sub(promised),
+            None => self.limit.map_or(left, |limit| left.min(limit.saturating_sub(promised))),
+        }
+    }
+}
+
 /// A host.
 #[derive(Debug)]
 pub(crate) struct Host {

@@ -1,6 +1,6 @@
 //! What hosts and pools have left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     estate::{
@@ -20,6 +20,17 @@ pub(crate) struct Load {
     pub(crate) cpu_reserved_mhz: u64,
     pub(crate) memory_reserved_mib: u64,
     pub(crate) vms: usize,
+}
+
+/// What a resource pool has for its VMs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolRoom {
+    pub(crate) usable_mhz: u64,
+    pub(crate) usable_mib: u64,
+    pub(crate) unreserved_mhz: u64,
+    pub(crate) unreserved_mib: u64,
+    /// What its own VMs have.
+    pub(crate) own: Load,
 }
 
 impl Load {
@@ -79,6 +90,9 @@ impl Estate {
             }
             return Err(Fault::no_compatible_host());
         }
+        if let Some(pool) = of.pool {
+            self.room_in_pool(pool, of)?;
+        }
         if let Some(cluster) = cluster {
             self.keep_for_failures(cluster, of.memory_mib, behaviour)?;
         }
@@ -93,6 +107,48 @@ impl Estate {
             }
         }
         best.map(|(_, host)| host).ok_or_else(|| refused.unwrap_or_else(Fault::no_compatible_host))
+    }
+
+    /// What a pool can promise its VMs altogether, and has promised.
+    pub(crate) fn pool_room(&self, pool: Ref) -> PoolRoom {
+        let cluster = self.above(pool, Kind::ClusterComputeResource);
+        let hosts: BTreeSet<Ref> =
+            cluster.map(|cluster| self.hosts_of(cluster).collect()).unwrap_or_default();
+        let usable = hosts.iter().filter_map(|host| self.hosts.get(host)).filter(|h| h.is_usable());
+        let (mut mhz, mut mib) = (0, 0);
+        for host in usable {
+            mhz += u64::from(host.cores) * u64::from(host.mhz);
+            mib += host.memory_mib;
+        }
+        let all = self.load(|vm: &Vm| hosts.contains(&vm.host));
+        let own = self.load(|vm: &Vm| vm.pool == Some(pool));
+        let bounds = self.pools.get(&pool).copied().unwrap_or_default();
+        let (left_mhz, left_mib) =
+            (mhz.saturating_sub(all.cpu_reserved_mhz), mib.saturating_sub(all.memory_reserved_mib));
+        PoolRoom {
+            usable_mhz: bounds.cpu.usable(mhz),
+            usable_mib: bounds.memory.usable(mib),
+            unreserved_mhz: bounds.cpu.unreserved(left_mhz, own.cpu_reserved_mhz),
+            unreserved_mib: bounds.memory.unreserved(left_mib, own.memory_reserved_mib),
+            own,
+        }
+    }
+
+    /// Whether a VM's pool can promise it what it is to be promised. Of a pool without bounds it is
+    /// the hosts that say it.
+    fn room_in_pool(&self, pool: Ref, vm: &Vm) -> Result<(), Fault> {
+        if !self.pools.contains_key(&pool) {
+            return Ok(());
+        }
+        let room = self.pool_room(pool);
+        let memory = vm.memory_reservation_mib();
+        if memory > room.unreserved_mib {
+            return Err(Fault::pool_memory(room.unreserved_mib, memory));
+        }
+        if vm.cpu.reservation > room.unreserved_mhz {
+            return Err(Fault::pool_cpu(room.unreserved_mhz, vm.cpu.reservation));
+        }
+        Ok(())
     }
 
     /// Whether a host is up and has a VM's datastores and networks.

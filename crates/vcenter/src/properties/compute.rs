@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::status;
 use crate::{
-    estate::{Host, vm::Vm},
+    estate::{Host, PoolBounds},
     reference::{Kind, Ref},
     wire::value::Value::{self, Bool, Data, Int, Long, Ref as Named, Short},
     world::World,
@@ -180,13 +180,13 @@ pub(super) fn pool<'w>(world: &'w World, object: Ref, name: &str) -> Option<Valu
         "owner" => Value::maybe(estate.above(object, Kind::ClusterComputeResource), Named),
         "resourcePool" => Value::refs(tree.children(object)),
         "vm" => Value::refs(estate.vms_where(|vm| vm.pool == Some(object))),
-        "config" => pool_config(),
+        "config" => pool_config(world, object),
         "runtime" => pool_runtime(world, object),
         "summary" => Value::sub(
             "ResourcePoolSummary",
             vec![
                 ("name", Value::text(tree.name(object))),
-                ("config", pool_config()),
+                ("config", pool_config(world, object)),
                 ("runtime", pool_runtime(world, object)),
                 ("configuredMemoryMB", Value::Unset),
             ],
@@ -195,14 +195,15 @@ pub(super) fn pool<'w>(world: &'w World, object: Ref, name: &str) -> Option<Valu
     })
 }
 
-fn pool_config() -> Value<'static> {
-    let allocation = || {
+fn pool_config(world: &World, object: Ref) -> Value<'static> {
+    let own = world.estate.pools.get(&object).copied().unwrap_or_default();
+    let allocation = |own: PoolBounds| {
         Data(
             "ResourceAllocationInfo",
             vec![
-                ("reservation", Long(0)),
-                ("expandableReservation", Bool(true)),
-                ("limit", Long(-1)),
+                ("reservation", Long(own.reservation.unwrap_or_default() as i64)),
+                ("expandableReservation", Bool(own.reservation.is_none())),
+                ("limit", Long(own.limit.map_or(-1, |limit| limit as i64))),
                 (
                     "shares",
                     Data(
@@ -220,48 +221,38 @@ fn pool_config() -> Value<'static> {
         "ResourceConfigSpec",
         vec![
             ("entity", Value::Unset),
-            ("cpuAllocation", allocation()),
-            ("memoryAllocation", allocation()),
+            ("cpuAllocation", allocation(own.cpu)),
+            ("memoryAllocation", allocation(own.memory)),
         ],
     )
 }
 
-/// What a pool may still give away. Pools share what their cluster has.
+/// What a pool may still give away.
 fn pool_runtime(world: &World, object: Ref) -> Value<'static> {
-    let estate = &world.estate;
-    let cluster = estate.above(object, Kind::ClusterComputeResource);
-    let hosts: BTreeSet<Ref> =
-        cluster.map(|cluster| estate.hosts_of(cluster).collect()).unwrap_or_default();
-    let usable = hosts.iter().filter_map(|host| estate.hosts.get(host)).filter(|h| h.is_usable());
-    let (mut mhz, mut mib) = (0, 0);
-    for host in usable {
-        mhz += u64::from(host.cores) * u64::from(host.mhz);
-        mib += host.memory_mib;
-    }
-    let all = estate.load(|vm: &Vm| hosts.contains(&vm.host));
-    let own = estate.load(|vm: &Vm| vm.pool == Some(object));
-    let usage = |total: u64, reserved: u64, own: u64, used: u64| {
-        let left = Long(total.saturating_sub(reserved) as i64);
+    let room = world.estate.pool_room(object);
+    let own = room.own;
+    let usage = |usable: u64, unreserved: u64, reserved: u64, used: u64| {
+        let left = Long(unreserved as i64);
         Data(
             "ResourcePoolResourceUsage",
             vec![
-                ("reservationUsed", Long(own as i64)),
-                ("reservationUsedForVm", Long(own as i64)),
+                ("reservationUsed", Long(reserved as i64)),
+                ("reservationUsedForVm", Long(reserved as i64)),
                 ("unreservedForPool", left.clone()),
                 ("unreservedForVm", left),
                 ("overallUsage", Long(used as i64)),
-                ("maxUsage", Long(total as i64)),
+                ("maxUsage", Long(usable as i64)),
             ],
         )
     };
     let bytes = |mib: u64| mib << 20;
     let memory = usage(
-        bytes(mib),
-        bytes(all.memory_reserved_mib),
+        bytes(room.usable_mib),
+        bytes(room.unreserved_mib),
         bytes(own.memory_reserved_mib),
         bytes(own.memory_mib),
     );
-    let cpu = usage(mhz, all.cpu_reserved_mhz, own.cpu_reserved_mhz, own.cpus * 100);
+    let cpu = usage(room.usable_mhz, room.unreserved_mhz, own.cpu_reserved_mhz, own.cpus * 100);
     Data(
         "ResourcePoolRuntimeInfo",
         vec![("memory", memory), ("cpu", cpu), ("overallStatus", status())],

@@ -1,6 +1,6 @@
 //! Hosts and datastores are finite.
 
-use joiner_vcenter::{Inventory, inventory::Host};
+use joiner_vcenter::{Inventory, PoolBounds, inventory::Host};
 
 use crate::support::{Client, Object, Spec, first_object, inside, object};
 
@@ -47,6 +47,25 @@ async fn reservations_of_cpu_are_kept() {
     start(&client, "a", config).await.unwrap();
     let full = start(&client, "b", config).await;
     assert_eq!(full.unwrap_err(), "InsufficientHostCpuCapacityFault");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bounded_pool_promises_no_more_than_it_may() {
+    let client = Client::admin(tiny()).await;
+    let config = "<memoryMB>4096</memoryMB><memoryAllocation><reservation>1024</reservation></memoryAllocation>";
+    let (free, pool) = (PoolBounds::default(), "dc1/host/cluster1/Resources/workers");
+    for bounds in
+        [PoolBounds { reservation: Some(1536), ..free }, PoolBounds { limit: Some(1536), ..free }]
+    {
+        client.vcenter.bound_pool(pool, free, bounds).unwrap();
+        start(&client, "a", config).await.unwrap();
+        let full = start(&client, "b", config).await;
+        assert_eq!(full.unwrap_err(), "InsufficientMemoryResourcesFault", "{bounds:?}");
+        for name in ["a", "b"] {
+            client.vcenter.remove_vm(name).unwrap();
+        }
+    }
+    client.vcenter.bound_pool("dc1/host/cluster1", free, free).unwrap_err();
 }
 
 #[tokio::test(start_paused = true)]

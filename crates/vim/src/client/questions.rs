@@ -60,10 +60,24 @@ impl Vim {
         kind: &str,
         paths: &[&str],
     ) -> Result<Vec<Object>, VimError> {
-        let paths = &shared(paths);
+        self.list_kinds(container, &[(kind, paths)]).await
+    }
+
+    /// The same for objects of several kinds with one question, each kind with properties of its
+    /// own. No kind may descend from another of them.
+    pub async fn list_kinds(
+        &self,
+        container: &MoRef,
+        kinds: &[(&str, &[&str])],
+    ) -> Result<Vec<Object>, VimError> {
+        let mut paths: Vec<&str> = kinds.iter().flat_map(|(_, paths)| *paths).copied().collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let paths = &shared(&paths);
         self.asked_in_session(async |seat: Seat| {
-            let view = &seat.container_view(container, kind).await?;
-            let objects = seat.retrieve(Of::View { view, kind }, paths).await;
+            let of = kinds.iter().map(|(kind, _)| *kind);
+            let view = &seat.container_view(container, of).await?;
+            let objects = seat.retrieve(Of::Kinds { view, kinds }, paths).await;
             // A view that stays is a burden for the server; it goes with the session at the latest.
             if objects.as_ref().err().is_none_or(|error| error.fault().is_some()) {
                 seat.destroy_view(view).await;
@@ -181,15 +195,17 @@ impl Seat {
         Ok(objects)
     }
 
-    /// A view of all objects of a kind in a container and everything below it.
-    pub(crate) async fn container_view(
+    /// A view of all objects of some kinds in a container and everything below it.
+    pub(crate) async fn container_view<'k>(
         &self,
         container: &MoRef,
-        kind: &str,
+        kinds: impl Iterator<Item = &'k str>,
     ) -> Result<MoRef, VimError> {
         let call = Call::new(&self.content().view_manager, "CreateContainerView", |xml| {
             xml.reference("container", container);
-            xml.leaf("type", kind);
+            for kind in kinds {
+                xml.leaf("type", kind);
+            }
             xml.leaf("recursive", true);
         });
         self.call(&call).await?.reference()

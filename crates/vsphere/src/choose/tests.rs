@@ -22,11 +22,13 @@ fn cluster(path: &str) -> Cluster {
         root_pool: reference(&format!("{path}/Resources")),
         datastores: of("datastore"),
         networks: of("network"),
+        hosts: Vec::new(),
+        lineage: Vec::new(),
     }
 }
 
 fn pool(path: &str, owner: &str) -> Pool {
-    Pool { named: named(path), owner: reference(owner) }
+    Pool { named: named(path), owner: reference(owner), lineage: Vec::new() }
 }
 
 fn datastore(name: &str, free: u64) -> Datastore {

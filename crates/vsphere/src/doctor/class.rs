@@ -6,8 +6,8 @@ use joiner_vim::{Object, VimError};
 use super::{Finding, Subject};
 use crate::{
     places::{
-        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY, Resolution,
-        VALIDATION, VCENTER,
+        COMPUTE_READY, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo, NETWORK_READY,
+        VALIDATION, VCENTER, ZONES_READY,
     },
     tags::objections::Objections,
 };
@@ -47,11 +47,7 @@ pub(crate) fn network(
 }
 
 /// What the conditions of a class say, and where its selectors lead.
-pub(crate) fn conditions(
-    object: &str,
-    status: &ClassStatus,
-    resolution: Option<&Resolution>,
-) -> Vec<Finding> {
+pub(crate) fn conditions(object: &str, status: &ClassStatus, led_to: &LedTo) -> Vec<Finding> {
     let mut found = Vec::new();
     for condition in &status.conditions {
         let check = match condition.type_ {
@@ -61,6 +57,8 @@ pub(crate) fn conditions(
             IMAGE_READY => "template",
             FOLDER_READY => "folder",
             VALIDATION | VCENTER => "places",
+            // Of zones that nothing is wrong with nothing is said.
+            ZONES_READY if condition.holds == Some(false) => "zones",
             _ => continue,
         };
         let subject = Subject::new(check, object);
@@ -70,33 +68,11 @@ pub(crate) fn conditions(
         if is_said || (check == "places" && condition.holds == Some(true)) {
             continue;
         }
-        let leads_to = resolution.map_or_else(
-            || "leads to what can be used".to_owned(),
-            |own| leads_to(condition.type_, own),
-        );
-        found.push(subject.condition(condition, leads_to));
+        let paths: Vec<&str> =
+            led_to.get(condition.type_).into_iter().flatten().map(String::as_str).collect();
+        found.push(subject.condition(condition, format!("leads to {}", paths.join(", "))));
     }
     found
-}
-
-/// Where a condition's selector leads.
-fn leads_to(type_: &str, resolution: &Resolution) -> String {
-    if type_ == IMAGE_READY {
-        return format!("leads to {}", resolution.image.named.path);
-    }
-    let mut paths: Vec<&str> = resolution
-        .places
-        .iter()
-        .flat_map(|place| match type_ {
-            COMPUTE_READY => vec![place.compute.named.path.as_str()],
-            NETWORK_READY => place.networks.iter().map(|own| own.named.path.as_str()).collect(),
-            FOLDER_READY => vec![place.folder.path.as_str()],
-            _ => place.datastores.usable.iter().map(|own| own.named.path.as_str()).collect(),
-        })
-        .collect();
-    paths.sort_unstable();
-    paths.dedup();
-    format!("leads to {}", paths.join(", "))
 }
 
 /// What the controller last said of how machines join.

@@ -1,7 +1,12 @@
-//! Whether datastores have room for machines of a class.
+//! Whether datastores and resource pools have room for machines of a class.
 
 use super::{Finding, Subject};
-use crate::{inventory::Datastore, room::left_free};
+use crate::{
+    inventory::Datastore,
+    machines::Machines,
+    node_class::NodeClass,
+    room::{PoolDemand, PoolRoom, left_free},
+};
 
 const GIB: u64 = 1 << 30;
 
@@ -27,6 +32,37 @@ pub(crate) fn room(class: &str, datastore: &Datastore, demand: u64) -> Finding {
     } else {
         subject.fine(told)
     }
+}
+
+/// What a resource pool cannot take; nothing is said of one that takes every size.
+pub(crate) fn pool(
+    subject: Subject<'_>,
+    path: &str,
+    pool: &PoolRoom,
+    class: &NodeClass,
+    machines: &Machines,
+) -> Option<Finding> {
+    let sizes = machines.hardware.iter();
+    let refused: Vec<(&str, String)> = sizes
+        .filter_map(|(size, hardware)| {
+            let demand = PoolDemand::of(class, machines, size, hardware);
+            Some((size.as_str(), pool.objection(&demand)?))
+        })
+        .collect();
+    let (size, why) = refused.first()?;
+    let others = match refused.len() - 1 {
+        0 => String::new(),
+        others => format!(" and {others} more"),
+    };
+    let message = format!(
+        "no room for {size}{others}: {path} {why}; raise the pool's limit or reservation, add \
+         hosts, or choose another"
+    );
+    Some(if refused.len() == machines.hardware.len() {
+        subject.problem("PoolWithoutRoom", &message)
+    } else {
+        subject.warning("PoolWithoutRoom", &message)
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ pub(crate) const ANYTHING: &[&str] = &["name", "parent"];
 /// Properties of folders, datacenters and datastore clusters.
 pub(crate) const FOLDERS: &[&str] = ANYTHING;
 /// Properties of clusters.
-pub(crate) const CLUSTERS: &[&str] = &["name", "parent", "resourcePool", "datastore", "network"];
+pub(crate) const CLUSTERS: &[&str] =
+    &["name", "parent", "resourcePool", "datastore", "network", "host"];
 /// Properties of resource pools.
 pub(crate) const POOLS: &[&str] = &["name", "parent", "owner"];
 /// Properties of datastores.
@@ -31,6 +32,9 @@ pub(crate) const PORT_GROUPS: &[&str] =
 /// Properties of networks that something else than vSphere manages.
 pub(crate) const OPAQUE_NETWORKS: &[&str] =
     &["name", "parent", "summary.opaqueNetworkId", "summary.opaqueNetworkType"];
+
+/// No inventory is as deep as this; a loop in what a server says must end.
+const DEPTH_MAX: usize = 64;
 
 /// Names and parents of everything that paths lead through.
 #[derive(Debug, Clone, Default)]
@@ -57,12 +61,22 @@ impl Paths {
         }
     }
 
+    /// An object, and all that it is in, as far as paths lead through it.
+    fn lineage(&self, object: &Object) -> Vec<MoRef> {
+        let mut lineage = vec![object.reference.clone()];
+        let mut parent = object.reference("parent");
+        while let Some(own) = parent.filter(|_| lineage.len() < DEPTH_MAX) {
+            parent = self.0.get(&own).and_then(|(_, next)| next.clone());
+            lineage.push(own);
+        }
+        lineage
+    }
+
     /// What is known of an object that has a name.
     pub(crate) fn named(&self, object: &Object) -> Named {
         let mut parts = vec![name(object)];
         let mut parent = object.reference("parent");
-        // No inventory is as deep as this; a loop in what a server says must end.
-        for _ in 0..64 {
+        for _ in 0..DEPTH_MAX {
             let Some((name, next)) = parent.as_ref().and_then(|parent| self.0.get(parent)) else {
                 break;
             };
@@ -91,13 +105,19 @@ impl Cluster {
             root_pool: object.reference("resourcePool")?,
             datastores: object.references("datastore"),
             networks: object.references("network"),
+            hosts: object.references("host"),
+            lineage: paths.lineage(object),
         })
     }
 }
 
 impl Pool {
     pub(crate) fn read(object: &Object, paths: &Paths) -> Option<Self> {
-        Some(Self { named: paths.named(object), owner: object.reference("owner")? })
+        Some(Self {
+            named: paths.named(object),
+            owner: object.reference("owner")?,
+            lineage: paths.lineage(object),
+        })
     }
 }
 

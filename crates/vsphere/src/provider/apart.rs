@@ -2,7 +2,9 @@
 //!
 //! A cluster module has neither a name nor anything else that says whose it is. So each machine
 //! carries the id of its module in its mark: a module that a machine of ours names is ours, and the
-//! others of its class are put into the same. What is only preferred keeps no machine from running:
+//! others of its class are put into the same. A module that nobody names may be anybody's: one that a
+//! process left behind when it died before the module was written down stays, empty, and does no
+//! harm. What is only preferred keeps no machine from running:
 //! whatever goes wrong here is told in the log.
 
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Looks whether places have room, for classes that ask for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use joiner_vim::{MoRef, VimError};
 
@@ -9,7 +9,7 @@ use crate::{
     machines::Machines,
     node_class::NodeClass,
     places::Resolution,
-    room::{HOSTS, Host, needed_space, short_of},
+    room::{HOSTS, Host, POOLS, PoolDemand, PoolRoom, needed_space, short_of},
 };
 
 /// What sizes lack in zones, in a word, by the size and its zone.
@@ -34,21 +34,38 @@ impl Inner {
                 hosts.insert(cluster.clone(), self.hosts_of(cluster).await?);
             }
         }
+        let pools = self.pools_room(resolution).await?;
         for own in &machines.types {
             let Some(hardware) = machines.hardware.get(&own.name) else { continue };
             let needed = needed_space(class, &resolution.image, hardware.disk_gib);
+            let demand = PoolDemand::of(class, machines, &own.name, hardware);
             for zone in own.offerings.iter().map(zone_of) {
                 let Some(place) = resolution.place(zone) else { continue };
                 let networks: Vec<MoRef> =
                     place.networks.iter().map(|own| own.named.reference.clone()).collect();
                 let (hosts, datastores) =
                     (&hosts[&place.compute.cluster], &place.datastores.usable);
-                if let Some(what) = short_of(hosts, &networks, datastores, needed) {
+                let pool = pools.get(&place.compute.pool).copied().unwrap_or_default();
+                let in_pool = || pool.objection(&demand).map(|_| "pool");
+                if let Some(what) = short_of(hosts, &networks, datastores, needed).or_else(in_pool)
+                {
                     found.insert((own.name.clone(), zone.unwrap_or_default().to_owned()), what);
                 }
             }
         }
         Ok(found)
+    }
+
+    /// What the resource pools of a class may give to one more machine.
+    pub(super) async fn pools_room(
+        &self,
+        resolution: &Resolution,
+    ) -> Result<BTreeMap<MoRef, PoolRoom>, VimError> {
+        let pools: BTreeSet<&MoRef> =
+            resolution.places.iter().map(|place| &place.compute.pool).collect();
+        let pools: Vec<MoRef> = pools.into_iter().cloned().collect();
+        let read = self.vim.read(&pools, POOLS).await?;
+        Ok(read.iter().map(|own| (own.reference.clone(), PoolRoom::read(own))).collect())
     }
 
     async fn hosts_of(&self, cluster: &MoRef) -> Result<Vec<Host>, VimError> {

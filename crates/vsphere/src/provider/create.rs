@@ -10,7 +10,10 @@ mod finishing;
 mod preparing;
 mod refusals;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use joiner_cloud::{CloudError, choice, machine::Machine, order::Order};
 use joiner_core::{
@@ -136,6 +139,7 @@ impl Inner {
                 .then_with(|| a.instance_type.name.cmp(&b.instance_type.name))
         });
         let mut refusals: Vec<String> = Vec::new();
+        let mut remedies: BTreeSet<String> = BTreeSet::new();
         for choice in &choices {
             let labels = choice.labels();
             let zone = labels.get(label::ZONE).map(String::as_str);
@@ -149,8 +153,13 @@ impl Inner {
                     Err(Refused::NoSpace(why)) => {
                         let space = Wanting::Space(datastore.named.reference.clone());
                         self.state().unavailable.remember(space, self.now());
-                        self.tell_no_capacity(work, choice, zone, &why);
+                        let remedy = format!(
+                            "make room in {}, or have spec.datastoreSelector lead to more datastores",
+                            datastore.named.path
+                        );
+                        self.tell_no_capacity(work, choice, zone, &format!("{why}; {remedy}"));
                         refusals.push(why);
+                        remedies.insert(remedy);
                     }
                     Err(Refused::NoRoom(why)) => {
                         let room = Wanting::Room {
@@ -159,8 +168,13 @@ impl Inner {
                             zone: zone.unwrap_or_default().to_owned(),
                         };
                         self.state().unavailable.remember(room, self.now());
-                        self.tell_no_capacity(work, choice, zone, &why);
+                        let remedy = format!(
+                            "make room in {}, or give the class more places with spec.zones",
+                            place.compute.named.path
+                        );
+                        self.tell_no_capacity(work, choice, zone, &format!("{why}; {remedy}"));
                         refusals.push(why);
+                        remedies.insert(remedy);
                         break;
                     }
                     Err(other) => return Err(other),
@@ -168,8 +182,11 @@ impl Inner {
             }
         }
         let why = if refusals.is_empty() {
-            "no size of the class serves the claim and can be had now".to_owned()
+            "no size of the class serves the claim and can be had now; sizes that had no room are \
+             offered again after 3 minutes, others have to be added to spec.instanceTypes"
+                .to_owned()
         } else {
+            refusals.extend(remedies);
             refusals.join("; ")
         };
         Err(CloudError::InsufficientCapacity(format!(

@@ -3,20 +3,24 @@
 use std::collections::BTreeMap;
 
 use joiner_cloud::{
-    bootstrap::{Distro, Facts, GuestLookup, ProviderId, Secret, token::TokenSource},
+    bootstrap::{Distro, Facts, GuestLookup, ProviderId},
     class,
+    inputs::SecretData,
+    needs::SecretName,
 };
 
 use super::{Inner, Vsphere, resolve::KEPT_FOR, status::away};
 use crate::{
     NODE_CLASS_KIND,
     choose::{self, Tagged},
-    doctor::{self, Finding, Patient, Subject, clocks, reached, room, template, version},
+    doctor::{
+        self, Finding, Patient, SecretSeen, Subject, clocks, reached, room, template, version,
+    },
     node_class::NodeClass,
     places::{Resolution, VALIDATION},
     room::{HOSTS, Host, needed_space},
     tags,
-    user_data::{self, Fetched},
+    user_data::Fetched,
     vm::{self, Vm},
 };
 
@@ -47,7 +51,7 @@ impl Inner {
         match &patient.classes {
             Ok(classes) => {
                 for class in classes {
-                    found.extend(self.examine_class(class, in_the_way).await);
+                    found.extend(self.examine_class(class, &patient.secrets, in_the_way).await);
                 }
             }
             Err(why) => found.push(Subject::new("class", "").not_checked(why)),
@@ -149,6 +153,7 @@ impl Inner {
     async fn examine_class(
         &self,
         class: &class::NodeClass,
+        secrets: &BTreeMap<SecretName, SecretSeen>,
         in_the_way: Option<&'static str>,
     ) -> Vec<Finding> {
         let object = format!("{NODE_CLASS_KIND} {:?}", class.name);
@@ -167,21 +172,24 @@ impl Inner {
         }
         let ignored = read.ignored();
         found.extend(ignored.iter().map(|text| subject("class").warning("FieldNotUsed", text)));
-        found.extend(self.examine_text(subject("userData"), &read));
+        found.extend(match doctor::users_secret(subject("userData"), &read, secrets) {
+            Ok(secrets) => self.examine_text(subject("userData"), &read, &secrets),
+            Err(finding) => vec![finding],
+        });
         found.push(doctor::joining(subject("join"), class));
         if let Some(why) = in_the_way {
             found.push(subject("places").not_checked(why));
             return found;
         }
-        let status = match self.resolve_class(class, None).await {
-            Ok(status) => status,
+        let (status, led_to) = match self.judge(class, None).await {
+            Ok(judged) => judged,
             Err(error) => {
                 found.push(subject("places").not_checked(error.to_string()));
                 return found;
             }
         };
         let resolution = self.kept(class, KEPT_FOR);
-        found.extend(doctor::conditions(&object, &status, resolution.as_deref()));
+        found.extend(doctor::conditions(&object, &status, &led_to));
         match resolution {
             Some(own) => found.extend(self.examine_resolution(&object, &read, &own).await),
             None => found.extend(["tags", "privileges", "snapshot", "hosts"].map(|check| {
@@ -192,16 +200,14 @@ impl Inner {
     }
 
     /// The text that machines would join with, as far as it does not depend on the cluster.
-    fn examine_text(&self, subject: Subject<'_>, read: &NodeClass) -> Vec<Finding> {
-        if let Some(need) = user_data::secret_need(read) {
-            let name = &need.secret.name;
-            return vec![subject.not_checked(format!(
-                "the text is in Secret {name:?}, which is not read here; the controller says it in \
-                 the class's conditions"
-            ))];
-        }
-        let (facts, secrets) = (example_facts(read), BTreeMap::new());
-        let fetched = Fetched { facts: &facts, secrets: &secrets };
+    fn examine_text(
+        &self,
+        subject: Subject<'_>,
+        read: &NodeClass,
+        secrets: &BTreeMap<SecretName, SecretData>,
+    ) -> Vec<Finding> {
+        let facts = example_facts(read);
+        let fetched = Fetched { facts: &facts, secrets };
         let text = match self.trial(read, &fetched) {
             None => return vec![subject.not_checked("the class has no size to make it for")],
             Some(Err(error)) if error.kind.condition() == VALIDATION => {
@@ -252,7 +258,16 @@ impl Inner {
         let sizes = machines.hardware.values();
         let needed = sizes.map(|own| needed_space(&read, &resolution.image, own.disk_gib));
         let needed = needed.max().unwrap_or_default();
+        let pools = self.pools_room(resolution).await;
+        if let Err(error) = &pools {
+            found.push(subject("pool").not_checked(error.to_string()));
+        }
         for place in &resolution.places {
+            let compute = &place.compute;
+            let pool = pools.as_ref().ok().and_then(|pools| pools.get(&compute.pool));
+            found.extend(pool.and_then(|pool| {
+                doctor::pool(subject("pool"), &compute.named.path, pool, &read, &machines)
+            }));
             let usable = &place.datastores.usable;
             found.extend(usable.iter().map(|datastore| room(object, datastore, needed)));
             let unusable = place.datastores.meant.len() - usable.len();
@@ -288,13 +303,9 @@ impl Inner {
 /// Facts of a cluster that there is not, to make a text with.
 fn example_facts(read: &NodeClass) -> Facts {
     let type_ = read.spec.user_data.as_ref().and_then(|own| own.type_.as_deref());
+    let distro = if type_ == Some("talos") { Distro::Talos } else { Distro::Rke2 };
     Facts {
-        distro: if type_ == Some("talos") { Distro::Talos } else { Distro::Rke2 },
-        endpoint: Some("https://192.0.2.1:9345".to_owned()),
-        version: Some("v1.33.0+rke2r1".to_owned()),
-        ca: None,
-        pin_ca: false,
-        token: Some(TokenSource::Given(Secret::from("example"))),
         provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+        ..Facts::given(distro, "https://192.0.2.1:9345", "v1.33.0+rke2r1", "example")
     }
 }

@@ -16,7 +16,10 @@ use crate::{
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
     node_class::{DatacenterSelector, NodeClass, Wanted},
-    places::{self, DATASTORE_READY, IMAGE_READY, Resolution, Trouble, VALIDATION, folder_paths},
+    places::{
+        self, DATASTORE_READY, IMAGE_READY, LedTo, Resolution, Stuck, Trouble, VALIDATION,
+        folder_paths,
+    },
 };
 
 /// How old a look at the inventory may be, so that several classes share one.
@@ -39,7 +42,23 @@ pub(super) enum NotResolved {
     /// vCenter did not say it about tags.
     Tags(TagError),
     /// It leads nowhere that machines could be made.
-    Troubles(Vec<Trouble>),
+    Troubles(Stuck),
+}
+
+impl NotResolved {
+    /// The same, with where the class leads all the same.
+    fn leading_to(self, led_to: LedTo) -> Self {
+        match self {
+            Self::Troubles(stuck) => Self::Troubles(Stuck { led_to, ..stuck }),
+            other => other,
+        }
+    }
+}
+
+impl From<Vec<Trouble>> for NotResolved {
+    fn from(troubles: Vec<Trouble>) -> Self {
+        Self::Troubles(Stuck { troubles, led_to: LedTo::new() })
+    }
 }
 
 impl From<VimError> for NotResolved {
@@ -69,7 +88,7 @@ impl Inner {
         }
         match self.resolve(class, read).await {
             Ok(resolution) => Ok(resolution),
-            Err(NotResolved::Troubles(troubles)) => {
+            Err(NotResolved::Troubles(Stuck { troubles, .. })) => {
                 let texts: Vec<&str> =
                     troubles.iter().map(|own| own.unresolved.message.as_str()).collect();
                 Err(CloudError::NodeClassNotReady(format!(
@@ -109,7 +128,7 @@ impl Inner {
         read: &NodeClass,
     ) -> Result<Arc<Resolution>, NotResolved> {
         let unresolved =
-            |condition, unresolved| NotResolved::Troubles(vec![Trouble { condition, unresolved }]);
+            |condition, unresolved| NotResolved::from(vec![Trouble { condition, unresolved }]);
         let mut tagged = Tagged::default();
         let datacenter = self.datacenter(read, &mut tagged).await?;
         let datacenter = datacenter.map_err(|error| unresolved(VALIDATION, error))?;
@@ -122,9 +141,12 @@ impl Inner {
         }
         let resolved = places::resolve(read, &inventory, &tagged, &folders);
         let mut resolution = resolved.map_err(NotResolved::Troubles)?;
-        self.check_groups(&resolution).await?;
+        // From here on it is known where everything leads, whatever is wrong with it.
+        let led_to = resolution.led_to();
+        let stuck = |error: NotResolved| error.leading_to(led_to.clone());
+        self.check_groups(&resolution).await.map_err(stuck)?;
         if let Some(name) = read.storage_policy() {
-            self.keep_to_policy(&mut resolution, name).await?;
+            self.keep_to_policy(&mut resolution, name).await.map_err(stuck)?;
         }
         let template = &mut resolution.image;
         let details =
@@ -133,7 +155,7 @@ impl Inner {
         let read = read.clone().with_template_disk(template.disk_gib());
         let machines = read.machines(&self.settings.machines).unwrap_or_default();
         places::check_image(&read, template, &machines)
-            .map_err(|error| unresolved(IMAGE_READY, error))?;
+            .map_err(|error| stuck(unresolved(IMAGE_READY, error)))?;
         let shortages = self.shortages(&read, &machines, &resolution).await?;
         self.state().shortages.insert(class.name.clone(), shortages);
         let places = resolution.places.iter();
@@ -162,7 +184,7 @@ impl Inner {
             let found = read.first().and_then(|own| own.value(groups::GROUPS));
             troubles.extend(groups::trouble(place, found));
         }
-        if troubles.is_empty() { Ok(()) } else { Err(NotResolved::Troubles(troubles)) }
+        if troubles.is_empty() { Ok(()) } else { Err(troubles.into()) }
     }
 
     /// Leaves only the datastores that meet a storage policy.
@@ -172,8 +194,7 @@ impl Inner {
         name: &str,
     ) -> Result<(), NotResolved> {
         let known = self.vim.storage_policies().await.map_err(policies_unread)?;
-        let policy =
-            places::storage_policy(name, &known).map_err(|own| NotResolved::Troubles(vec![own]))?;
+        let policy = places::storage_policy(name, &known).map_err(|own| vec![own])?;
         let usable = resolution.places.iter().flat_map(|place| &place.datastores.usable);
         let mut datastores: Vec<MoRef> = usable.map(|own| own.named.reference.clone()).collect();
         datastores.sort();
@@ -183,7 +204,7 @@ impl Inner {
         let kept = resolution.places.iter_mut().map(|place| place.keep_meeting(name, &meeting));
         let troubles: Vec<Trouble> = kept.filter_map(Result::err).collect();
         if !troubles.is_empty() {
-            return Err(NotResolved::Troubles(troubles));
+            return Err(troubles.into());
         }
         resolution.storage_policy = Some(policy);
         Ok(())
@@ -213,9 +234,11 @@ impl Inner {
         }
         let root = self.vim.service_content().await?.root_folder.clone();
         let mut paths = Paths::with_root(&root);
-        paths.learn(&self.vim.list(&root, "Folder", FOLDERS).await?);
-        let found = self.vim.list(&root, "Datacenter", FOLDERS).await?;
-        let found: Vec<Named> = found.iter().map(|own| paths.named(own)).collect();
+        let all =
+            self.vim.list_kinds(&root, &[("Folder", FOLDERS), ("Datacenter", FOLDERS)]).await?;
+        paths.learn(&all);
+        let found = all.iter().filter(|own| own.reference.kind == "Datacenter");
+        let found: Vec<Named> = found.map(|own| paths.named(own)).collect();
         self.state().datacenters = Some((now, found.clone()));
         Ok(found)
     }
@@ -237,15 +260,30 @@ impl Inner {
     async fn gather(&self, datacenter: &Named) -> Result<Inventory, VimError> {
         let vim = &self.vim;
         let inside = &datacenter.reference;
+        // Datastore clusters are folders too.
+        let kinds = [
+            ("Folder", FOLDERS),
+            ("ClusterComputeResource", CLUSTERS),
+            ("ResourcePool", POOLS),
+            ("Datastore", DATASTORES),
+            ("VirtualMachine", TEMPLATES),
+        ];
+        let (mut clusters, mut pools, mut datastores, mut machines, mut folders) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for own in vim.list_kinds(inside, &kinds).await? {
+            match &*own.reference.kind {
+                "ClusterComputeResource" => clusters.push(own),
+                "ResourcePool" | "VirtualApp" => pools.push(own),
+                "Datastore" => datastores.push(own),
+                "VirtualMachine" => machines.push(own),
+                _ => folders.push(own),
+            }
+        }
         let mut paths = Paths::below(datacenter);
-        paths.learn(&vim.list(inside, "Folder", FOLDERS).await?);
-        let clusters = vim.list(inside, "ClusterComputeResource", CLUSTERS).await?;
-        paths.learn(&clusters);
-        let pools = vim.list(inside, "ResourcePool", POOLS).await?;
-        paths.learn(&pools);
-        let pods = vim.list(inside, "StoragePod", FOLDERS).await?;
-        paths.learn(&pods);
-        let datastores = vim.list(inside, "Datastore", DATASTORES).await?;
+        for own in [&folders, &clusters, &pools] {
+            paths.learn(own);
+        }
+        // Kinds of networks descend from each other, so each is asked for by itself.
         let networks = vim.list(inside, "Network", NETWORKS).await?;
         let port_groups = vim.list(inside, "DistributedVirtualPortgroup", PORT_GROUPS).await?;
         let opaque = vim.list(inside, "OpaqueNetwork", OPAQUE_NETWORKS).await?;
@@ -262,7 +300,6 @@ impl Inner {
             let uuid = |own: &joiner_vim::Object| own.text("uuid").map(str::to_owned);
             read.iter().filter_map(|own| Some((own.reference.clone(), uuid(own)?))).collect()
         };
-        let machines = vim.list(inside, "VirtualMachine", TEMPLATES).await?;
         let standard = networks.iter().filter(|own| own.reference.kind == "Network");
         let all_networks = standard
             .map(|own| Network::standard(own, &paths))
@@ -294,5 +331,5 @@ fn policies_unread(error: VimError) -> NotResolved {
                    StorageProfile.View on the vCenter to its role"
         .to_owned();
     let unresolved = Unresolved { reason: "PermissionDenied", message };
-    NotResolved::Troubles(vec![Trouble { condition: DATASTORE_READY, unresolved }])
+    vec![Trouble { condition: DATASTORE_READY, unresolved }].into()
 }

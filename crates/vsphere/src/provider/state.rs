@@ -28,7 +28,8 @@ use crate::{
 
 /// So many orders that make no sense, one after the other, are the class's fault.
 const INVALID_ORDERS_MAX: u32 = 3;
-/// How long a class whose orders made no sense is not used, unless it changes.
+/// How long a class whose orders made no sense is not used, unless it changes, and a vCenter that
+/// lacked a licence.
 const REFUSED_FOR: Duration = Duration::from_mins(15);
 
 /// The zone of an offering.
@@ -63,6 +64,8 @@ pub(crate) struct State {
     pub(crate) told_unresolved: BTreeMap<String, String>,
     /// Orders of a class that made no sense to vCenter, one after the other, by its name.
     pub(crate) invalid_orders: BTreeMap<String, InvalidOrders>,
+    /// When vCenter last lacked a licence, and for what.
+    pub(crate) unlicensed: Option<(Timestamp, String)>,
     /// Machines that vCenter was told to destroy.
     pub(crate) destroyed: BTreeSet<MoRef>,
     /// Folders of machines that were seen.
@@ -198,6 +201,12 @@ impl State {
         let is_of_now = orders.generation == class.generation
             && now.duration_since(orders.last).unsigned_abs() < REFUSED_FOR;
         (is_of_now && orders.count >= INVALID_ORDERS_MAX).then_some(orders.why.as_str())
+    }
+
+    /// What vCenter lacked a licence for, unless that is so long ago that it may be tried again.
+    pub(crate) fn why_unlicensed(&self, now: Timestamp) -> Option<&str> {
+        let (at, why) = self.unlicensed.as_ref()?;
+        (now.duration_since(*at).unsigned_abs() < REFUSED_FOR).then_some(why.as_str())
     }
 
     /// Forgets a claim that has its machine, or needs none any more.

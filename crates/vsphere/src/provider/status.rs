@@ -21,8 +21,8 @@ use crate::{
     networks,
     node_class::NodeClass,
     places::{
-        COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, NETWORK_READY,
-        Resolution, Trouble, VALIDATION, VCENTER,
+        COMPUTE_READY, CONDITIONS, DATASTORE_READY, FOLDER_READY, IMAGE_READY, LedTo,
+        NETWORK_READY, Resolution, Trouble, VALIDATION, VCENTER,
     },
     privileges::{self, Role},
     user_data::{self, Fetched, Recipient},
@@ -38,22 +38,33 @@ impl Inner {
         class: &class::NodeClass,
         inputs: Option<&ClassInputs>,
     ) -> Result<ClassStatus, CloudError> {
+        Ok(self.judge(class, inputs).await?.0)
+    }
+
+    /// What is to be said of a class, and where its selectors lead.
+    pub(super) async fn judge(
+        &self,
+        class: &class::NodeClass,
+        inputs: Option<&ClassInputs>,
+    ) -> Result<(ClassStatus, LedTo), CloudError> {
         let fetched = inputs.and_then(Fetched::of);
         let read = match NodeClass::read(&class.object()) {
             Ok(read) => read,
             Err(error) => {
                 let refused = condition(VALIDATION, Some(false), "InvalidSpec", error.to_string());
-                return Ok(ClassStatus { conditions: vec![refused], ..ClassStatus::default() });
+                let conditions = vec![refused];
+                return Ok((ClassStatus { conditions, ..ClassStatus::default() }, LedTo::new()));
             }
         };
-        let mut status = ClassStatus::default();
+        let (mut status, mut led_to) = (ClassStatus::default(), LedTo::new());
         status.conditions.push(self.validation(&read));
         status.conditions.push(self.orders_accepted(class));
         match self.resolve(class, &read).await {
             Ok(resolution) => {
                 self.state().told_unresolved.remove(&class.name);
-                status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
+                status.conditions.push(self.vcenter_ready());
                 status.fields = resolution.status();
+                led_to = resolution.led_to();
                 let missing =
                     self.missing_privileges(&read, &resolution).await?.unwrap_or_default();
                 status.conditions.extend(CONDITIONS.map(|type_| {
@@ -65,19 +76,22 @@ impl Inner {
                 }));
                 let tags = self.tags_ready(&read, &resolution).await;
                 // Tags that nobody can ask for at the moment take no class out of use.
-                if tags.holds.is_none() && held(class, tags.type_) {
+                if tags.holds.is_none() && is_said(class, tags.type_, "True") {
                     return Err(CloudError::Unknown(format!(
                         "looking at the class: {}",
                         tags.message
                     )));
                 }
                 status.conditions.push(tags);
+                status.conditions.push(self.zones_ready(class, &read, &resolution).await?);
                 let read = read.with_template_disk(resolution.image.disk_gib());
                 self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
-            Err(NotResolved::Troubles(troubles)) => {
+            Err(NotResolved::Troubles(stuck)) => {
+                let troubles = stuck.troubles;
+                led_to = stuck.led_to;
                 self.tell_unresolved(class, &troubles);
-                status.conditions.push(condition(VCENTER, Some(true), "", String::new()));
+                status.conditions.push(self.vcenter_ready());
                 status.conditions.extend(CONDITIONS.map(|type_| told(type_, &troubles)));
                 // Nothing is looked for before it is known in which datacenter.
                 let of_class = troubles.iter().find(|own| own.condition == VALIDATION);
@@ -107,7 +121,21 @@ impl Inner {
             let version = version.split_once('+').map_or(version, |(version, _)| version);
             status.fields.insert("kubernetesVersion".to_owned(), version.into());
         }
-        Ok(status)
+        Ok((status, led_to))
+    }
+
+    /// Whether a vCenter that answers makes machines.
+    fn vcenter_ready(&self) -> ClassCondition {
+        match self.state().why_unlicensed(self.now()) {
+            None => condition(VCENTER, Some(true), "", String::new()),
+            Some(why) => {
+                let message = format!(
+                    "vCenter lacks a licence, and nothing is made in it for 15 minutes; add or renew \
+                     the licence of its hosts: {why}"
+                );
+                condition(VCENTER, Some(false), "NotEnoughLicenses", message)
+            }
+        }
     }
 
     /// Whether vCenter understands the machines of a class.
@@ -262,11 +290,11 @@ impl Inner {
     }
 }
 
-/// Whether a condition of a class held when something was last said of it.
-fn held(class: &class::NodeClass, type_: &str) -> bool {
+/// Whether a condition of a class was this when something was last said of it.
+pub(super) fn is_said(class: &class::NodeClass, type_: &str, status: &str) -> bool {
     let conditions = class.status["conditions"].as_array();
     let mut said = conditions.into_iter().flatten();
-    said.any(|own| own["type"] == type_ && own["status"] == "True")
+    said.any(|own| own["type"] == type_ && own["status"] == status)
 }
 
 /// What may be wrong although a condition holds.

@@ -12,10 +12,15 @@ use joiner_vim::{
     tags::{Cardinality, Category, NewCategory, TagError},
 };
 
-use crate::tags::{WantedTag, objections};
+use crate::{
+    tags::{WantedTag, objections},
+    zones::Carried,
+};
 
 /// How long names of categories and tags are remembered.
 const REMEMBERED_FOR: Duration = Duration::from_mins(10);
+/// What people read about categories and tags that are made here.
+const DESCRIPTION: &str = "Made by Joiner for its nodes.";
 /// The tag of a selector that stands for any of its category.
 const ANY: &str = "*";
 
@@ -76,6 +81,29 @@ impl TagDirectory {
         Ok(on.get(object).is_some_and(|own| own.iter().any(|id| ids.contains(id))))
     }
 
+    /// Names of tags of each of these categories that objects carry. Nobody is asked about objects
+    /// while one of the categories is not there.
+    pub(super) async fn carried(
+        &self,
+        objects: &[MoRef],
+        categories: [&str; 2],
+    ) -> Result<[Carried; 2], TagError> {
+        let mut known = self.known.lock().await;
+        self.refresh(&mut known).await?;
+        let ids = categories.map(|name| known.categories.get(name).map(|own| own.id.clone()));
+        let [Some(one), Some(other)] = ids else { return Ok(<[Carried; 2]>::default()) };
+        let on = self.tags.tags_on(objects).await?;
+        let mut carried = <[Carried; 2]>::default();
+        for (category, carried) in [one, other].iter().zip(&mut carried) {
+            let tags = self.named_tags(category).await?;
+            for (object, ids) in &on {
+                let names = tags.iter().filter(|(_, id)| ids.contains(id));
+                carried.insert(object.clone(), names.map(|(name, _)| name.clone()).collect());
+            }
+        }
+        Ok(carried)
+    }
+
     /// Puts tags on an object. Categories and tags that are missing are made; those that are there
     /// are used as they are.
     pub(super) async fn attach(
@@ -130,30 +158,34 @@ impl TagDirectory {
         })
     }
 
-    /// The identifier of a tag, which is made if it is missing.
+    /// The identifier of a tag, which is made if it is missing. What is not remembered is made at
+    /// once where everything of its kind was read lately: a vCenter says so if it is there by now.
     async fn ensured(&self, wanted: &WantedTag) -> Result<String, TagError> {
         let mut known = self.known.lock().await;
         self.refresh(&mut known).await?;
-        let category = match self.category(&mut known, &wanted.category).await? {
-            Some(category) => category,
+        let category = match known.categories.get(&wanted.category) {
+            Some(category) => category.id.clone(),
             None => self.make_category(&mut known, wanted).await?,
         };
-        if let Some(id) = self.tags_of(&mut known, &category, &wanted.tag).await?.get(&wanted.tag) {
+        if !known.tags.contains_key(&category) {
+            let tags = self.named_tags(&category).await?;
+            known.tags.insert(category.clone(), tags);
+        }
+        let tags = known.tags.entry(category.clone()).or_default();
+        if let Some(id) = tags.get(&wanted.tag) {
             return Ok(id.clone());
         }
-        let made =
-            self.tags.create_tag(&category, &wanted.tag, "Made by Joiner for its nodes.").await;
+        let made = self.tags.create_tag(&category, &wanted.tag, DESCRIPTION).await;
         let id = match made {
             Ok(id) => id,
-            // Somebody was quicker.
-            Err(TagError::AlreadyExists) => {
-                let again = self.tags.tags_of(&category).await?;
-                let found = again.into_iter().find(|tag| tag.name == wanted.tag);
-                found.ok_or(TagError::NotFound)?.id
+            // Somebody was quicker, and who may not make it can still use it.
+            Err(error @ (TagError::AlreadyExists | TagError::Forbidden(_))) => {
+                *tags = self.named_tags(&category).await?;
+                return tags.get(&wanted.tag).cloned().ok_or(error);
             }
             Err(error) => return Err(error),
         };
-        known.tags.entry(category).or_default().insert(wanted.tag.clone(), id.clone());
+        tags.insert(wanted.tag.clone(), id.clone());
         Ok(id)
     }
 
@@ -164,26 +196,25 @@ impl TagDirectory {
     ) -> Result<String, TagError> {
         let category = NewCategory {
             name: wanted.category.clone(),
-            description: "Made by Joiner for its nodes.".to_owned(),
+            description: DESCRIPTION.to_owned(),
             cardinality: if wanted.single { Cardinality::Single } else { Cardinality::Multiple },
             associable_types: vec!["VirtualMachine".to_owned()],
         };
-        let made = match self.tags.create_category(&category).await {
-            Ok(id) => Category {
-                id,
-                name: category.name,
-                cardinality: category.cardinality,
-                associable_types: category.associable_types,
-            },
-            Err(TagError::AlreadyExists) => {
-                let again = self.tags.categories().await?;
-                let found = again.into_iter().find(|own| own.name == wanted.category);
-                found.ok_or(TagError::NotFound)?
+        let id = match self.tags.create_category(&category).await {
+            Ok(id) => id,
+            // Somebody was quicker, and who may not make it can still use it.
+            Err(error @ (TagError::AlreadyExists | TagError::Forbidden(_))) => {
+                known.categories = self.categories().await?;
+                let found = known.categories.get(&wanted.category);
+                return found.map(|own| own.id.clone()).ok_or(error);
             }
             Err(error) => return Err(error),
         };
-        let id = made.id.clone();
-        known.categories.insert(wanted.category.clone(), made);
+        let NewCategory { name, cardinality, associable_types, .. } = category;
+        let made = Category { id: id.clone(), name: name.clone(), cardinality, associable_types };
+        known.categories.insert(name, made);
+        // Nobody has made a tag of it yet.
+        known.tags.insert(id.clone(), BTreeMap::new());
         Ok(id)
     }
 
@@ -221,10 +252,15 @@ impl TagDirectory {
     ) -> Result<&'k BTreeMap<String, String>, TagError> {
         let is_known = known.tags.get(category).is_some_and(|tags| tags.contains_key(tag));
         if !is_known {
-            let tags = self.tags.tags_of(category).await?;
-            let tags = tags.into_iter().map(|own| (own.name, own.id)).collect();
+            let tags = self.named_tags(category).await?;
             known.tags.insert(category.to_owned(), tags);
         }
         Ok(known.tags.entry(category.to_owned()).or_default())
+    }
+
+    /// Identifiers of all tags of a category by name.
+    async fn named_tags(&self, category: &str) -> Result<BTreeMap<String, String>, TagError> {
+        let tags = self.tags.tags_of(category).await?;
+        Ok(tags.into_iter().map(|own| (own.name, own.id)).collect())
     }
 }

@@ -15,28 +15,17 @@ fn class(more: Value) -> NodeClass {
 
 fn rke2() -> Facts {
     Facts {
-        distro: Distro::Rke2,
-        endpoint: Some("https://10.0.0.10:9345".to_owned()),
-        version: Some("v1.33.4+rke2r1".to_owned()),
-        ca: None,
-        pin_ca: false,
-        token: Some(TokenSource::Given(Secret::from("s3cret"))),
         provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+        ..Facts::given(Distro::Rke2, "https://10.0.0.10:9345", "v1.33.4+rke2r1", "s3cret")
     }
 }
 
 fn order() -> Order {
+    let claim = ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() };
     Order {
-        claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
-        node_pool: Some("general".to_owned()),
         labels: [("team".to_owned(), "a".to_owned())].into(),
-        annotations: joiner_core::label::Labels::new(),
-        requirements: joiner_core::requirement::Requirements::new(),
-        requests: joiner_core::resources::Resources::new(),
-        taints: Vec::new(),
         startup_taints: vec![Taint::unregistered()],
-        class: std::sync::Arc::default(),
-        inputs: joiner_cloud::inputs::OrderInputs::default(),
+        ..Order::plain(claim, "general", std::sync::Arc::default())
     }
 }
 

@@ -91,6 +91,34 @@ async fn a_process_that_dies_on_the_way_into_the_module_is_followed_by_one_that_
     }
 }
 
+/// A module has no name by which it could be known again. One that somebody else made and has yet to
+/// fill looks the same as one that was left behind, so nobody uses it and nobody removes it.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_dies_with_a_new_module_leaves_it_empty_and_the_next_one_goes_on() {
+    let world = World::new();
+    let class = apart();
+    let first = order(&class, 1);
+    world.arm_at(Mishap::KilledAfter, "POST /rest/vcenter/cluster/modules");
+    let answer = world.until_killed(async |provider| provider.create(&first).await).await;
+    assert!(answer.is_none(), "it was to be killed: {answer:?}");
+    let [left] = &modules(&world).await[..] else { panic!("one was made") };
+    world.provider().create(&first).await.expect("the next process goes on");
+    world.provider().create(&order(&class, 2)).await.expect("nothing is wrong");
+    let now = modules(&world).await;
+    assert_eq!(now.len(), 2, "both machines are in one: {now:?}");
+    for own in &now {
+        let members = world.admin.modules().members(&own.id).await.expect("it answers");
+        let expected = if own == left { BTreeSet::new() } else { machines(&world) };
+        let members: BTreeSet<String> = members.into_iter().map(|vm| vm.id).collect();
+        assert_eq!(members, expected);
+    }
+    let provider = world.provider();
+    for number in [1, 2] {
+        world.remove(&provider, &order(&class, number).claim, None).await;
+    }
+    assert_eq!(modules(&world).await, std::slice::from_ref(left), "it may be somebody else's");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_class_that_does_not_ask_for_it_has_no_module() {
     let world = World::new();

@@ -6,10 +6,10 @@ mod real;
 use std::sync::Arc;
 
 use joiner_clock::Clock;
-use joiner_cloud::{CloudError, CloudProvider, class::NodeClass};
+use joiner_cloud::{CloudError, CloudProvider, class::NodeClass, order::Order};
 use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vcenter::{
-    Inventory, VCenter,
+    Inventory, PoolBounds, VCenter,
     inventory::{Account, Machine},
 };
 use joiner_vim::{
@@ -19,9 +19,11 @@ use joiner_vim::{
 use joiner_vsphere::{ProviderSettings, Vsphere};
 use serde_json::json;
 
-use crate::bench::{CLUSTER, World, class, condition, order};
+use crate::{
+    bench::{CLUSTER, PASSWORD, USER, World, class, condition, order},
+    role::account_with,
+};
 
-const USER: &str = "administrator@vsphere.local";
 const NAME: &str = "prod-karp-general-1";
 
 /// What a class's condition says is false: for this reason, with these words.
@@ -51,6 +53,17 @@ async fn not_ready(world: &World, class: &Arc<NodeClass>, words: &[&str]) {
     assert_nothing_of_ours(&world.server);
 }
 
+/// There is no room for the order, and the answer says for whom, where, and what helps.
+async fn no_capacity(world: &World, order: &Order, words: &[&str]) {
+    let error = world.provider().create(order).await.expect_err("it cannot be made");
+    assert!(matches!(error, CloudError::InsufficientCapacity(_)), "{error:?}");
+    let message = error.to_string();
+    for words in [NAME, "NodeClaim general-1"].iter().chain(words) {
+        assert!(message.contains(words), "{words:?} is not in {message:?}");
+    }
+    assert_nothing_of_ours(&world.server);
+}
+
 fn assert_nothing_of_ours(server: &VCenter) {
     let prefix = format!("{CLUSTER}-karp-");
     let ours = server.picture().vms.into_iter().filter(|vm| vm.name.starts_with(&prefix));
@@ -70,7 +83,7 @@ async fn over_tls(tls: TlsSettings) -> (Option<bool>, String, String) {
     let serving = server.serve(true).await.expect("it is served");
     let endpoint: Endpoint = serving.url().parse().expect("it is an address");
     let line = Https::new(endpoint, &tls).expect("it is a way there");
-    let settings = VimSettings::new(Credentials::new(USER, "secret"));
+    let settings = VimSettings::new(Credentials::new(USER, PASSWORD));
     let vim = Vim::new(settings, Arc::new(line), Clock::wall());
     let provider = Vsphere::new(vim, Clock::wall(), ProviderSettings::new(CLUSTER, "k8s"));
     let said = condition(&provider, &class(json!({})), "VCenterReady").await;
@@ -105,7 +118,7 @@ async fn a_locked_account() {
         refused(&world, &before, "VCenterReady", "InvalidLogin", &[USER, "GOVC_PASSWORD"]).await;
     }
     // Now it is locked, and the right password is wrong too.
-    world.server.set_password(USER, "secret");
+    world.server.set_password(USER, PASSWORD);
     refused(&world, &before, "VCenterReady", "InvalidLogin", &[USER, "unlock the account"]).await;
     let error = answer(&world, &before).await;
     assert!(matches!(error, CloudError::Unknown(_)), "it may pass: {error:?}");
@@ -115,7 +128,7 @@ async fn a_locked_account() {
 async fn a_missing_privilege() {
     let mut inventory = Inventory::small();
     let may = ["System.Read", "Resource.AssignVMToPool"];
-    inventory.accounts = vec![Account::new(USER, "secret").grant("/", true, &may)];
+    inventory.accounts = vec![Account::new(USER, PASSWORD).grant("/", true, &may)];
     let world = World::of(inventory);
     let class = class(json!({}));
     let words = ["Network.Assign on /dc1/network/workers", "add them to its role"];
@@ -152,11 +165,9 @@ async fn a_template_whose_firmware_cannot_start_it() {
 async fn a_full_datastore() {
     let world = World::new();
     world.server.leave_free("datastore1", 1).expect("there is one");
-    let error = answer(&world, &class(json!({"cloneMode": "fullClone"}))).await;
-    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
-    let words = [NAME, "general-1", "NoDiskSpace"];
-    assert!(words.iter().any(|word| message.contains(word)), "{message}");
-    assert_nothing_of_ours(&world.server);
+    let order = order(&class(json!({"cloneMode": "fullClone"})), 1);
+    let remedy = "make room in /dc1/datastore/datastore1, or have spec.datastoreSelector lead to";
+    no_capacity(&world, &order, &["NoDiskSpace", remedy]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,10 +175,37 @@ async fn a_pool_without_room() {
     let world = World::new();
     let mut order = order(&class(json!({})), 1);
     order.requests.set(CPU, Quantity::whole(200));
-    let error = world.provider().create(&order).await.expect_err("no host has as much");
-    let CloudError::InsufficientCapacity(message) = error else { panic!("{error:?}") };
-    assert!(message.contains(NAME) && message.contains("general-1"), "{message}");
+    let remedy = "make room in /dc1/host/cluster1, or give the class more places with spec.zones";
+    no_capacity(&world, &order, &["InsufficientHost", remedy]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_cannot_promise_what_the_class_asks_for() {
+    let world = World::new();
+    let memory = PoolBounds { reservation: Some(1024), ..PoolBounds::default() };
+    let pool = "/dc1/host/cluster1/Resources/workers";
+    world.server.bound_pool(pool, PoolBounds::default(), memory).expect("there is one");
+    let class = class(json!({
+        "computeSelector": {"name": "workers"},
+        "resources": {"requests": {"memory": "2Gi"}},
+    }));
+    let words = ["InsufficientMemoryResourcesFault", &format!("make room in {pool}")];
+    no_capacity(&world, &order(&class, 1), &words).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vcenter_without_a_licence() {
+    let world = World::new();
+    world.server.trouble("fault NotEnoughLicenses on PowerOnVM_Task always").expect("understood");
+    let (provider, class) = (world.provider(), class(json!({})));
+    let error = provider.create(&order(&class, 1)).await.expect_err("it does not start");
+    assert!(matches!(error, CloudError::Create { reason: "NotEnoughLicenses", .. }), "{error:?}");
     assert_nothing_of_ours(&world.server);
+    let (holds, reason, message) = condition(&provider, &class, "VCenterReady").await;
+    assert_eq!((holds, reason.as_str()), (Some(false), "NotEnoughLicenses"));
+    assert!(message.contains("add or renew the licence") && message.contains(NAME), "{message}");
+    world.clock.sleep(std::time::Duration::from_mins(15)).await;
+    assert_eq!(condition(&provider, &class, "VCenterReady").await.0, Some(true), "try again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -245,43 +283,20 @@ async fn a_category_of_one_tag_of_which_the_machine_has_another() {
 #[tokio::test(start_paused = true)]
 async fn a_category_that_the_account_may_not_make() {
     let mut inventory = Inventory::small();
-    inventory.accounts = vec![Account::new(USER, "secret").grant("/", true, &EVERYTHING_BUT_TAGS)];
+    let is_not_about_tags = |id: &str| !id.starts_with("InventoryService.Tagging.");
+    inventory.accounts = vec![account_with(is_not_about_tags)];
     let world = World::of(inventory);
     let class = class(json!({"tags": {"owner": "platform"}}));
     let words = ["\"owner\"", "InventoryService.Tagging.CreateCategory", "make it, or add"];
     refused(&world, &class, "TagsReady", "PermissionDenied", &words).await;
 }
 
-const EVERYTHING_BUT_TAGS: [&str; 22] = [
-    "System.Read",
-    "VApp.ApplicationConfig",
-    "Datastore.AllocateSpace",
-    "Network.Assign",
-    "Resource.AssignVMToPool",
-    "VirtualMachine.Config.AddNewDisk",
-    "VirtualMachine.Config.AddRemoveDevice",
-    "VirtualMachine.Config.AdvancedConfig",
-    "VirtualMachine.Config.Annotation",
-    "VirtualMachine.Config.CPUCount",
-    "VirtualMachine.Config.DiskExtend",
-    "VirtualMachine.Config.EditDevice",
-    "VirtualMachine.Config.Memory",
-    "VirtualMachine.Config.RemoveDisk",
-    "VirtualMachine.Config.Rename",
-    "VirtualMachine.Config.Resource",
-    "VirtualMachine.Config.Settings",
-    "VirtualMachine.Interact.PowerOff",
-    "VirtualMachine.Interact.PowerOn",
-    "VirtualMachine.Inventory.CreateFromExisting",
-    "VirtualMachine.Inventory.Delete",
-    "VirtualMachine.Provisioning.DeployTemplate",
-];
-
 #[tokio::test(start_paused = true)]
 async fn user_data_that_cannot_be_read() {
     let world = World::new();
     let class = class(json!({"userData": {"additionalUserdata": "runcmd: [unclosed"}}));
-    let words = ["VsphereNodeClass general", "spec.userData.additionalUserdata", "; "];
+    let words =
+        ["VsphereNodeClass general", "spec.userData.additionalUserdata", "write a cloud-config"];
     refused(&world, &class, "ValidationSucceeded", "InvalidUserData", &words).await;
     not_ready(&world, &class, &words).await;
 }
@@ -291,7 +306,7 @@ async fn user_data_that_is_too_large() {
     let world = World::new();
     let text = format!("#cloud-config\nbootcmd: ['{}']\n", "x".repeat(600 << 10));
     let class = class(json!({"userData": {"additionalUserdata": text}}));
-    let words = ["VsphereNodeClass general", "spec.userData", "; "];
+    let words = ["VsphereNodeClass general", "spec.userData", "takes 524288", "shorten the user's"];
     refused(&world, &class, "ValidationSucceeded", "UserDataTooLarge", &words).await;
     not_ready(&world, &class, &words).await;
 }

@@ -78,3 +78,26 @@ async fn a_machine_takes_as_many_calls_among_five_thousand_as_among_a_hundred() 
     assert_eq!(few.len(), many.len());
     assert!(few.len() <= 10, "{} calls for one machine: {few:#?}", few.len());
 }
+
+/// How many calls a process that was started just now takes for its first machine, and how many of
+/// them are about tags.
+async fn first_calls(world: &World, number: u32) -> (usize, usize) {
+    let since = world.server.calls().len();
+    let order = order(&class(json!({})), number);
+    world.provider().create(&order).await.expect("there is room");
+    let calls = world.server.calls().split_off(since).into_iter().map(|call| call.method);
+    let calls: Vec<String> = calls.filter(|method| method != "WaitForUpdatesEx").collect();
+    let about_tags = calls.iter().filter(|method| method.contains("/tagging/")).count();
+    (calls.len(), about_tags)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_knows_nothing_asks_for_each_thing_once() {
+    let world = World::of(large());
+    let (all, about_tags) = first_calls(&world, 1).await;
+    // A list, six categories, six tags, and one to put them on.
+    assert!(all <= 48 && about_tags <= 14, "{all}, {about_tags}");
+    // Now they are there: each has to be read by itself.
+    let (all, about_tags) = first_calls(&world, 2).await;
+    assert!(all <= 54 && about_tags <= 20, "{all}, {about_tags}");
+}

@@ -1,41 +1,34 @@
 //! A vCenter in the process with providers that use it, and what goes wrong between them.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+mod line;
+mod site;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use joiner_clock::Clock;
 use joiner_cloud::{
     CloudProvider, Deletion,
-    bootstrap::{
-        Distro, Facts, GuestLookup, ProviderId, Secret,
-        token::{Token, TokenSource},
-    },
+    bootstrap::{Distro, Facts, GuestLookup, ProviderId},
     class::NodeClass,
-    conformance::{Bench, Mishap, Process},
-    inputs::{ClassInputs, OrderInputs},
+    conformance::Mishap,
+    inputs::OrderInputs,
     order::{ClaimId, Order},
 };
-use joiner_core::{
-    label::{self, Labels},
-    quantity::Quantity,
-    requirement::Requirements,
-    resources::{CPU, Resources},
-};
+use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vim::{
-    Credentials, Method, MoRef, Transport, Vim, VimSettings,
-    spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
-    transport::TransportError,
+    Credentials, MoRef, Transport, Vim, VimSettings, spec::ConfigSpec, transport::TransportError,
 };
 use joiner_vsphere::{Metrics, NODE_CLASS, ProviderSettings, Vsphere};
 use serde_json::{Value, json};
-use tokio::sync::Notify;
+
+pub(crate) use self::{
+    line::{Faults, Line},
+    site::{OnSite, Places, SIMULATED, Site, at, clone_as_somebody, template_as_somebody},
+};
 
 /// The cluster that machines are made for.
 pub(crate) const CLUSTER: &str = "prod";
@@ -43,28 +36,13 @@ pub(crate) const CLUSTER: &str = "prod";
 const PAGE: usize = 20;
 pub(crate) const USER: &str = "administrator@vsphere.local";
 pub(crate) const PASSWORD: &str = "secret";
-
-/// When something goes wrong.
-#[derive(Debug, Clone)]
-enum When {
-    /// Once so many calls have got through.
-    After(u32),
-    /// At the first call of this name.
-    At(&'static str),
-}
-
-/// What goes wrong with calls, and whom it kills.
-#[derive(Debug, Default)]
-pub(crate) struct Faults {
-    armed: Mutex<Option<(Mishap, When)>>,
-    killed: Notify,
-}
-
-/// A way to a vCenter on which things go wrong.
-pub(crate) struct Line {
-    pub(crate) way: Arc<dyn Transport>,
-    pub(crate) faults: Arc<Faults>,
-}
+/// Where somebody else makes machines.
+const PLACES: Places = Places {
+    template: "/dc1/vm/templates/ubuntu-2404",
+    folder: "/dc1/vm/k8s",
+    pool: "/dc1/host/cluster1/Resources",
+    datastore: "/dc1/datastore/datastore1",
+};
 
 /// The way to a vCenter in the process.
 struct InProcess(joiner_vcenter::VCenter);
@@ -73,78 +51,6 @@ struct InProcess(joiner_vcenter::VCenter);
 impl Transport for InProcess {
     async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
         self.0.answer(request).await.map_err(|lost| TransportError::NoAnswer(lost.to_string()))
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Faults {
-    /// Lets a call go wrong, once so many calls have got through.
-    pub(crate) fn arm(&self, mishap: Mishap, after: u32) {
-        *lock(&self.armed) = Some((mishap, When::After(after)));
-    }
-
-    /// Lets every call get through. Says whether one had gone wrong.
-    pub(crate) fn disarm(&self) -> bool {
-        lock(&self.armed).take().is_none()
-    }
-
-    /// Ends when somebody is killed.
-    pub(crate) async fn kills(&self) {
-        self.killed.notified().await;
-    }
-
-    fn strike(&self, request: &Request<Bytes>) -> Option<Mishap> {
-        let mut armed = lock(&self.armed);
-        let (mishap, when) = armed.as_mut()?;
-        let is_now = match when {
-            When::After(0) => true,
-            When::After(left) => {
-                *left -= 1;
-                false
-            }
-            When::At(call) => {
-                let body = String::from_utf8_lossy(request.body());
-                body.contains(&format!("<{call} ")) || body.contains(&format!("<{call}>"))
-            }
-        };
-        let mishap = *mishap;
-        is_now.then(|| {
-            *armed = None;
-            mishap
-        })
-    }
-
-    async fn die<T>(&self) -> T {
-        self.killed.notify_one();
-        std::future::pending().await
-    }
-}
-
-#[async_trait]
-impl Transport for Line {
-    async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, TransportError> {
-        match self.faults.strike(&request) {
-            None => self.way.send(request).await,
-            Some(Mishap::KilledBefore) => self.faults.die().await,
-            Some(Mishap::KilledAfter) => {
-                // Nobody is left to hear what it answers.
-                let _ = self.way.send(request).await;
-                self.faults.die().await
-            }
-            Some(Mishap::NoAnswer) => std::future::pending().await,
-            Some(Mishap::AnswerLost) => {
-                let _ = self.way.send(request).await;
-                Err(TransportError::NoAnswer("the connection broke".to_owned()))
-            }
-            Some(Mishap::Failed) => {
-                let mut response = Response::new(Bytes::new());
-                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-                Ok(response)
-            }
-        }
     }
 }
 
@@ -200,7 +106,7 @@ impl World {
 
     /// Lets the first call of this name go wrong.
     pub(crate) fn arm_at(&self, mishap: Mishap, call: &'static str) {
-        *lock(&self.faults.armed) = Some((mishap, When::At(call)));
+        self.faults.arm_at(mishap, call);
     }
 
     /// Has a new process do something until it is done or killed.
@@ -215,29 +121,12 @@ impl World {
 
     /// An object of the inventory by its path.
     pub(crate) async fn at(&self, path: &str) -> MoRef {
-        let found = self.admin.find_by_path(path).await.expect("it answers");
-        found.expect("the path leads somewhere")
+        at(&self.admin, path).await
     }
 
     /// Makes a machine as somebody else would.
     pub(crate) async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
-        let (template, folder) =
-            (self.at("/dc1/vm/templates/ubuntu-2404").await, self.at("/dc1/vm/k8s").await);
-        let spec = CloneSpec {
-            location: RelocateSpec {
-                pool: Some(self.at("/dc1/host/cluster1/Resources").await),
-                datastore: Some(self.at("/dc1/datastore/datastore1").await),
-                ..RelocateSpec::default()
-            },
-            config: Some(config),
-            ..CloneSpec::default()
-        };
-        let method = Method::Clone { folder, name: name.to_owned(), spec: Box::new(spec) };
-        let task = self.admin.start(&template, method).await.expect("it is taken");
-        let done = self.admin.wait(&task, Duration::from_hours(1)).await.expect("it is cloned");
-        let vm = done.object().expect("a clone is a machine");
-        let read = self.admin.read(&[vm], &["config.uuid"]).await.expect("it answers");
-        format!("vsphere://{}", read[0].text("config.uuid").expect("it has one"))
+        clone_as_somebody(&self.admin, &PLACES, name, config).await
     }
 
     /// Every machine by its provider id, with all that could be changed about it.
@@ -317,92 +206,43 @@ pub(crate) fn class(more: Value) -> Arc<NodeClass> {
 /// What machines join an RKE2 cluster with.
 pub(crate) fn rke2() -> Facts {
     Facts {
-        distro: Distro::Rke2,
-        endpoint: Some("https://10.0.0.10:9345".to_owned()),
-        version: Some("v1.33.4+rke2r1".to_owned()),
-        ca: None,
-        pin_ca: false,
-        token: Some(TokenSource::Given(Secret::from("s3cret"))),
         provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+        ..Facts::given(Distro::Rke2, "https://10.0.0.10:9345", "v1.33.4+rke2r1", "s3cret")
     }
-}
-
-/// What an order comes with.
-pub(crate) fn inputs(facts: Facts) -> OrderInputs {
-    let token = match &facts.token {
-        Some(TokenSource::Given(text)) => Some(Token::Given(text.clone())),
-        Some(TokenSource::Mint) | None => None,
-    };
-    let class = ClassInputs { joining: Some(facts), ..ClassInputs::default() };
-    OrderInputs { class: Arc::new(class), token, ..OrderInputs::default() }
 }
 
 /// The n-th order of a test.
 pub(crate) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
-    Order {
-        claim: ClaimId {
-            name: format!("general-{number}"),
-            uid: format!("5f0e7a10-1111-4222-8333-{number:012x}"),
-        },
-        node_pool: Some("general".to_owned()),
-        labels: [(label::NODE_POOL.to_owned(), "general".to_owned())].into(),
-        annotations: Labels::new(),
-        requirements: Requirements::new(),
-        requests: Resources::from_iter([(CPU, Quantity::whole(1))]),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        class: Arc::clone(class),
-        inputs: inputs(rke2()),
-    }
+    let claim = ClaimId {
+        name: format!("general-{number}"),
+        uid: format!("5f0e7a10-1111-4222-8333-{number:012x}"),
+    };
+    let mut order = Order::plain(claim, "general", Arc::clone(class));
+    order.requests.set(CPU, Quantity::whole(1));
+    order.inputs = OrderInputs::joining(rke2());
+    order
 }
 
 #[async_trait(?Send)]
-impl Bench for World {
-    fn start(&self) -> Process {
-        let faults = Arc::clone(&self.faults);
-        Process {
-            provider: Arc::new(self.provider()),
-            killed: Box::pin(async move { faults.kills().await }),
-        }
+impl Site for World {
+    fn provider(&self) -> Vsphere {
+        self.provider()
+    }
+
+    fn faults(&self) -> &Arc<Faults> {
+        &self.faults
     }
 
     fn class(&self) -> Arc<NodeClass> {
         class(json!({}))
     }
 
-    fn inputs(&self) -> OrderInputs {
-        inputs(rke2())
-    }
-
-    fn arm(&self, mishap: Mishap, after: u32) {
-        self.faults.arm(mishap, after);
-    }
-
-    fn disarm(&self) -> bool {
-        self.faults.disarm()
-    }
-
     async fn machines(&self) -> BTreeMap<String, String> {
         self.all_machines().await
     }
 
-    async fn add_foreign(&self, order: &Order) -> Vec<String> {
-        let of_another = ConfigSpec {
-            extra_config: vec![
-                ExtraConfig::new("joiner.cluster", "prod-eu"),
-                ExtraConfig::new("joiner.nodeclaim-uid", &order.claim.uid),
-            ],
-            ..ConfigSpec::default()
-        };
-        vec![
-            self.clone_as_somebody("somebodys", ConfigSpec::default()).await,
-            self.clone_as_somebody("prod-eu-karp-general-1", of_another).await,
-            self.clone_as_somebody(
-                &format!("{CLUSTER}-karp-{}", order.claim.name),
-                ConfigSpec::default(),
-            )
-            .await,
-        ]
+    async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
+        self.clone_as_somebody(name, config).await
     }
 
     async fn without_room(&self, mut order: Order) -> Order {
@@ -422,7 +262,7 @@ pub(crate) async fn condition(
     class: &NodeClass,
     type_: &str,
 ) -> (Option<bool>, String, String) {
-    let inputs = inputs(rke2());
+    let inputs = OrderInputs::joining(rke2());
     let status = provider.resolve_class(class, Some(&inputs.class)).await.expect("it answers");
     let found = status.conditions.iter().find(|own| own.type_ == type_);
     let found = found.expect("the class has the condition");

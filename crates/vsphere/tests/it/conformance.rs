@@ -2,11 +2,11 @@
 
 use joiner_cloud::conformance;
 
-use crate::bench::World;
+use crate::bench::{OnSite, World};
 
 #[tokio::test(start_paused = true)]
 async fn the_provider_does_what_every_provider_has_to() {
-    let report = conformance::check(async || World::new()).await;
+    let report = conformance::check(async || OnSite(World::new())).await;
     assert!(report.is_clean(), "{report}");
     assert!(report.to_string().ends_with("18 of 18 hold"), "{report}");
 }

@@ -56,6 +56,37 @@ async fn killed_after_the_clone_was_done() {
     assert_eq!(world.server.count("CloneVM_Task"), 1, "it is adopted, not made again");
 }
 
+/// Hardware is upgraded and tags are made and put on between the clone and the start.
+#[tokio::test(start_paused = true)]
+async fn killed_while_the_machine_is_prepared_and_tagged() {
+    const ATTACH: &str = "POST /rest/com/vmware/cis/tagging/tag-association\
+                          ?~action=attach-multiple-tags-to-object";
+    for call in [
+        "UpgradeVM_Task",
+        "POST /rest/com/vmware/cis/tagging/category",
+        "POST /rest/com/vmware/cis/tagging/tag",
+        ATTACH,
+    ] {
+        for mishap in [Mishap::KilledBefore, Mishap::KilledAfter] {
+            let world = World::new();
+            let class = class(json!({"hardwareVersion": "vmx-20", "tags": {"k8s-zone": "az1"}}));
+            let order = order(&class, 1);
+            world.arm_at(mishap, call);
+            let answer = world.until_killed(async |provider| provider.create(&order).await).await;
+            assert!(answer.is_none(), "it was to be killed at {call}: {answer:?}");
+            goes_on(&world, &order).await;
+            let counted = ["CloneVM_Task", "PowerOnVM_Task"].map(|own| world.server.count(own));
+            assert_eq!(counted, [1, 1], "{mishap:?} at {call}: it is adopted");
+            let version = world.property("prod-karp-general-1", "config.version").await;
+            assert_eq!(version.as_deref(), Some("vmx-20"), "{mishap:?} at {call}");
+            let tags = world.server.vm("prod-karp-general-1").expect("it is there").tags;
+            let zones: Vec<_> =
+                tags.iter().filter(|(category, _)| category == "k8s-zone").collect();
+            assert_eq!(zones.len(), 1, "{mishap:?} at {call}: {tags:?}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn killed_before_the_machine_is_switched_on() {
     let world = World::new();

@@ -1,13 +1,15 @@
 //! What the doctor finds, and that it changes nothing.
 
+use std::collections::BTreeMap;
+
 use expect_test::{Expect, expect};
-use joiner_cloud::{CloudProvider, class::NodeClass};
+use joiner_cloud::{CloudProvider, bootstrap::Secret, class::NodeClass, needs::SecretName};
 use joiner_vcenter::{
-    Inventory,
+    Inventory, PoolBounds,
     inventory::{Account, Network},
 };
 use joiner_vim::spec::{ConfigSpec, ExtraConfig};
-use joiner_vsphere::doctor::{ClaimSeen, Finding, Patient, Severity};
+use joiner_vsphere::doctor::{ClaimSeen, Finding, Patient, SecretSeen, Severity};
 use serde_json::{Value, json};
 
 use crate::bench::{World, class, condition, order};
@@ -18,6 +20,7 @@ fn patient(classes: &[Value]) -> Patient {
         address: "vcenter.example.org".to_owned(),
         classes: Ok(classes.collect()),
         claims: Err("no cluster is read".to_owned()),
+        secrets: BTreeMap::new(),
     }
 }
 
@@ -178,6 +181,8 @@ async fn a_class_with_trouble_everywhere() {
           -> make sure that open-vm-tools is installed in the template
         Warning template HardwareTooOld: the virtual hardware of machines from /dc1/vm/templates/ubuntu-2404 is vmx-13, and vSphere's volumes need vmx-15
           -> write vmx-15 or later in spec.hardwareVersion, or upgrade the template, if volumes are to be attached
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 524288 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, add hosts, or choose another
         Problem datastore DatastoreFull: /dc1/datastore/datastore1 has 10 of 2000 GiB free, a machine takes about 20 GiB
           -> make room, or add another datastore to spec.datastoreSelector
         Warning hosts SomeHostsUnfit: 1 of 3 hosts of /dc1/host/cluster1 can take machines: esx2 is in maintenance, esx3 does not see all networks
@@ -232,7 +237,9 @@ async fn an_account_that_may_only_look() {
         Warning tags PermissionDenied: machines are to carry the tag "prod" of category "karpenter.sh/clustername", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
           -> make it, or add the privilege to its role
         Warning tags PermissionDenied: machines are to carry the tag "general" of category "karpenter.vsphere.com/vspherenodeclass", which is not there, and the account lacks InventoryService.Tagging.CreateCategory on / (the vCenter's root)
-          -> make it, or add the privilege to its role"#]]).await;
+          -> make it, or add the privilege to its role
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux: /dc1/host/cluster1 lets its machines use 786432 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,7 +312,103 @@ async fn a_text_is_judged_as_the_condition_judges_it() {
     let class = class(json!({"userData": broken}));
     let (_, reason, message) = condition(&world.provider(), &class, "ValidationSucceeded").await;
     assert_eq!((told.code, format!("{}; {}", told.text, told.remedy)), (reason, message));
-    let secret = found(json!({"secretRef": {"name": "texts"}})).await;
-    assert_eq!(secret.severity, Severity::NotChecked);
-    assert!(secret.text.contains("\"texts\""), "{secret:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_that_lead_somewhere_are_told_beside_one_that_does_not() {
+    let world = World::new();
+    let led_to = async |class: Value| {
+        let found = examined(&world, &patient(&[class])).await;
+        let of_selectors = found.iter().filter(|own| own.text.starts_with("leads to "));
+        let told: Vec<String> =
+            of_selectors.map(|own| format!("{} {}", own.check, own.text)).collect();
+        told.join("\n")
+    };
+    let datastore = led_to(json!({"datastoreSelector": {"name": "gone"}})).await;
+    expect![[r#"
+        compute leads to /dc1/host/cluster1
+        network leads to /dc1/network/workers
+        template leads to /dc1/vm/templates/ubuntu-2404
+        folder leads to /dc1/vm/k8s"#]]
+    .assert_eq(&datastore);
+    let template = led_to(json!({"imageSelector": {"name": "gone"}})).await;
+    expect![[r#"
+        compute leads to /dc1/host/cluster1
+        datastore leads to /dc1/datastore/datastore1
+        network leads to /dc1/network/workers
+        folder leads to /dc1/vm/k8s"#]]
+    .assert_eq(&template);
+    // What is wrong with it is known only once it was found.
+    let too_small = led_to(json!({"diskSize": 1})).await;
+    expect![[r#"
+        compute leads to /dc1/host/cluster1
+        datastore leads to /dc1/datastore/datastore1
+        network leads to /dc1/network/workers
+        folder leads to /dc1/vm/k8s"#]]
+    .assert_eq(&too_small);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_in_another_zone_than_the_class_says_is_told() {
+    let world = World::new();
+    for (category, tag) in [("k8s-zone", "az2"), ("k8s-region", "dc1")] {
+        world.server.tag("/dc1/host/cluster1", category, tag).expect("it is there");
+    }
+    let found = examined(&world, &patient(&[json!({})])).await;
+    let zones: Vec<&Finding> = found.iter().filter(|own| own.check == "zones").collect();
+    let [zones] = &zones[..] else { panic!("{found:?}") };
+    assert_eq!((zones.severity, zones.code.as_str()), (Severity::Problem, "ZoneMismatch"));
+    assert_eq!(zones.remedy, "correct the class's zone, or the tags");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_in_a_secret_is_looked_at_where_somebody_has_read_it() {
+    let world = World::new();
+    let class = json!({"userData": {"secretRef": {"name": "texts", "namespace": "karpenter"}}});
+    let namespace = Some("karpenter".to_owned());
+    let name = SecretName { namespace, name: "texts".to_owned() };
+    let with = |key: &str, text: &str| {
+        let text = Secret::new(text.as_bytes().to_vec());
+        SecretSeen::Found([(key.to_owned(), text)].into())
+    };
+    let mut told = Vec::new();
+    for seen in [
+        None,
+        Some(SecretSeen::Unread("secrets \"texts\" is forbidden".to_owned())),
+        Some(SecretSeen::Absent),
+        Some(with("userdata", "packages: [jq]")),
+        Some(with("userData", "runcmd: [unclosed")),
+        Some(with("userData", "packages: [jq]")),
+    ] {
+        let secrets = seen.map(|seen| (name.clone(), seen)).into_iter().collect();
+        let patient = Patient { secrets, ..patient(std::slice::from_ref(&class)) };
+        let found = examined(&world, &patient).await;
+        let of_text = found.iter().filter(|own| own.check == "userData");
+        told.extend(
+            of_text.map(|own| {
+                format!("{:?} {}: {} -> {}", own.severity, own.code, own.text, own.remedy)
+            }),
+        );
+    }
+    expect![[r#"
+        NotChecked NotChecked: the text is in Secret karpenter/texts, and no cluster is read; leave -f out, and give --kubeconfig with an account that may get it -> 
+        NotChecked NotChecked: the text is in Secret karpenter/texts, which could not be read: secrets "texts" is forbidden -> 
+        Problem SecretNotFound: spec.userData.secretRef: Secret karpenter/texts is not there -> create it, or refer to another
+        Problem SecretIncomplete: spec.userData.secretRef: Secret karpenter/texts has no key "userData" -> add it
+        Problem InvalidUserData: VsphereNodeClass general: spec.userData.secretRef: it is a text in no known format, and the machine's format is cloud-config -> write a cloud-config, a script, or another text for cloud-init, which begins with, for example, #cloud-config
+        Ok Ok: 5095 bytes with an example of what machines join with -> "#]].assert_eq(&told.join("\n"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_cannot_take_a_size_is_told() {
+    let world = World::new();
+    let memory = PoolBounds { limit: Some(16 << 10), ..PoolBounds::default() };
+    let pool = "/dc1/host/cluster1/Resources/workers";
+    world.server.bound_pool(pool, PoolBounds::default(), memory).expect("there is one");
+    let patient = patient(&[json!({"computeSelector": {"name": "workers"}})]);
+    check(&world, &patient, &expect![[r#"
+        NotChecked orphans NotChecked: no cluster is read
+        NotChecked join NotChecked: no controller has looked at the class yet; its condition BootstrapReady says it once joiner run is there
+        Warning pool PoolWithoutRoom: no room for vsphere-vm.cpu-256.mem-4096gb.os-linux and 1 more: /dc1/host/cluster1/Resources/workers lets its machines use 16384 MiB of memory, and one of this size has 4194304
+          -> raise the pool's limit or reservation, add hosts, or choose another"#]]).await;
 }

@@ -13,6 +13,7 @@ mod conformance;
 mod crashes;
 mod damaged;
 mod doctor;
+mod faults;
 mod groups;
 mod hardware;
 mod machines;
@@ -24,6 +25,7 @@ mod refused;
 mod role;
 mod seeds;
 mod trouble;
+mod zones;
 
 use joiner_core::{instance_type::InstanceType, label};
 use joiner_vsphere::{Machines, NodeClass, NotReady, Settings};

@@ -19,7 +19,7 @@ use joiner_core::{
     quantity::Quantity,
     resources::{CPU, MEMORY, Resources},
 };
-use joiner_vcenter::{Inventory, Lost};
+use joiner_vcenter::{Inventory, Lost, PoolBounds};
 use joiner_vim::{Credentials, VimSettings, spec::ConfigSpec};
 use joiner_vsphere::{Metrics, Vsphere};
 use prometheus::{Registry, TextEncoder};
@@ -348,4 +348,38 @@ async fn a_place_without_room_is_not_offered_where_the_class_asks_to_look() {
     (1..=8).for_each(|n| world.server.maintain_host(&format!("esx{n}"), true).unwrap());
     world.clock.sleep(Duration::from_mins(1)).await;
     assert!(!offered(&careful).await, "no host takes machines");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_without_room_is_not_offered_where_the_class_asks_to_look() {
+    let world = World::new();
+    let provider = world.provider();
+    // How many sizes are offered, of the three.
+    let offered = async |class: &NodeClass| {
+        world.clock.sleep(Duration::from_mins(1)).await;
+        provider.resolve_class(class, None).await.unwrap();
+        let types = provider.instance_types("general", class).unwrap();
+        types.iter().filter(|own| own.offerings[0].available).count()
+    };
+    let pool = "/dc1/host/cluster1/Resources/workers";
+    let of_pool = json!({
+        "computeSelector": {"name": "workers"},
+        "resources": {"requests": {"memory": "2Gi", "cpu": "1G"}},
+        "capacityCheck": true,
+    });
+    let class = class(of_pool);
+    let bounds = |limit, reservation| PoolBounds { limit, reservation };
+    let free = PoolBounds::default();
+    assert_eq!(offered(&class).await, 3);
+    for (cpu, memory, expected, why) in [
+        (free, bounds(Some(16 << 10), None), 1, "only the smallest has less memory than 16 GiB"),
+        (free, bounds(None, Some(1 << 10)), 0, "of 1 GiB nobody can be promised 2"),
+        (bounds(None, Some(900)), free, 0, "nor a thousand megahertz of 900"),
+        (bounds(Some(5000), None), bounds(None, Some(2 << 10)), 3, "that is enough"),
+    ] {
+        world.server.bound_pool(pool, cpu, memory).expect("there is one");
+        assert_eq!(offered(&class).await, expected, "{why}");
+    }
+    provider.create(&order(&class, 1)).await.expect("there is room");
+    assert_eq!(offered(&class).await, 0, "what there was is promised");
 }

@@ -9,6 +9,7 @@ use joiner_realparts::vcsim::{Refusal, Vcsim};
 use serde_json::json;
 
 use self::simulator::{DATASTORES, Simulator, order_of};
+use crate::bench::OnSite;
 
 fn refusal(method: &str, fault: &str, max: u32) -> Refusal {
     let (method, fault) = (method.to_owned(), fault.to_owned());
@@ -18,7 +19,7 @@ fn refusal(method: &str, fault: &str, max: u32) -> Refusal {
 #[tokio::test(start_paused = true)]
 async fn the_provider_does_what_every_provider_has_to() {
     let Some(program) = Vcsim::installed() else { return };
-    let report = conformance::check(async || Simulator::start(&program).await).await;
+    let report = conformance::check(async || OnSite(Simulator::start(&program).await)).await;
     println!("{report}");
     assert!(report.is_clean(), "{report}");
 }

@@ -11,14 +11,13 @@ use joiner_cloud::{
 };
 use joiner_core::quantity::Quantity;
 use joiner_realparts::vcsim::{PASSWORD, USER, Vcsim};
-use joiner_vim::{
-    Credentials, Endpoint, Https, Method, MoRef, TlsSettings, Vim, VimSettings,
-    spec::{CloneSpec, RelocateSpec},
-};
+use joiner_vim::{Credentials, Endpoint, Https, TlsSettings, Vim, VimSettings, spec::ConfigSpec};
 use joiner_vsphere::{ProviderSettings, Vsphere};
 use serde_json::{Value, json};
 
-use crate::bench::{class, condition, decoded, order, setting};
+use crate::bench::{
+    SIMULATED, at, class, condition, decoded, order, setting, template_as_somebody,
+};
 
 const NAME: &str = "/DC0/vm/prod-karp-general-1";
 
@@ -32,25 +31,8 @@ async fn start() -> Option<(Vcsim, Vim)> {
     let mut settings = VimSettings::new(Credentials::new(USER, PASSWORD));
     settings.long_poll = Duration::from_secs(5);
     let vim = Vim::new(settings, transport, Clock::wall());
-    let spec = CloneSpec {
-        location: RelocateSpec {
-            pool: Some(at(&vim, "/DC0/host/DC0_C0/Resources").await),
-            datastore: Some(at(&vim, "/DC0/datastore/LocalDS_0").await),
-            ..RelocateSpec::default()
-        },
-        template: true,
-        ..CloneSpec::default()
-    };
-    let folder = at(&vim, "/DC0/vm").await;
-    let method = Method::Clone { folder, name: "ubuntu".to_owned(), spec: Box::new(spec) };
-    let source = at(&vim, "/DC0/vm/DC0_C0_RP0_VM0").await;
-    let task = vim.start(&source, method).await.expect("it is taken");
-    vim.wait(&task, Duration::from_mins(5)).await.expect("it is cloned");
+    template_as_somebody(&vim, &SIMULATED, "ubuntu", ConfigSpec::default()).await;
     Some((vcsim, vim))
-}
-
-async fn at(vim: &Vim, path: &str) -> MoRef {
-    vim.find_by_path(path).await.expect("it answers").expect("the path leads somewhere")
 }
 
 fn provider(vim: &Vim) -> Vsphere {

@@ -7,6 +7,7 @@ use joiner_cloud::{
     bootstrap::{Distro, Facts, Secret, token::TokenSource, trust::CaBundle},
     class::NodeClass,
     conformance::Mishap,
+    inputs::OrderInputs,
     machine::Machine,
     order::{ClaimId, Order},
 };
@@ -17,11 +18,11 @@ use joiner_core::{
     resources::{CPU, EPHEMERAL_STORAGE},
     taint::{Effect, Taint},
 };
-use joiner_vim::{Endpoint, spec::ConfigSpec};
-use joiner_vsphere::crd;
+use joiner_vim::{Credentials, Endpoint, VimSettings, spec::ConfigSpec};
+use joiner_vsphere::{Metrics, crd};
 use serde_json::{Value, json};
 
-use crate::bench::{World, class, condition, inputs, order, rke2};
+use crate::bench::{World, class, condition, order, rke2};
 
 const NAME: &str = "prod-karp-general-1";
 
@@ -97,7 +98,7 @@ async fn d06_kubeadm_joins() {
         token: Some(TokenSource::Given(Secret::from("a1b2c3.0123456789abcdef"))),
         ..rke2()
     };
-    let order = Order { inputs: inputs(facts), ..order(&class(json!({})), 1) };
+    let order = Order { inputs: OrderInputs::joining(facts), ..order(&class(json!({})), 1) };
     made(&world, &order).await;
     let text = world.guest_text(NAME, "guestinfo.userdata").await;
     assert!(text.contains("JoinConfiguration"), "{text}");
@@ -161,8 +162,14 @@ async fn d11_a_machine_that_cannot_be_switched_on_is_tried_again() {
 async fn d12_secrets_are_not_printed() {
     let world = World::new();
     let order = order(&class(json!({})), 1);
-    let printed = format!("{:?} {:?} {order:?}", world.settings, world.provider());
-    assert!(!printed.contains("s3cret"), "{printed}");
+    let client = VimSettings::new(Credentials::new("joiner@vsphere.local", "hunter2"));
+    let shown = format!("{:?} {client:?} {order:?}", world.settings);
+    let provider = world.provider_of(client, Metrics::default());
+    let printed = format!("{shown} {provider:?}");
+    assert!(printed.contains("[redacted]"), "{printed}");
+    for secret in ["hunter2", "s3cret"] {
+        assert!(!printed.contains(secret), "{printed}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

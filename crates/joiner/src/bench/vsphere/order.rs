@@ -3,53 +3,28 @@
 use std::sync::Arc;
 
 use joiner_cloud::{
-    bootstrap::{
-        Distro, Facts, GuestLookup, ProviderId, Secret,
-        token::{Token, TokenSource},
-    },
+    bootstrap::{Distro, Facts, GuestLookup, ProviderId},
     class::NodeClass,
-    inputs::{ClassInputs, OrderInputs},
+    inputs::OrderInputs,
     order::{ClaimId, Order},
 };
-use joiner_core::{
-    label::{self, Labels},
-    quantity::Quantity,
-    requirement::Requirements,
-    resources::{CPU, Resources},
-};
+use joiner_core::{quantity::Quantity, resources::CPU};
 
 const POOL: &str = "bench";
 
 /// The n-th order: a machine of one core at least, which joins an RKE2 cluster.
 pub(super) fn order(class: &Arc<NodeClass>, number: u32) -> Order {
-    let token = Secret::from("nobody-takes-this-token");
-    let joining = Facts {
-        distro: Distro::Rke2,
-        endpoint: Some("https://10.0.0.10:9345".to_owned()),
-        version: Some("v1.33.4+rke2r1".to_owned()),
-        ca: None,
-        pin_ca: false,
-        token: Some(TokenSource::Given(token.clone())),
-        provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+    let claim = ClaimId {
+        name: format!("{POOL}-{number}"),
+        uid: format!("6b1c7f20-3333-4444-8555-{number:012x}"),
     };
-    let inputs = ClassInputs { joining: Some(joining), ..ClassInputs::default() };
-    Order {
-        claim: ClaimId {
-            name: format!("{POOL}-{number}"),
-            uid: format!("6b1c7f20-3333-4444-8555-{number:012x}"),
-        },
-        node_pool: Some(POOL.to_owned()),
-        labels: [(label::NODE_POOL.to_owned(), POOL.to_owned())].into(),
-        annotations: Labels::new(),
-        requirements: Requirements::new(),
-        requests: Resources::from_iter([(CPU, Quantity::whole(1))]),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        class: Arc::clone(class),
-        inputs: OrderInputs {
-            class: Arc::new(inputs),
-            token: Some(Token::Given(token)),
-            ..OrderInputs::default()
-        },
-    }
+    let endpoint = "https://10.0.0.10:9345";
+    let joining = Facts {
+        provider_id: Some(ProviderId::Guest(GuestLookup::Dmi)),
+        ..Facts::given(Distro::Rke2, endpoint, "v1.33.4+rke2r1", "nobody-takes-this-token")
+    };
+    let mut order = Order::plain(claim, POOL, Arc::clone(class));
+    order.requests.set(CPU, Quantity::whole(1));
+    order.inputs = OrderInputs::joining(joining);
+    order
 }

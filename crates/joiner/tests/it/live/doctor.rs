@@ -140,3 +140,33 @@ async fn a_missing_datastore_is_a_problem_with_a_remedy() {
           problem      datastore   spec.datastoreSelector: there is no datastore of the name or at the path "gone" that the account can see
         1 problem, 6 not checked, 14 fine."#]].assert_eq(&problems.join("\n"));
 }
+
+#[tokio::test]
+async fn a_text_in_a_secret_of_the_cluster_is_read_for_the_class_that_refers_to_it() {
+    let site = Site::new().await;
+    let mut class = example("vsphere-start")
+        .into_iter()
+        .find(|object| object["kind"] == "VsphereNodeClass")
+        .unwrap();
+    let told = async || {
+        let config = site.cluster.path("config");
+        let told = site.told(&[&site.thumbprint(), "--kubeconfig", &config]).await;
+        let of_text = told.lines().filter(|line| line.contains(" userData "));
+        of_text.skip(1).map(str::trim).collect::<Vec<_>>().join("\n")
+    };
+    class["metadata"]["name"] = json!("of-secret");
+    class["spec"]["userData"] = json!({"secretRef": {"name": "texts", "namespace": "default"}});
+    create(&site.cluster.lab, class);
+    expect!["problem      userData    spec.userData.secretRef: Secret default/texts is not there"]
+        .assert_eq(&told().await);
+    let text = json!({"userData": "cGFja2FnZXM6IFtqcV0="});
+    create(
+        &site.cluster.lab,
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "data": text,
+            "metadata": {"name": "texts", "namespace": "default"},
+        }),
+    );
+    expect!["ok           userData    5095 bytes with an example of what machines join with"]
+        .assert_eq(&told().await);
+}

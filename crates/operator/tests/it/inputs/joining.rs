@@ -1,6 +1,12 @@
 //! What machines of a class join with.
 
-use std::net::SocketAddr;
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 use expect_test::expect;
 use joiner_cloud::{
@@ -18,7 +24,7 @@ use joiner_operator::{
 use serde_json::json;
 
 use super::{calls, stage, stage_with};
-use crate::stage::Stage;
+use crate::{lifecycle::with_lifecycle, stage::Stage};
 
 #[tokio::test(start_paused = true)]
 async fn a_cluster_made_by_kubeadm_needs_no_settings() {
@@ -97,7 +103,7 @@ fn with_addresses(answering: &[&str], distro: Distro) -> Stage {
         settings.joining.version = Some(format!("v1.33.4+{distro}1").replace("rke2", "rke2r"));
     });
     let answers = move |address| answering.contains(&address);
-    stage.context.inputs = Inputs::reaching(Reach::by(move |address| {
+    stage.context.inputs = Inputs::reaching(Reach::nobody().answering(move |address| {
         let answers = answers(address);
         Box::pin(async move { answers })
     }));
@@ -130,6 +136,53 @@ async fn machines_of_rke2_and_k3s_join_where_somebody_answers() {
     stage.pass(1).await;
     expect![[r#"False EndpointUnknown TestNodeClass "default": endpoint: none of 10.0.0.1:9345, 10.0.0.2:9345 answers; set CLUSTER_ENDPOINT (--cluster-endpoint), for example to https://10.0.0.10:9345"#]]
         .assert_eq(&stage.bootstrap_ready());
+}
+
+/// A stage of a k3s cluster whose endpoint shows this to everybody.
+fn with_shown(shown: Result<&'static str, &'static str>) -> (Stage, Arc<AtomicU32>) {
+    let mut stage = Stage::bare().set(|settings| {
+        settings.joining.distro = Some(Distro::K3s);
+        settings.joining.endpoint = Some("https://10.0.0.10:6443".to_owned());
+        settings.joining.version = Some("v1.33.4+k3s1".to_owned());
+    });
+    let asked = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&asked);
+    stage.context.inputs = Inputs::reaching(Reach::nobody().showing(move |url| {
+        assert_eq!(url, "https://10.0.0.10:6443/cacerts");
+        count.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move { shown.map(str::to_owned).map_err(str::to_owned) })
+    }));
+    stage.cloud.state().needs.joining = Some(JoinNeeds::default());
+    stage.publish_root_ca();
+    stage.create_class("default");
+    (with_lifecycle(stage).with(ClassResolution), asked)
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_launched_where_the_endpoint_shows_another_authority() {
+    let (mut stage, _) =
+        with_shown(Ok(include_str!("../../../../cloud/tests/it/intermediate.pem")));
+    stage.pass(1).await;
+    expect![[r#"False CAMismatch TestNodeClass "default": token: it pins the certificate authority 74b0b1dfebb04785da4bd028ae15e86ec4e7b1e07c28cbd8058d632231cd0e57, but https://10.0.0.10:6443/cacerts shows 99dd85196d304e51e7eb8a7b69949e7cd87810f084b05f387d49cc6b530bc639: machines would not join; check that CLUSTER_ENDPOINT (--cluster-endpoint) leads to this cluster; if it does, renew JOIN_TOKEN (--join-token), which is of another cluster or older than the authority"#]].assert_eq(&stage.bootstrap_ready());
+    assert!(stage.class_condition("default", "Ready").starts_with("False "));
+    stage.create_claim("web-1");
+    stage.pass(60).await;
+    assert_eq!(stage.cloud.calls("create"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_endpoint_that_shows_the_authority_or_nothing_at_all_keeps_nobody_from_joining() {
+    for shown in [Ok(super::PEM), Err("out of reach"), Ok("<html>sign in</html>")] {
+        let (mut stage, asked) = with_shown(shown);
+        stage.pass(1).await;
+        assert_eq!(stage.bootstrap_ready(), "True BootstrapReady", "{shown:?}");
+        let before = asked.load(Ordering::Relaxed);
+        assert_eq!(before, 1, "{shown:?}");
+        stage.create_claim("web-1");
+        stage.pass(5).await;
+        assert_eq!(stage.cloud.calls("create"), 1, "{shown:?}");
+        assert_eq!(asked.load(Ordering::Relaxed), before, "no machine waits for the endpoint");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,10 @@ use std::time::Duration;
 use joiner_cloud::{CloudError, machine::Machine};
 use joiner_vim::{Fault, Method, TaskFailed, VimError, tags::TagError};
 
-use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work, refusals::TRIES_MAX};
+use super::{
+    Inner, LOOK_AGAIN_AFTER, Refused, Work,
+    refusals::{TRIES_MAX, UNKNOWN_TRIES_MAX},
+};
 use crate::{
     faults::{Outcome, Phase, outcome},
     provider::{grouping::NotGrouped, troubles::unanswered},
@@ -170,6 +173,7 @@ impl Inner {
         let is_given_up = match judged {
             Outcome::NotReady | Outcome::Invalid | Outcome::Unlicensed => true,
             Outcome::Stuck => tries >= TRIES_MAX,
+            Outcome::Unknown => tries >= UNKNOWN_TRIES_MAX,
             _ => matches!(refused, Refused::NoRoom(_) | Refused::NoSpace(_)),
         };
         if is_given_up {

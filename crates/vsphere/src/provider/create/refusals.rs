@@ -10,6 +10,9 @@ use crate::{NODE_CLASS_KIND, faults::Outcome, vm::Vm};
 /// machine that is stuck is tried before it is made anew.
 pub(super) const TRIES_MAX: u32 = 3;
 
+/// How often a machine is tried about which vCenter says what nobody knows.
+pub(super) const UNKNOWN_TRIES_MAX: u32 = 5;
+
 /// Why one way to make a machine has come to nothing.
 pub(super) enum Refused {
     /// Another type or zone may do.
@@ -80,7 +83,10 @@ impl Inner {
                 self.state().count_invalid(&work.order.class, what.clone(), self.now());
                 later("InvalidMachine")
             }
-            Outcome::Unlicensed => later("NotEnoughLicenses"),
+            Outcome::Unlicensed => {
+                self.state().unlicensed = Some((self.now(), what.clone()));
+                later("NotEnoughLicenses")
+            }
             Outcome::NameTaken => later("NameConflict"),
             Outcome::Done
             | Outcome::Gone

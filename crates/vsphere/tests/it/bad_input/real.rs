@@ -1,15 +1,13 @@
 //! The same against govmomi's vCenter simulator, as far as it can show it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
-use joiner_vim::{
-    Method, MoRef,
-    spec::{CloneSpec, ExtraConfig, RelocateSpec},
-};
+use joiner_vim::spec::ExtraConfig;
 use joiner_vsphere::doctor::{Patient, Severity};
 
 use super::*;
+use crate::bench::{SIMULATED, at, clone_as_somebody, template_as_somebody};
 
 const TEMPLATE: &str = "ubuntu-2404";
 
@@ -28,27 +26,8 @@ impl Site {
         // The simulator takes settings of some form for properties of the machine.
         let settings = settings.iter().map(|&(key, value)| ExtraConfig::new(key, value));
         let config = ConfigSpec { extra_config: settings.collect(), ..ConfigSpec::default() };
-        site.clone_as_somebody(TEMPLATE, true, config).await;
+        template_as_somebody(&site.admin, &SIMULATED, TEMPLATE, config).await;
         Some(site)
-    }
-
-    async fn clone_as_somebody(&self, name: &str, template: bool, config: ConfigSpec) {
-        let folder = self.at("DC0/vm").await;
-        let location = RelocateSpec {
-            folder: Some(folder.clone()),
-            datastore: Some(self.at("DC0/datastore/LocalDS_0").await),
-            pool: Some(self.at("DC0/host/DC0_C0/Resources").await),
-            ..RelocateSpec::default()
-        };
-        let spec = CloneSpec { location, template, config: Some(config), ..CloneSpec::default() };
-        let method = Method::Clone { folder, name: name.to_owned(), spec: Box::new(spec) };
-        let source = self.at("DC0/vm/DC0_C0_RP0_VM0").await;
-        let task = self.admin.start(&source, method).await.expect("it is taken");
-        self.admin.wait(&task, LIMIT).await.expect("it is cloned");
-    }
-
-    async fn at(&self, path: &str) -> MoRef {
-        self.admin.find_by_path(path).await.expect("it answers").expect("it is there")
     }
 
     fn provider(&self) -> Vsphere {
@@ -62,7 +41,7 @@ impl Site {
 
     /// Names of our machines.
     async fn ours(&self) -> Vec<String> {
-        let folder = self.at("DC0/vm").await;
+        let folder = at(&self.admin, SIMULATED.folder).await;
         let all = self.admin.list(&folder, "VirtualMachine", &["name"]).await.expect("it answers");
         let names = all.iter().filter_map(|own| own.text("name").map(str::to_owned));
         names.filter(|name| name.starts_with(&format!("{CLUSTER}-karp-"))).collect()
@@ -78,8 +57,6 @@ impl Site {
         answer.expect_err("it is refused")
     }
 }
-
-const LIMIT: Duration = Duration::from_mins(5);
 
 fn vim(vcsim: &Vcsim, password: &str, tls: TlsSettings) -> Vim {
     let endpoint: Endpoint = vcsim.url().parse().expect("it is an address");
@@ -138,7 +115,7 @@ async fn refusals_of_every_kind_leave_nothing_behind() {
 #[tokio::test]
 async fn a_foreign_machine_has_the_name() {
     let Some(site) = Site::with_template(&[]).await else { return };
-    site.clone_as_somebody(NAME, false, ConfigSpec::default()).await;
+    clone_as_somebody(&site.admin, &SIMULATED, NAME, ConfigSpec::default()).await;
     let answer = site.provider().create(&order(&of_simulator(json!({})), 1)).await;
     let Err(CloudError::Create { reason: "NameConflict", message }) = answer else {
         panic!("{answer:?}")
@@ -165,6 +142,7 @@ async fn the_doctor_reads_what_the_simulator_says() {
         address: site.vcsim.url().to_owned(),
         classes: Ok(vec![NodeClass::clone(&of_simulator(json!({})))]),
         claims: Ok(Vec::new()),
+        secrets: BTreeMap::new(),
     };
     let found = site.provider().examine(&patient).await;
     let told: Vec<String> = found
@@ -177,6 +155,7 @@ async fn the_doctor_reads_what_the_simulator_says() {
         NotChecked join NotChecked
         Warning snapshot NoSnapshot
         Warning template ToolsNeverSeen
-        Warning template HardwareTooOld"#]]
+        Warning template HardwareTooOld
+        Problem pool PoolWithoutRoom"#]]
     .assert_eq(&told.join("\n"));
 }

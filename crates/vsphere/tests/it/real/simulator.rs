@@ -12,16 +12,11 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
-use joiner_cloud::{
-    class::NodeClass,
-    conformance::{Bench, Mishap, Process},
-    inputs::OrderInputs,
-    order::Order,
-};
+use joiner_cloud::{class::NodeClass, order::Order};
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
 use joiner_vim::{
-    Credentials, Https, Method, MoRef, Object, TlsSettings, Transport, Uuid, Vim, VimSettings,
-    spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
+    Credentials, Https, MoRef, Object, TlsSettings, Transport, Uuid, Vim, VimSettings,
+    spec::ConfigSpec,
     tags::{Cardinality, NewCategory},
     transport::TransportError,
 };
@@ -32,12 +27,16 @@ use tokio::{
     sync::oneshot,
 };
 
-use crate::bench::{CLUSTER, Faults, Line, all_machines, class, inputs, order, rke2};
+use crate::bench::{
+    CLUSTER, Faults, Line, Places, SIMULATED, Site, all_machines, at, class, clone_as_somebody,
+    order,
+};
 
 /// The simulator's datastores, by the names that it gives them.
 pub(super) const DATASTORES: [&str; 2] = ["LocalDS_0", "LocalDS_1"];
 const TEMPLATE: &str = "ubuntu-2404";
-const LIMIT: Duration = Duration::from_mins(5);
+/// Where somebody else makes machines.
+const PLACES: Places = Places { template: "/DC0/vm/ubuntu-2404", ..SIMULATED };
 /// How often it is looked whether the simulator has done its work.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 /// More than the client asks for at once.
@@ -104,27 +103,6 @@ impl Simulator {
         Self { vcsim, clock, faults: Arc::default(), way, admin }
     }
 
-    /// Makes a machine as somebody else would.
-    async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> MoRef {
-        let folder = self.at("/DC0/vm").await;
-        let location = RelocateSpec {
-            pool: Some(self.at("/DC0/host/DC0_C0/Resources").await),
-            datastore: Some(self.at("/DC0/datastore/LocalDS_0").await),
-            ..RelocateSpec::default()
-        };
-        let spec = CloneSpec { location, config: Some(config), ..CloneSpec::default() };
-        let clone = Method::Clone { folder, name: name.to_owned(), spec: Box::new(spec) };
-        let template = self.at(&format!("/DC0/vm/{TEMPLATE}")).await;
-        let task = self.admin.start(&template, clone).await.expect("it is taken");
-        let done = self.admin.wait(&task, LIMIT).await.expect("it is cloned");
-        done.object().expect("a clone is a machine")
-    }
-
-    async fn at(&self, path: &str) -> MoRef {
-        let found = self.admin.find_by_path(path).await.expect("it answers");
-        found.expect("the path leads somewhere")
-    }
-
     async fn named(&self, object: &MoRef) -> String {
         let read = self.admin.read(std::slice::from_ref(object), &["name"]).await;
         read.expect("it answers")[0].text("name").expect("it has a name").to_owned()
@@ -161,7 +139,7 @@ impl Simulator {
         let category = tags.create_category(&category).await.expect("it is new");
         let tag = tags.create_tag(&category, "yes", "").await.expect("it is new");
         for name in DATASTORES {
-            let datastore = self.at(&format!("/DC0/datastore/{name}")).await;
+            let datastore = at(&self.admin, &format!("/DC0/datastore/{name}")).await;
             tags.attach(&datastore, std::slice::from_ref(&tag)).await.expect("it can be tagged");
         }
     }
@@ -223,29 +201,17 @@ fn simulators_class(more: Value) -> Arc<NodeClass> {
 }
 
 #[async_trait(?Send)]
-impl Bench for Simulator {
-    fn start(&self) -> Process {
-        let faults = Arc::clone(&self.faults);
-        Process {
-            provider: Arc::new(self.provider()),
-            killed: Box::pin(async move { faults.kills().await }),
-        }
+impl Site for Simulator {
+    fn provider(&self) -> Vsphere {
+        self.provider()
+    }
+
+    fn faults(&self) -> &Arc<Faults> {
+        &self.faults
     }
 
     fn class(&self) -> Arc<NodeClass> {
         simulators_class(json!({}))
-    }
-
-    fn inputs(&self) -> OrderInputs {
-        inputs(rke2())
-    }
-
-    fn arm(&self, mishap: Mishap, after: u32) {
-        self.faults.arm(mishap, after);
-    }
-
-    fn disarm(&self) -> bool {
-        self.faults.disarm()
     }
 
     async fn machines(&self) -> BTreeMap<String, String> {
@@ -253,26 +219,8 @@ impl Bench for Simulator {
         all_machines(&self.admin).await
     }
 
-    async fn add_foreign(&self, order: &Order) -> Vec<String> {
-        let of_another = ConfigSpec {
-            extra_config: vec![
-                ExtraConfig::new("joiner.cluster", "prod-eu"),
-                ExtraConfig::new("joiner.nodeclaim-uid", &order.claim.uid),
-            ],
-            ..ConfigSpec::default()
-        };
-        let namesake = format!("{CLUSTER}-karp-{}", order.claim.name);
-        let mut ids = Vec::new();
-        for (name, config) in [
-            ("somebodys", ConfigSpec::default()),
-            ("prod-eu-karp-general-1", of_another),
-            (&namesake, ConfigSpec::default()),
-        ] {
-            let vm = self.clone_as_somebody(name, config).await;
-            let read = self.admin.read(&[vm], &["config.uuid"]).await.expect("it answers");
-            ids.push(format!("vsphere://{}", read[0].text("config.uuid").expect("it has one")));
-        }
-        ids
+    async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
+        clone_as_somebody(&self.admin, &PLACES, name, config).await
     }
 
     /// The simulator's hosts have room for everything, so it is ordered to say otherwise.

@@ -1,0 +1,38 @@
+//! Secrets that hold the texts of classes.
+
+use std::collections::BTreeMap;
+
+use joiner_cloud::{inputs::SecretData, needs::SecretName};
+
+use super::{Finding, SecretSeen, Subject};
+use crate::{node_class::NodeClass, user_data};
+
+/// What a class's text is made with, as far as it is in Secrets, or what is to be said instead.
+pub(crate) fn users_secret(
+    subject: Subject<'_>,
+    class: &NodeClass,
+    seen: &BTreeMap<SecretName, SecretSeen>,
+) -> Result<BTreeMap<SecretName, SecretData>, Finding> {
+    let Some(need) = user_data::secret_need(class) else { return Ok(BTreeMap::new()) };
+    let SecretName { namespace, name } = &need.secret;
+    let of_namespace = namespace.iter().map(|own| format!("{own}/"));
+    let named = of_namespace.chain([name.clone()]).collect::<String>();
+    let data = match seen.get(&need.secret) {
+        Some(SecretSeen::Found(data)) => Some(data),
+        Some(SecretSeen::Absent) => None,
+        Some(SecretSeen::Unread(why)) => {
+            let text = format!("the text is in Secret {named}, which could not be read: {why}");
+            return Err(subject.not_checked(text));
+        }
+        None => {
+            return Err(subject.not_checked(format!(
+                "the text is in Secret {named}, and no cluster is read; leave -f out, and give \
+                 --kubeconfig with an account that may get it"
+            )));
+        }
+    };
+    match need.problem(&named, data) {
+        Some((reason, message)) => Err(subject.problem(reason, &message)),
+        None => Ok(data.map(|data| (need.secret, data.clone())).into_iter().collect()),
+    }
+}
