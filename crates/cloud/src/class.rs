@@ -184,6 +184,8 @@ pub struct ClassCondition {
     pub type_: &'static str,
     /// None while it is not known.
     pub holds: Option<bool>,
+    /// Whether no machine is made while it does not hold.
+    pub blocks: bool,
     /// For programs; empty for the type itself.
     pub reason: String,
     /// For people: the object, the field, the remedy.

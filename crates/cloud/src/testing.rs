@@ -126,6 +126,7 @@ impl Default for State {
             class: ClassCondition {
                 type_: "Valid",
                 holds: Some(true),
+                blocks: true,
                 reason: String::new(),
                 message: String::new(),
             },

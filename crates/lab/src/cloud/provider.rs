@@ -186,6 +186,7 @@ impl CloudProvider for LabCloud {
         let condition = ClassCondition {
             type_: "Valid",
             holds: Some(problem.is_none()),
+            blocks: true,
             reason: problem.as_ref().map(|_| "InvalidDelay".to_owned()).unwrap_or_default(),
             message: problem.unwrap_or_default(),
         };

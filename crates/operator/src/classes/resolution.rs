@@ -98,7 +98,7 @@ fn with_bootstrap(
         found.conditions.remove(own);
     }
     let type_ = BOOTSTRAP_READY;
-    found.conditions.push(ClassCondition { type_, holds, reason, message });
+    found.conditions.push(ClassCondition { type_, holds, blocks: true, reason, message });
     found
 }
 
@@ -115,7 +115,8 @@ impl Said {
         let written: Vec<Condition> =
             serde_json::from_value(class.status["conditions"].clone()).unwrap_or_default();
         let mut conditions = written.clone();
-        let parts: Vec<&'static str> = found.conditions.iter().map(|part| part.type_).collect();
+        let blocking = found.conditions.iter().filter(|part| part.blocks);
+        let parts: Vec<&'static str> = blocking.map(|part| part.type_).collect();
         let mut set = ConditionSet::new(&mut conditions, parts, class.generation, now);
         for part in &found.conditions {
             let (status, default) = match part.holds {

@@ -174,9 +174,20 @@ fn not_valid() -> ClassCondition {
     ClassCondition {
         type_: "Valid",
         holds: Some(false),
+        blocks: true,
         reason: "TemplateMissing".to_owned(),
         message: "there is no template \"a\"; upload it".to_owned(),
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_class_can_be_used_although_something_is_told_of_it() {
+    let mut stage = Stage::bare().with(ClassResolution);
+    stage.cloud.state().class = ClassCondition { blocks: false, ..not_valid() };
+    stage.create_class("default");
+    stage.pass(1).await;
+    assert!(stage.class_condition("default", "Valid").starts_with("False TemplateMissing"));
+    assert!(stage.class_condition("default", "Ready").starts_with("True "));
 }
 
 #[tokio::test(start_paused = true)]

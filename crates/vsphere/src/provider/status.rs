@@ -83,7 +83,7 @@ impl Inner {
                     )));
                 }
                 status.conditions.push(tags);
-                status.conditions.push(self.zones_ready(class, &read, &resolution).await?);
+                status.conditions.push(self.zones_ready(&read, &resolution).await);
                 let read = read.with_template_disk(resolution.image.disk_gib());
                 self.say_of_texts(&mut status, &read, fetched.as_ref());
             }
@@ -291,7 +291,7 @@ impl Inner {
 }
 
 /// Whether a condition of a class was this when something was last said of it.
-pub(super) fn is_said(class: &class::NodeClass, type_: &str, status: &str) -> bool {
+fn is_said(class: &class::NodeClass, type_: &str, status: &str) -> bool {
     let conditions = class.status["conditions"].as_array();
     let mut said = conditions.into_iter().flatten();
     said.any(|own| own["type"] == type_ && own["status"] == status)
@@ -322,7 +322,7 @@ pub(super) fn condition(
     reason: &str,
     message: String,
 ) -> ClassCondition {
-    ClassCondition { type_, holds, reason: reason.to_owned(), message }
+    ClassCondition { type_, holds, blocks: true, reason: reason.to_owned(), message }
 }
 
 /// What a condition says where something leads nowhere.

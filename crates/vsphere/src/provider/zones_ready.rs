@@ -1,15 +1,9 @@
 //! Whether nodes of a class get the zone that the class says.
 
-use joiner_cloud::{
-    CloudError,
-    class::{self, ClassCondition},
-};
+use joiner_cloud::class::ClassCondition;
 use joiner_vim::tags::TagError;
 
-use super::{
-    Inner,
-    status::{condition, is_said},
-};
+use super::{Inner, status::condition};
 use crate::{
     node_class::NodeClass,
     places::{Resolution, ZONES_READY},
@@ -17,29 +11,24 @@ use crate::{
 };
 
 impl Inner {
-    /// Says whether the cloud controller gives nodes the zone that the class says.
-    /// An error says that what was said before stands.
+    /// Says whether the cloud controller gives nodes the zone that the class says. Machines are made all the same: where
+    /// no cloud controller runs the tags do no harm, and whoever came with such a class has machines of it.
     pub(super) async fn zones_ready(
         &self,
-        class: &class::NodeClass,
         read: &NodeClass,
         resolution: &Resolution,
-    ) -> Result<ClassCondition, CloudError> {
-        let tags = match self.topology_tags(resolution).await {
-            Ok(tags) => tags,
+    ) -> ClassCondition {
+        let said = match self.topology_tags(resolution).await {
+            Ok(tags) => match zones::mismatch(read, resolution, &tags, &self.settings.topology) {
+                Some(wrong) => condition(ZONES_READY, Some(false), wrong.reason, wrong.message),
+                None => condition(ZONES_READY, Some(true), "", String::new()),
+            },
             Err(error) => {
                 let text = format!("vCenter does not say which zones its clusters are in: {error}");
-                if is_said(class, ZONES_READY, "False") {
-                    return Err(CloudError::Unknown(format!("looking at the class: {text}")));
-                }
-                // What nobody can say is no mismatch.
-                return Ok(condition(ZONES_READY, Some(true), "TagsUnknown", text));
+                condition(ZONES_READY, None, "TagsUnknown", text)
             }
         };
-        Ok(match zones::mismatch(read, resolution, &tags, &self.settings.topology) {
-            Some(wrong) => condition(ZONES_READY, Some(false), wrong.reason, wrong.message),
-            None => condition(ZONES_READY, Some(true), "", String::new()),
-        })
+        ClassCondition { blocks: false, ..said }
     }
 
     async fn topology_tags(&self, resolution: &Resolution) -> Result<TopologyTags, TagError> {
