@@ -1,7 +1,7 @@
 //! Machines that take the pods of others.
 
 use expect_test::expect;
-use joiner_core::testing::{FleetBuilder, minutes, node, now, pod};
+use joiner_core::testing::{FleetBuilder, NodeBuilder, minutes, node, now, pod};
 
 use super::{as_it_is, check, check_reasons, cluster, machine};
 
@@ -175,7 +175,7 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
 fn an_unsettled_pool_is_waited_for() {
     let busy = |i: usize| {
         let pods = (0..4).map(|each| pod(&format!("p{i}-{each}")).cpu("4"));
-        pods.fold(machine(&format!("n{i}"), "huge"), |busy, pod| busy.pod(pod))
+        pods.fold(machine(&format!("n{i}"), "huge"), NodeBuilder::pod)
     };
     let all = || {
         let cluster = cluster().node(machine("idle", "huge").pod(pod("p").cpu("1")));
