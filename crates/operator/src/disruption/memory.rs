@@ -8,6 +8,8 @@ use joiner_core::disruption::{HeldMove, Unsettled};
 
 /// How soon a machine of the same kind has to be needed again for its removal to count as undone.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
+/// One machine in so many that is needed again is as good as all.
+const UNDONE_SHARE: u32 = 4;
 /// For how long moves like an undone one are held back: at first, and at most.
 const HELD: Growth =
     Growth { first: SignedDuration::from_mins(15), longest: SignedDuration::from_hours(4) };
@@ -38,9 +40,25 @@ type Kind = (String, String);
 /// Consolidations that were made, and kinds of them that are not made for a while.
 #[derive(Debug, Default)]
 pub struct Moves {
-    /// When a machine was last removed.
-    made: BTreeMap<Kind, Timestamp>,
+    made: BTreeMap<Kind, Made>,
     held: BTreeMap<Kind, Held>,
+}
+
+/// Machines of a kind that were removed.
+#[derive(Debug, Clone, Copy)]
+struct Made {
+    /// When the last of them was.
+    at: Timestamp,
+    /// How many were, and how many had to be made again.
+    removed: u32,
+    again: u32,
+}
+
+impl Made {
+    /// A move of many machines may leave a pod over that needs one of them again, and has still been good.
+    fn is_undone(self) -> bool {
+        self.again * UNDONE_SHARE >= self.removed
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -55,7 +73,9 @@ struct Held {
 impl Moves {
     /// A machine is removed because its pods fit elsewhere or on something cheaper.
     pub fn made(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
-        self.made.insert(kind(pool, instance_type), now);
+        let made = self.made.entry(kind(pool, instance_type));
+        let made = made.or_insert(Made { at: now, removed: 0, again: 0 });
+        *made = Made { at: now, removed: made.removed + 1, ..*made };
         if let Some(held) = self.held.get_mut(&kind(pool, instance_type)) {
             held.failed = 0;
         }
@@ -64,8 +84,12 @@ impl Moves {
     /// A machine of this kind was made because pods wait. Answers whether that undoes a move.
     pub fn provisioned(&mut self, pool: &str, instance_type: &str, now: Timestamp) -> bool {
         let kind = kind(pool, instance_type);
-        let is_undone =
-            self.made.get(&kind).is_some_and(|made| now.duration_since(*made) <= UNDONE_WITHIN);
+        let recent = self.made.get_mut(&kind);
+        let recent = recent.filter(|made| now.duration_since(made.at) <= UNDONE_WITHIN);
+        let is_undone = recent.is_some_and(|made| {
+            made.again += 1;
+            made.is_undone()
+        });
         if is_undone {
             // Several machines made for one burst of pods undo a move once.
             self.made.remove(&kind);
@@ -96,7 +120,7 @@ impl Moves {
 
     /// Forgets what does not matter any more.
     pub fn tidy(&mut self, now: Timestamp) {
-        self.made.retain(|_, made| now.duration_since(*made) <= UNDONE_WITHIN);
+        self.made.retain(|_, made| now.duration_since(made.at) <= UNDONE_WITHIN);
         // A kind of move that has been good for as long as the longest wait starts anew.
         self.held.retain(|_, held| now.duration_since(held.until) <= HELD.longest);
     }
@@ -206,6 +230,17 @@ mod tests {
         assert_eq!(held_until(&moves, 25), [0; 0]);
         moves.made("general", "small", minute(30));
         assert!(!moves.provisioned("general", "small", minute(61)), "half an hour is over");
+    }
+
+    #[test]
+    fn a_move_of_many_is_undone_by_a_quarter_of_them() {
+        let mut moves = Moves::default();
+        for _ in 0..9 {
+            moves.made("general", "small", minute(0));
+        }
+        let undone: Vec<bool> =
+            (1..=3).map(|now| moves.provisioned("general", "small", minute(now))).collect();
+        assert_eq!(undone, [false, false, true]);
     }
 
     #[test]
