@@ -179,8 +179,13 @@ impl<'s> Scene<'s> {
             let rules = self.fleet.pools.get(pool);
             let total = totals.entry(pool).or_default();
             total.machines += 1;
-            total.busy +=
-                usize::from(rules.is_some_and(|rules| is_busy(machine, rules, self.fleet)));
+            // One that may go in a moment is not quiet either: with it there are better moves.
+            let may_go_later = machine.claim.as_ref().is_some_and(|claim| !claim.consolidatable);
+            let is_busy = |rules: &PoolRules| {
+                is_busy(machine, rules, self.fleet)
+                    || (rules.consolidate_after.is_some() && may_go_later)
+            };
+            total.busy += usize::from(rules.is_some_and(is_busy));
             total.price += instance_type.map_or(0.0, |each| price(node, each));
             total.cost += moving_cost(machine);
         }

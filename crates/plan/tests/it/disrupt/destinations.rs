@@ -230,3 +230,32 @@ fn an_unsettled_pool_is_waited_for() {
         "#]],
     );
 }
+
+/// Together with machines that may go in a moment, others may lead to better moves.
+#[test]
+fn machines_that_may_go_in_a_moment_are_waited_for() {
+    let all = || {
+        let cluster = cluster().node(node("other"));
+        let idle =
+            |i: usize| machine(&format!("n{i}"), "small").pod(pod(&format!("p{i}")).cpu("1"));
+        (0..6).fold(cluster, |cluster, i| cluster.node(idle(i)))
+    };
+    let later = |fleet: FleetBuilder| {
+        let fleet = fleet.pool("default", |rules| rules.consolidate_after = Some(minutes(10)));
+        (0..5).fold(fleet, |fleet, i| {
+            fleet.claim(&format!("n{i}"), |claim| claim.consolidatable = false)
+        })
+    };
+    check(
+        all(),
+        later,
+        expect![[r#"
+        n0 stays: node.tooYoung
+        n1 stays: node.tooYoung
+        n2 stays: node.tooYoung
+        n3 stays: node.tooYoung
+        n4 stays: node.tooYoung
+        n5 stays: move.unsettled
+    "#]],
+    );
+}
