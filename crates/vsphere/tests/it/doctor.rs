@@ -331,21 +331,15 @@ async fn selectors_that_lead_somewhere_are_told_beside_one_that_does_not() {
         template leads to /dc1/vm/templates/ubuntu-2404
         folder leads to /dc1/vm/k8s"#]]
     .assert_eq(&datastore);
-    let template = led_to(json!({"imageSelector": {"name": "gone"}})).await;
-    expect![[r#"
-        compute leads to /dc1/host/cluster1
-        datastore leads to /dc1/datastore/datastore1
-        network leads to /dc1/network/workers
-        folder leads to /dc1/vm/k8s"#]]
-    .assert_eq(&template);
-    // What is wrong with it is known only once it was found.
-    let too_small = led_to(json!({"diskSize": 1})).await;
-    expect![[r#"
-        compute leads to /dc1/host/cluster1
-        datastore leads to /dc1/datastore/datastore1
-        network leads to /dc1/network/workers
-        folder leads to /dc1/vm/k8s"#]]
-    .assert_eq(&too_small);
+    // What is wrong with a template is known only once it was found.
+    for wrong in [json!({"imageSelector": {"name": "gone"}}), json!({"diskSize": 1})] {
+        expect![[r#"
+            compute leads to /dc1/host/cluster1
+            datastore leads to /dc1/datastore/datastore1
+            network leads to /dc1/network/workers
+            folder leads to /dc1/vm/k8s"#]]
+        .assert_eq(&led_to(wrong).await);
+    }
 }
 
 #[tokio::test(start_paused = true)]

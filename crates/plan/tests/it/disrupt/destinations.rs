@@ -190,32 +190,19 @@ fn an_unsettled_pool_is_waited_for() {
             (0..5).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
         }
     };
-    check(
-        all(),
-        unsettled_for(None),
+    let waits = || {
         expect![[r#"
-        emptiness: empty; saves 8.00
-        idle stays: move.unsettled
-        n0 stays: node.tooYoung
-        n1 stays: node.tooYoung
-        n2 stays: node.tooYoung
-        n3 stays: node.tooYoung
-        n4 stays: node.tooYoung
-    "#]],
-    );
-    check(
-        all(),
-        unsettled_for(Some(4)),
-        expect![[r#"
-        emptiness: empty; saves 8.00
-        idle stays: move.unsettled
-        n0 stays: node.tooYoung
-        n1 stays: node.tooYoung
-        n2 stays: node.tooYoung
-        n3 stays: node.tooYoung
-        n4 stays: node.tooYoung
-    "#]],
-    );
+            emptiness: empty; saves 8.00
+            idle stays: move.unsettled
+            n0 stays: node.tooYoung
+            n1 stays: node.tooYoung
+            n2 stays: node.tooYoung
+            n3 stays: node.tooYoung
+            n4 stays: node.tooYoung
+        "#]]
+    };
+    check(all(), unsettled_for(None), waits());
+    check(all(), unsettled_for(Some(4)), waits());
     check(
         all(),
         unsettled_for(Some(5)),
