@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Context, Result, anyhow};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use joiner_check::Finding;
 use joiner_core::{
     disruption::{DisruptionSettings, Disruptions},
@@ -90,7 +90,13 @@ impl Question {
     /// What we would do about the machines, and what the checker says of it.
     pub fn disruptions(&self) -> Result<(Disruptions, Vec<Finding>)> {
         let Self { snapshot, settings, .. } = self;
-        let fleet = index::fleet(&self.objects, snapshot, &Live::default(), now()?);
+        let now = now()?;
+        // Here nothing settles, since time stands still: pools have been waited for.
+        let pools = self.objects.node_pools.iter().filter_map(|pool| pool.metadata.name.clone());
+        let long_ago = now - SignedDuration::from_hours(1);
+        let unsettled_since = pools.map(|pool| (pool, long_ago)).collect();
+        let live = Live { unsettled_since, ..Live::default() };
+        let fleet = index::fleet(&self.objects, snapshot, &live, now);
         // Upstream takes the plan's word for where pods will be, and here they are put there.
         let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot, as_scheduled: false };
         let found = guarded("the planner", || disrupt(snapshot, &fleet, settings, &chosen))?;
