@@ -120,11 +120,13 @@ impl Part<'_> {
     fn waits(&self, until: Timestamp) -> Reason {
         let Self { pool, of_pool: Totals { busy, machines, .. }, .. } = self;
         let message = format!(
-            "something has just happened on {busy} of the {machines} machines of NodePool {pool:?}, \
-             and what is moved now might have to move again: that waits until most are quiet, at \
-             the latest until {until}"
+            "{busy} of the {machines} machines of NodePool {pool:?} are not quiet yet, and what is \
+             moved now might have to move again: that waits until most of them are, at the latest \
+             until {until:.0}"
         );
-        Reason::new(ReasonId::MoveUnsettled, message).in_pool(pool).with("until", until)
+        Reason::new(ReasonId::MoveUnsettled, message)
+            .in_pool(pool)
+            .with("until", format!("{until:.0}"))
     }
 
     fn refusal(&self, judged: &Score) -> Reason {

@@ -233,16 +233,16 @@ fn machines_that_may_go_in_a_moment_are_waited_for() {
             fleet.claim(&format!("n{i}"), |claim| claim.consolidatable = false)
         })
     };
-    check(
+    check_reasons(
         all(),
         later,
         expect![[r#"
-        n0 stays: node.tooYoung
-        n1 stays: node.tooYoung
-        n2 stays: node.tooYoung
-        n3 stays: node.tooYoung
-        n4 stays: node.tooYoung
-        n5 stays: move.unsettled
-    "#]],
+            n0: node.tooYoung: NodeClaim n0 is not Consolidatable yet
+            n1: node.tooYoung: NodeClaim n1 is not Consolidatable yet
+            n2: node.tooYoung: NodeClaim n2 is not Consolidatable yet
+            n3: node.tooYoung: NodeClaim n3 is not Consolidatable yet
+            n4: node.tooYoung: NodeClaim n4 is not Consolidatable yet
+            n5: move.unsettled: 5 of the 6 machines of NodePool "default" are not quiet yet, and what is moved now might have to move again: that waits until most of them are, at the latest until 2026-03-04T12:05:00Z
+        "#]],
     );
 }
