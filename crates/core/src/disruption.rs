@@ -124,8 +124,8 @@ pub struct PoolRules {
     pub drift_resumes: Option<Timestamp>,
     /// What all its machines cost, where that is known better than from their types.
     pub cost: Option<f64>,
-    /// Since when it has been unsettled at every look, as far as somebody remembers.
-    pub unsettled_since: Option<Timestamp>,
+    /// Since when it has been restless at every look, as far as somebody remembers.
+    pub restless_since: Option<Timestamp>,
 }
 
 /// When machines that are needed less are removed.
@@ -227,17 +227,17 @@ pub struct Disruptions {
     pub allowances: Vec<Allowance>,
     /// How many machines each method could consider, after everything that keeps machines but before budgets.
     pub eligible: Vec<(Method, usize)>,
-    /// Pools on many of whose machines something has just happened, in order of name.
-    pub unsettled: Vec<Unsettled>,
+    /// Pools in which much has just happened, in order of name.
+    pub restless: Vec<Restless>,
 }
 
-/// A pool on many of whose machines something has just happened.
+/// A pool in which much has just happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsettled {
+pub struct Restless {
     /// The pool's name.
     pub node_pool: String,
-    /// Until when its pods are not moved, unless it settles before; nothing once it was waited for long enough.
-    pub waits_until: Option<Timestamp>,
+    /// When more of its pods may move, although it has not settled; nothing once it is treated like any other.
+    pub until: Option<Timestamp>,
 }
 
 /// Something to do about machines.

@@ -96,6 +96,8 @@ reason_ids! {
     NodeNoPool = "node.noPool",
     /// The machine takes pods of machines that go.
     NodeReceives = "node.receives",
+    /// Other machines go first.
+    NodeLater = "node.later",
     /// Something has happened to the machine's pods too short a while ago.
     NodeTooYoung = "node.tooYoung",
     /// The machine's pool has no such instance type, so nobody knows what the machine costs.

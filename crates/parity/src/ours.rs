@@ -91,11 +91,11 @@ impl Question {
     pub fn disruptions(&self) -> Result<(Disruptions, Vec<Finding>)> {
         let Self { snapshot, settings, .. } = self;
         let now = now()?;
-        // Here nothing settles, since time stands still: pools have been waited for.
+        // Time stands still here, so nothing settles: pools have been waited for.
         let pools = self.objects.node_pools.iter().filter_map(|pool| pool.metadata.name.clone());
         let long_ago = now - SignedDuration::from_hours(1);
-        let unsettled_since = pools.map(|pool| (pool, long_ago)).collect();
-        let live = Live { unsettled_since, ..Live::default() };
+        let restless_since = pools.map(|pool| (pool, long_ago)).collect();
+        let live = Live { restless_since, ..Live::default() };
         let fleet = index::fleet(&self.objects, snapshot, &live, now);
         // Upstream takes the plan's word for where pods will be, and here they are put there.
         let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot, as_scheduled: false };

@@ -162,8 +162,8 @@ struct World {
     commands: usize,
     /// Machines that had to be made because a pod was left over.
     unplanned: usize,
-    /// Since when the pool has been unsettled.
-    unsettled_since: Option<i64>,
+    /// Since when the pool has been restless.
+    restless_since: Option<i64>,
 }
 
 impl World {
@@ -179,7 +179,7 @@ impl World {
             evictions: 0,
             commands: 0,
             unplanned: 0,
-            unsettled_since: None,
+            restless_since: None,
         };
         let pods: Vec<Number> = (0..COME * SORTS.len()).map(Number).collect();
         for wave in pods.chunks(WAVE) {
@@ -234,7 +234,7 @@ impl World {
         let mut fleet = fleet(&seen).pool(POOL, |rules| {
             rules.consolidate_after = Some(SignedDuration::from_secs(QUIET_AFTER));
             let for_how_long = |since| SignedDuration::from_secs(self.time - since);
-            rules.unsettled_since = self.unsettled_since.map(|since| now() - for_how_long(since));
+            rules.restless_since = self.restless_since.map(|since| now() - for_how_long(since));
         });
         for each in &self.machines {
             let quiet = self.time - each.touched;
@@ -244,8 +244,8 @@ impl World {
             });
         }
         let found = disrupt(&seen, &fleet.build(), &PlanSettings::default(), &AS_THE_CONTROLLER);
-        let since = self.unsettled_since.unwrap_or(self.time);
-        self.unsettled_since = (!found.unsettled.is_empty()).then_some(since);
+        let since = self.restless_since.unwrap_or(self.time);
+        self.restless_since = (!found.restless.is_empty()).then_some(since);
         found.commands
     }
 

@@ -8,6 +8,7 @@
 //!
 //! COMPAT: upstream begins one method's commands, waits, and looks at the cluster anew.
 
+mod ahead;
 mod balanced;
 mod budget;
 mod candidate;
@@ -17,6 +18,7 @@ mod cron;
 mod drift;
 mod emptiness;
 mod pass;
+mod patience;
 mod replacement;
 mod room;
 mod tell;
@@ -30,7 +32,7 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-use self::pass::Pass;
+use self::ahead::Sight;
 pub use self::{
     budget::{allowances, unreadable},
     consider::{consider, price},
@@ -45,7 +47,7 @@ pub fn disrupt(
     planning: &PlanSettings,
     settings: &DisruptionSettings,
 ) -> Disruptions {
-    let mut pass = Pass::new(snapshot, fleet, planning, *settings);
+    let pass = Sight { snapshot, fleet, planning, settings: *settings }.best_pass();
     let eligible = Method::ALL
         .iter()
         .map(|method| {
@@ -58,15 +60,6 @@ pub fn disrupt(
             (*method, count)
         })
         .collect();
-    for method in Method::ALL {
-        match method {
-            Method::Emptiness => emptiness::decide(&mut pass),
-            Method::StaticDrift => drift::decide_static(&mut pass),
-            Method::Drift => drift::decide(&mut pass),
-            Method::MultiNode => consolidation::decide_several(&mut pass),
-            Method::SingleNode => consolidation::decide_single(&mut pass),
-        }
-    }
     pass.finish(eligible)
 }
 

@@ -183,7 +183,7 @@ impl DisruptionLoop {
 
     fn gather(&self) -> Look {
         let (now, commands) = (self.context.now(), &self.disruption.commands);
-        let (held_back, drift_resumes, unsettled_since) = {
+        let (held_back, drift_resumes, restless_since) = {
             let memory = &mut *self.disruption.memory();
             memory.moves.tidy(now);
             (memory.moves.held_back(now), memory.drift.resumes(now), memory.unrest.since().clone())
@@ -193,7 +193,7 @@ impl DisruptionLoop {
             nominated: BTreeSet::new(),
             held_back,
             drift_resumes,
-            unsettled_since,
+            restless_since,
             namespace: Some(self.disruption.namespace().to_owned()),
             reads_kindly: false,
         };
@@ -235,7 +235,7 @@ impl DisruptionLoop {
         }
         telling::looked(&self.context, &disruptions, &fleet);
         let now = self.context.now();
-        self.disruption.memory().unrest.seen(&disruptions.unsettled, now);
+        self.disruption.memory().unrest.seen(&disruptions.restless, now);
         for command in disruptions.commands {
             if command.method.is_validated() {
                 telling::proposed(&self.context, &command, &fleet);

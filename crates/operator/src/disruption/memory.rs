@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_core::disruption::{HeldMove, Unsettled};
+use joiner_core::disruption::{HeldMove, Restless};
 
 /// How soon a machine of the same kind has to be needed again for its removal to count as undone.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
@@ -169,16 +169,16 @@ impl DriftBackoff {
     }
 }
 
-/// Pools that have been unsettled at every look, and since when.
+/// Pools that have been restless at every look, and since when.
 #[derive(Debug, Default)]
 pub struct Unrest(BTreeMap<String, Timestamp>);
 
 impl Unrest {
-    /// A look has found these pools unsettled, and no other.
-    pub fn seen(&mut self, unsettled: &[Unsettled], now: Timestamp) {
+    /// A look has found these pools restless, and no other.
+    pub fn seen(&mut self, restless: &[Restless], now: Timestamp) {
         let before = std::mem::take(&mut self.0);
         let since = |pool: &str| before.get(pool).copied().unwrap_or(now);
-        let pools = unsettled.iter().map(|it| it.node_pool.as_str());
+        let pools = restless.iter().map(|it| it.node_pool.as_str());
         self.0 = pools.map(|pool| (pool.to_owned(), since(pool))).collect();
     }
 
@@ -193,18 +193,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_is_unsettled_since_it_was_first_seen_so_without_a_break() {
-        let unsettled = |pools: &[&str]| -> Vec<Unsettled> {
-            let of = |pool: &&str| Unsettled { node_pool: (*pool).to_owned(), waits_until: None };
+    fn a_pool_is_restless_since_it_was_first_seen_so_without_a_break() {
+        let restless = |pools: &[&str]| -> Vec<Restless> {
+            let of = |pool: &&str| Restless { node_pool: (*pool).to_owned(), until: None };
             pools.iter().map(of).collect()
         };
         let at = |seconds| Timestamp::from_second(seconds).expect("a moment");
         let mut unrest = Unrest::default();
-        unrest.seen(&unsettled(&["a"]), at(10));
-        unrest.seen(&unsettled(&["a", "b"]), at(20));
+        unrest.seen(&restless(&["a"]), at(10));
+        unrest.seen(&restless(&["a", "b"]), at(20));
         assert_eq!(*unrest.since(), [("a".to_owned(), at(10)), ("b".to_owned(), at(20))].into());
-        unrest.seen(&unsettled(&["b"]), at(30));
-        unrest.seen(&unsettled(&["a", "b"]), at(40));
+        unrest.seen(&restless(&["b"]), at(30));
+        unrest.seen(&restless(&["a", "b"]), at(40));
         assert_eq!(*unrest.since(), [("a".to_owned(), at(40)), ("b".to_owned(), at(20))].into());
     }
 

@@ -107,7 +107,7 @@ impl Look {
             _ => None,
         });
         let expected = self.nominated.values().copied();
-        let waits = disruptions.unsettled.iter().filter_map(|pool| pool.waits_until);
+        let waits = disruptions.restless.iter().filter_map(|pool| pool.until);
         let moments =
             opens.chain(held).chain(resumes).chain(protected).chain(expected).chain(waits);
         moments.filter(|moment| *moment > self.now).min()

@@ -176,6 +176,7 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::NodeLeaving
         | ReasonId::NodeQueued
         | ReasonId::NodeReceives
+        | ReasonId::NodeLater
         | ReasonId::BudgetClosed
         | ReasonId::BudgetUsed
         | ReasonId::BudgetInvalid

@@ -42,8 +42,8 @@ pub struct Live {
     pub held_back: Vec<HeldMove>,
     /// Until when drifted machines of a pool are left alone, because replacing one has failed.
     pub drift_resumes: BTreeMap<String, Timestamp>,
-    /// Since when a pool has been unsettled at every look.
-    pub unsettled_since: BTreeMap<String, Timestamp>,
+    /// Since when a pool has been restless at every look.
+    pub restless_since: BTreeMap<String, Timestamp>,
     /// The namespace that the controller's lease lives in. Where it is not known, whoever has
     /// paused disruption by any namespace is taken to mean it.
     pub namespace: Option<String>,

@@ -3,9 +3,7 @@
 //! The share of a pool's price that is saved is held against the share of its pods that move, each
 //! pod by how dear its eviction is.
 //!
-//! A pool that is restless is held to it, whatever its policy: while its pods come, go and move,
-//! better moves show up in a moment, and what is moved now may have to move again. One that is
-//! unsettled is waited for, and where it does not settle, held to more.
+//! A pool that is restless is held to it for a while, whatever its policy.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +13,15 @@ use joiner_core::{
     reason::{Reason, ReasonId},
 };
 
-use super::candidate::{Removable, Totals};
+use super::{
+    candidate::{Removable, Totals},
+    patience::{Patience, Unrest},
+};
 
 /// A move may move so many times the share of what it saves.
 const K: f64 = 2.0;
 /// From this score on a move is made.
-const SCORE_MIN: f64 = 1.0 / K;
-/// From this score on it is made in a pool that does not settle: those of machines that are used by
-/// a third less than others. A pool in which much always happens loses little.
-const UNSETTLED_SCORE_MIN: f64 = 1.5;
+pub(super) const SCORE_MIN: f64 = 1.0 / K;
 
 /// How much of a pool's price is saved for how much of its moving.
 pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
@@ -44,10 +42,10 @@ pub(super) fn approve(
 ) -> Result<Vec<Score>, Reason> {
     let mut scores = Vec::new();
     for (part, judged) in judged(set, savings, totals) {
-        if let Some(until) = part.of_pool.waits_until {
+        if let Some(Patience::Wait { until }) = part.of_pool.patience {
             return Err(part.waits(until));
         }
-        let is_asked = part.by_policy || part.of_pool.is_restless();
+        let is_asked = part.by_policy || part.of_pool.patience.is_some();
         if is_asked && judged.score < judged.threshold {
             return Err(part.refusal(&judged));
         }
@@ -67,7 +65,10 @@ pub(super) fn is_worth_it(
 
 /// The score from which on moves of a pool are made, if it is asked for one.
 fn asked_of(pool: Totals) -> f64 {
-    if pool.is_unsettled() { UNSETTLED_SCORE_MIN } else { SCORE_MIN }
+    match pool.patience {
+        Some(Patience::Pick { score_min, .. }) => score_min,
+        _ => SCORE_MIN,
+    }
 }
 
 /// What a move means to each of its pools.
@@ -118,7 +119,7 @@ impl Part<'_> {
     }
 
     fn waits(&self, until: Timestamp) -> Reason {
-        let Self { pool, of_pool: Totals { busy, machines, .. }, .. } = self;
+        let Self { pool, of_pool: Totals { unrest: Unrest { busy, machines }, .. }, .. } = self;
         let message = format!(
             "{busy} of the {machines} machines of NodePool {pool:?} are not quiet yet, and what is \
              moved now might have to move again: that waits until most of them are, at the latest \
@@ -139,7 +140,7 @@ impl Part<'_> {
             let message = format!("{scored}, and its policy Balanced asks for {threshold:.2}");
             (ReasonId::MoveScore, message)
         } else {
-            let Totals { busy, machines, .. } = self.of_pool;
+            let Unrest { busy, machines } = self.of_pool.unrest;
             let message = format!(
                 "{scored}, and {threshold:.2} is asked for while {busy} of its {machines} machines \
                  are not quiet yet"
@@ -181,15 +182,6 @@ mod tests {
             let same = found.total_cmp(&expected).is_eq() || (found - expected).abs() < 5e-5;
             assert!(same, "{savings} {cost} {price} {total}: {found}, not {expected}");
         }
-    }
-
-    /// Few machines that are not quiet are somebody's jobs that come and go; many are a change that is under way.
-    #[test]
-    fn more_is_asked_for_in_a_pool_that_does_not_settle() {
-        let is_more =
-            |machines, busy| asked_of(Totals { machines, busy, ..Totals::default() }) > SCORE_MIN;
-        assert_eq!([0, 4, 5, 40].map(|busy| is_more(40, busy)), [false, false, true, true]);
-        assert!(!is_more(4, 4), "all of few are few");
     }
 
     #[test]

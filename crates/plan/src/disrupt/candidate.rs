@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
 use joiner_core::{
     disruption::{
         Candidate, ClaimFacts, ConsolidationPolicy, DisruptionSettings, Fleet, KeptBy, Machine,
@@ -15,18 +14,13 @@ use joiner_core::{
     snapshot::{Node, Snapshot},
 };
 
-use super::simulate::{Simulator, is_busy};
+use super::{
+    patience::{Patience, Unrest},
+    simulate::{Simulator, is_busy},
+};
 
 /// How many pods of a machine are named one by one.
 const PODS_NAMED_MAX: usize = 5;
-
-/// Above one machine in so many that is not quiet a pool is restless.
-const RESTLESS_SHARE: usize = 10;
-/// From this many on it is unsettled: a change is under way, and not just somebody's jobs that come and go.
-const MANY: usize = 5;
-/// For how long a pool is waited for to settle. What is known once a change is over leads to far better moves, but a pool
-/// in which much always happens must become smaller too.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// What is looked at.
 #[derive(Debug, Clone, Copy)]
@@ -178,14 +172,14 @@ impl<'s> Scene<'s> {
             let instance_type = types.find(|each| Some(&each.name) == named);
             let rules = self.fleet.pools.get(pool);
             let total = totals.entry(pool).or_default();
-            total.machines += 1;
+            total.unrest.machines += 1;
             // One that may go in a moment is not quiet either: with it there are better moves.
             let may_go_later = machine.claim.as_ref().is_some_and(|claim| !claim.consolidatable);
             let is_busy = |rules: &PoolRules| {
                 is_busy(machine, rules, self.fleet)
                     || (rules.consolidate_after.is_some() && may_go_later)
             };
-            total.busy += usize::from(rules.is_some_and(is_busy));
+            total.unrest.busy += usize::from(rules.is_some_and(is_busy));
             total.price += instance_type.map_or(0.0, |each| price(node, each));
             total.cost += moving_cost(machine);
         }
@@ -195,9 +189,8 @@ impl<'s> Scene<'s> {
                 total.price = cost;
             }
             let now = self.fleet.now;
-            let until =
-                total.is_unsettled().then(|| rules.unsettled_since.unwrap_or(now) + PATIENCE);
-            total.waits_until = until.filter(|until| *until > now);
+            let since = rules.restless_since.unwrap_or(now);
+            total.patience = Patience::with(total.unrest, since, now);
         }
         totals
     }
@@ -208,24 +201,9 @@ impl<'s> Scene<'s> {
 pub(super) struct Totals {
     pub(super) price: f64,
     pub(super) cost: f64,
-    pub(super) machines: usize,
-    /// On how many of them something has happened a short while ago.
-    pub(super) busy: usize,
-    /// Until when its pods are not moved, unless it settles before; nothing for a pool that is settled, or that was
-    /// waited for long enough.
-    pub(super) waits_until: Option<Timestamp>,
-}
-
-impl Totals {
-    /// Whether so much happens on the pool's machines that what is best now is not best in a moment.
-    pub(super) fn is_restless(self) -> bool {
-        self.busy * RESTLESS_SHARE > self.machines
-    }
-
-    /// Whether that is many machines.
-    pub(super) fn is_unsettled(self) -> bool {
-        self.is_restless() && self.busy >= MANY
-    }
+    pub(super) unrest: Unrest,
+    /// What that leads to.
+    pub(super) patience: Option<Patience>,
 }
 
 impl<'s> Removable<'s> {

@@ -16,6 +16,7 @@ use super::{
     balanced,
     candidate::Removable,
     pass::{Pass, Proposal, by_cost, by_ratio, in_turns},
+    patience::Patience,
     replacement,
     simulate::{Outcome, Question},
     tell,
@@ -81,7 +82,10 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let fleet = pass.scene.fleet;
     let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
     // Each of the others is told why it stays when it is looked at alone.
-    candidates.retain(|each| pass.totals.get(each.pool).is_none_or(|it| it.waits_until.is_none()));
+    candidates.retain(|each| {
+        let patience = pass.totals.get(each.pool).and_then(|it| it.patience);
+        !matches!(patience, Some(Patience::Wait { .. }))
+    });
     candidates.sort_by(by_ratio);
     let mut search = Search::default();
     loop {
@@ -105,6 +109,29 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
         if is_last {
             return;
         }
+    }
+}
+
+/// The first command that Karpenter would find: its longest run of machines that can go together, or the first machine
+/// that can go alone.
+pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
+    let fleet = pass.scene.fleet;
+    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
+    candidates.sort_by(by_ratio);
+    let found = if method == Method::MultiNode {
+        let may_go = pass.ledger.within(candidates.iter().map(|each| (each, each.pool)), REASON);
+        sets::run_by_halving(pass, &may_go).and_then(|found| steady::part(pass, found))
+    } else {
+        candidates = in_turns(candidates);
+        candidates.iter().find_map(|each| {
+            let proposal = alone(pass, each)?;
+            hold_as_scheduled(pass, &[each], &proposal).ok()?;
+            Some(Found { set: vec![each], proposal })
+        })
+    };
+    if let Some(Found { set, proposal }) = found {
+        let reason = tell::underutilized(&set, &proposal);
+        pass.decide(method, &set, QUESTION, proposal, reason);
     }
 }
 

@@ -6,8 +6,9 @@ use joiner_core::{
 };
 
 use super::{
+    ahead::{DriftOrder, Pace, Way},
     candidate::Removable,
-    pass::{Pass, Proposal, in_turns},
+    pass::{Pass, Proposal, by_price, in_turns},
     simulate::Question,
     tell,
 };
@@ -83,8 +84,11 @@ fn room(pass: &Pass<'_>, each: &Removable<'_>) -> Result<bool, Reason> {
 }
 
 /// All other pools: the pods of a machine must have places, whatever those cost.
-pub(super) fn decide(pass: &mut Pass<'_>) {
-    let drifted = in_order(pass.candidates(|each| each.may_drift(false)));
+pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
+    let mut drifted = in_order(pass.candidates(|each| each.may_drift(false)));
+    if way.drift == DriftOrder::Dearest {
+        drifted.sort_by(by_price);
+    }
     let question = Question::default();
     for each in drifted {
         if !pass.is_free(each.at) {
@@ -113,6 +117,9 @@ pub(super) fn decide(pass: &mut Pass<'_>) {
         };
         let reason = tell::drifted(&each, &proposal);
         pass.decide(Method::Drift, &[&each], question, proposal, reason);
+        if way.pace == Pace::Command {
+            return;
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::{cmp::Ordering, collections::BTreeMap};
 
 use joiner_core::{
     disruption::{
-        Command, Decision, DisruptionReason, DisruptionSettings, Disruptions, Fleet, Method, Score,
-        Staying, Unsettled,
+        Command, Decision, DisruptionReason, DisruptionSettings, Disruptions, Fleet, Method,
+        Restless, Score, Staying,
     },
     plan::{ExistingPlacement, PlannedClaim},
     reason::{Reason, ReasonId},
@@ -16,6 +16,7 @@ use joiner_core::{
 use super::{
     budget::Ledger,
     candidate::{Removable, Scene, Totals},
+    patience::Patience,
     room::Room,
     simulate::{Outcome, Question, Simulator},
 };
@@ -74,8 +75,16 @@ impl<'s> Pass<'s> {
         planning: &PlanSettings,
         settings: DisruptionSettings,
     ) -> Self {
+        Self::asking(Simulator::new(snapshot, fleet, planning), snapshot, fleet, settings)
+    }
+
+    pub(super) fn asking(
+        simulator: Simulator<'s>,
+        snapshot: &'s Snapshot,
+        fleet: &'s Fleet,
+        settings: DisruptionSettings,
+    ) -> Self {
         let scene = Scene { snapshot, fleet, settings };
-        let simulator = Simulator::new(snapshot, fleet, planning);
         let mut pass = Self {
             scene,
             ledger: Ledger::new(snapshot, fleet),
@@ -224,6 +233,34 @@ impl<'s> Pass<'s> {
         outcome
     }
 
+    pub(super) fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    pub(super) fn into_commands(self) -> Vec<Command> {
+        self.commands
+    }
+
+    /// Machines that nobody has looked at are looked at in a later pass.
+    pub(super) fn rest_waits(&mut self) {
+        let unseen = self.removable.values().filter(|each| {
+            !self.parts.contains_key(&each.at) && !self.stays.contains_key(&each.at)
+        });
+        let unseen: Vec<(usize, Reason)> = unseen
+            .map(|each| {
+                let message = format!(
+                    "{} is looked at once what goes in this pass is gone: step by step ends cheaper \
+                     here than all at once",
+                    each.name()
+                );
+                (each.at, Reason::new(ReasonId::NodeLater, message))
+            })
+            .collect();
+        for (at, reason) in unseen {
+            self.stays(at, [reason]);
+        }
+    }
+
     /// Everything that was decided.
     pub(super) fn finish(mut self, eligible: Vec<(Method, usize)>) -> Disruptions {
         let removable = std::mem::take(&mut self.removable);
@@ -249,17 +286,17 @@ impl<'s> Pass<'s> {
             });
         }
         staying.sort_by(|a, b| (&a.node, &a.claim).cmp(&(&b.node, &b.claim)));
-        let unsettled = self.totals.into_iter().filter(|(_, totals)| totals.is_unsettled());
-        let unsettled = unsettled.map(|(pool, totals)| Unsettled {
+        let restless = self.totals.into_iter().filter(|(_, totals)| totals.unrest.is_restless());
+        let restless = restless.map(|(pool, totals)| Restless {
             node_pool: pool.to_owned(),
-            waits_until: totals.waits_until,
+            until: totals.patience.map(Patience::until),
         });
         Disruptions {
             commands: self.commands,
             staying,
             allowances: self.ledger.into_allowances(),
             eligible,
-            unsettled: unsettled.collect(),
+            restless: restless.collect(),
         }
     }
 }

@@ -63,8 +63,31 @@ pub struct Simulator<'s> {
 }
 
 impl<'s> Simulator<'s> {
-    /// Prepares questions. The snapshot's own pods are placed once.
+    /// Prepares questions. The snapshot's own pods are placed once. Machines that will be replaced take pods only where
+    /// no other can: those would have to move again.
     pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
+        let has_drifted = |at: usize| {
+            let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
+            claim.is_some_and(|claim| claim.drifted.is_some())
+        };
+        Self::ranked(snapshot, fleet, planning, |at| u32::from(has_drifted(at)))
+    }
+
+    /// The same where all machines take pods alike.
+    pub(super) fn taking_all_alike(
+        snapshot: &'s Snapshot,
+        fleet: &'s Fleet,
+        planning: &PlanSettings,
+    ) -> Self {
+        Self::ranked(snapshot, fleet, planning, |_| 0)
+    }
+
+    fn ranked(
+        snapshot: &'s Snapshot,
+        fleet: &'s Fleet,
+        planning: &PlanSettings,
+        rank: impl Fn(usize) -> u32,
+    ) -> Self {
         let planning = PlanSettings { reserved_fallback: true, ..planning.clone() };
         let mut pods = Pods { own: &snapshot.pods, others: Vec::new() };
         let mut movable = Vec::with_capacity(snapshot.nodes.len());
@@ -77,7 +100,6 @@ impl<'s> Simulator<'s> {
         let sorted = Sorted::new(pods.iter(), snapshot, &planning);
         let mut considered = vec![false; pods.len()];
         sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
-        let rank = receiving_rank(fleet);
         let mut solver = Solver::over(pods, snapshot, &planning, &sorted.considered, rank);
         solver.leave_alone(busy_machines(snapshot, fleet));
         let mut simulator = Self {
@@ -206,14 +228,6 @@ struct Answer {
 impl Answer {
     fn into_outcome(self) -> Outcome {
         Outcome { claims: self.claims, existing: self.existing, homeless: self.homeless }
-    }
-}
-
-/// Machines that will be replaced take pods only where no other can: those would have to move again.
-fn receiving_rank(fleet: &Fleet) -> impl Fn(usize) -> u32 {
-    |at| {
-        let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
-        u32::from(claim.is_some_and(|claim| claim.drifted.is_some()))
     }
 }
 

@@ -18,9 +18,10 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::DisruptionPaused => {
             format!("remove the annotation {} from {}", label::PAUSE_DISRUPTION, fact("on"))
         }
-        ReasonId::NodeLeaving | ReasonId::NodeQueued | ReasonId::NodeReceives => {
-            "nothing: it is looked at again when that is done".to_owned()
-        }
+        ReasonId::NodeLeaving
+        | ReasonId::NodeQueued
+        | ReasonId::NodeReceives
+        | ReasonId::NodeLater => "nothing: it is looked at again when that is done".to_owned(),
         ReasonId::NodeMissing | ReasonId::NodeUninitialized => {
             "wait for the machine to come up; if it does not, look at the NodeClaim's conditions \
              (kubectl describe nodeclaim)"

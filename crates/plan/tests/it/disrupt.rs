@@ -3,6 +3,7 @@
 //! Every decision of every test is looked at by the independent checker, is the same whatever the
 //! order of things in the snapshot, and says of each machine either that it goes or why it stays.
 
+mod ahead;
 mod as_scheduled;
 mod balanced;
 mod blockers;

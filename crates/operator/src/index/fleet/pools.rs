@@ -24,8 +24,8 @@ pub(super) fn rules(objects: &Objects, live: &Live) -> BTreeMap<String, PoolRule
     let rules = objects.node_pools.iter().map(|pool| {
         let name = name(&pool.metadata);
         let drift_resumes = live.drift_resumes.get(name).copied();
-        let unsettled_since = live.unsettled_since.get(name).copied();
-        (name.to_owned(), PoolRules { drift_resumes, unsettled_since, ..rules_of(pool) })
+        let restless_since = live.restless_since.get(name).copied();
+        (name.to_owned(), PoolRules { drift_resumes, restless_since, ..rules_of(pool) })
     });
     rules.collect()
 }

@@ -162,6 +162,16 @@ fn longest_run<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Opti
     found.map(|(count, proposal)| Found { set: order[..count].to_vec(), proposal })
 }
 
+/// The run that Karpenter finds.
+pub(super) fn run_by_halving<'c, 's>(
+    pass: &mut Pass<'s>,
+    order: &[&'c Removable<'s>],
+) -> Option<Found<'c, 's>> {
+    let last = order.len().checked_sub(1)?;
+    let (count, proposal) = halving(pass, order, last.min(UPSTREAM_LAST))?;
+    Some(Found { set: order[..count].to_vec(), proposal })
+}
+
 /// Lengths from 2 to `most`, each by half again as long as the one before once they get long.
 fn run_lengths(most: usize) -> Vec<usize> {
     const EVERY_MAX: usize = 12;

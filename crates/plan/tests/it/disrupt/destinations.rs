@@ -121,7 +121,8 @@ fn machines_whose_pods_come_and_go_stay_while_quiet_ones_go() {
     );
 }
 
-/// While much happens in a pool, only what is well worth its moving is done: better moves show up in a moment.
+/// While much happens in a pool, only what is well worth its moving is done: better moves show up in a moment. Where
+/// much always happens that would be for ever, so that after a quarter of an hour it is like any other.
 #[test]
 fn a_restless_pool_makes_only_moves_that_pay_well() {
     let dear =
@@ -131,15 +132,18 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
             cluster.node(machine(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("16")))
         })
     };
-    let busy = |count: usize| {
+    let busy = |count: usize, for_minutes: i64| {
         move |fleet: FleetBuilder| {
-            let fleet = fleet.pool("default", |rules| rules.consolidate_after = Some(minutes(10)));
+            let fleet = fleet.pool("default", |rules| {
+                rules.consolidate_after = Some(minutes(10));
+                rules.restless_since = Some(now() - minutes(for_minutes));
+            });
             (0..count).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
         }
     };
     check(
         all(),
-        busy(0),
+        busy(0, 0),
         expect![[r#"
         singleNodeConsolidation: dear -> new large: d0 d1 d2 d3 d4 d5 d6; saves 4.00
         n0 stays: move.equalShape
@@ -154,9 +158,24 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
     );
     check(
         all(),
-        busy(1),
+        busy(1, 14),
         expect![[r#"
         dear stays: move.unsettled
+        n0 stays: node.tooYoung
+        n1 stays: move.equalShape
+        n2 stays: move.equalShape
+        n3 stays: move.equalShape
+        n4 stays: move.equalShape
+        n5 stays: move.equalShape
+        n6 stays: move.equalShape
+        n7 stays: move.equalShape
+    "#]],
+    );
+    check(
+        all(),
+        busy(1, 15),
+        expect![[r#"
+        singleNodeConsolidation: dear -> new large: d0 d1 d2 d3 d4 d5 d6; saves 4.00
         n0 stays: node.tooYoung
         n1 stays: move.equalShape
         n2 stays: move.equalShape
@@ -185,7 +204,7 @@ fn an_unsettled_pool_is_waited_for() {
         move |fleet: FleetBuilder| {
             let fleet = fleet.pool("default", |rules| {
                 rules.consolidate_after = Some(minutes(10));
-                rules.unsettled_since = for_minutes.map(|passed| now() - minutes(passed));
+                rules.restless_since = for_minutes.map(|passed| now() - minutes(passed));
             });
             (0..5).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
         }

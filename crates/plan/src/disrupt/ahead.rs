@@ -1,0 +1,318 @@
+//! Which way ends best?
+//!
+//! What saves most now may be in the way of what would save more later: a machine that takes pods in this pass cannot go
+//! in it, and the best move may be the one of that machine. So small clusters are looked at to the end. Each [`Way`] is
+//! followed in thought, pass after pass, and the one that ends cheapest is taken, or among those that end nearly as
+//! cheap the one that moves the fewest pods. After its first pass the cluster is looked at anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use joiner_core::{
+    disruption::{ClaimFacts, Command, DisruptionSettings, Fleet, Machine, Method, PodFacts},
+    instance_type::{Catalog, InstanceType, Offering},
+    label,
+    plan::{ExistingPlacement, PlannedClaim},
+    pod::Pod,
+    requirement::Requirements,
+    settings::PlanSettings,
+    snapshot::{Node, Snapshot},
+};
+
+use super::{candidate, consolidation, drift, emptiness, pass::Pass, simulate::Simulator};
+use crate::provision;
+
+/// Up to how many machines that hold pods, and up to how many pods, there is time to look ahead.
+const MACHINES_MAX: usize = 64;
+const PODS_MAX: usize = 1000;
+
+/// How many passes are looked ahead at most.
+const PASSES_MAX: usize = 64;
+
+/// Prices within so much of the least are nearly as good.
+const NEARLY: f64 = 0.005;
+
+/// A way to go about a pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) pace: Pace,
+    pub(super) drift: DriftOrder,
+}
+
+/// How much is decided before the cluster is looked at anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// What all methods can find.
+    Pass,
+    /// What the first method finds that finds anything.
+    Method,
+    /// The first command that is found, as Karpenter does it: pods of drifted machines may go to machines that have
+    /// drifted too.
+    Command,
+}
+
+/// Which drifted machines are asked first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DriftOrder {
+    /// Those that drifted first.
+    Oldest,
+    /// Those that cost most.
+    Dearest,
+}
+
+impl Way {
+    /// Karpenter's.
+    const KARPENTERS: Self = Self { pace: Pace::Command, drift: DriftOrder::Oldest };
+
+    /// The first is the one to take where only one is tried. Where nothing has drifted, all but Karpenter's are much the
+    /// same.
+    const ALL: [Self; 6] = [
+        Self { pace: Pace::Pass, drift: DriftOrder::Oldest },
+        Self { pace: Pace::Pass, drift: DriftOrder::Dearest },
+        Self { pace: Pace::Method, drift: DriftOrder::Oldest },
+        Self { pace: Pace::Method, drift: DriftOrder::Dearest },
+        Self::KARPENTERS,
+        Self { pace: Pace::Command, drift: DriftOrder::Dearest },
+    ];
+
+    fn decide(self, pass: &mut Pass<'_>, methods: &[Method]) {
+        for method in methods {
+            match method {
+                Method::Emptiness => emptiness::decide(pass),
+                Method::StaticDrift => drift::decide_static(pass),
+                Method::Drift => drift::decide(pass, self),
+                Method::MultiNode | Method::SingleNode if self.pace == Pace::Command => {
+                    consolidation::decide_first(pass, *method);
+                }
+                Method::MultiNode => consolidation::decide_several(pass),
+                Method::SingleNode => consolidation::decide_single(pass),
+            }
+            if self.pace != Pace::Pass && !pass.commands().is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+/// What a pass is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sight<'s> {
+    pub(super) snapshot: &'s Snapshot,
+    pub(super) fleet: &'s Fleet,
+    pub(super) planning: &'s PlanSettings,
+    pub(super) settings: DisruptionSettings,
+}
+
+impl<'s> Sight<'s> {
+    /// The pass of the best way, with all that is decided in it.
+    pub(super) fn best_pass(self) -> Pass<'s> {
+        let [first, others @ ..] = Way::ALL;
+        let pass = self.pass(first);
+        if pass.commands().is_empty() || !self.is_small() {
+            return pass;
+        }
+        let Some(end) = self.end(first, &pass) else { return pass };
+        let mut all = vec![(end, first, pass)];
+        let mut claims = self.fleet.machines.iter().filter_map(|machine| machine.claim.as_ref());
+        let has_drifted = claims.any(|claim| claim.drifted.is_some());
+        for way in others.into_iter().filter(|way| has_drifted || *way == Way::KARPENTERS) {
+            let pass = self.pass(way);
+            all.extend(self.end(way, &pass).map(|end| (end, way, pass)));
+        }
+        let cheapest = all.iter().map(|(end, ..)| end.price).fold(f64::INFINITY, f64::min);
+        all.retain(|(end, ..)| end.price <= cheapest + cheapest.abs() * NEARLY);
+        let best = all.into_iter().min_by_key(|(end, ..)| end.moved);
+        let (_, way, mut pass) = best.expect("the cheapest is nearly as good as itself");
+        if way.pace != Pace::Pass {
+            pass.rest_waits();
+        }
+        pass
+    }
+
+    fn is_small(self) -> bool {
+        let pods = self.snapshot.nodes.iter().map(|node| node.pods.len());
+        let holding = pods.clone().filter(|pods| *pods > 0).count();
+        holding <= MACHINES_MAX && pods.sum::<usize>() <= PODS_MAX
+    }
+
+    fn pass(self, way: Way) -> Pass<'s> {
+        let Self { snapshot, fleet, planning, settings } = self;
+        if way.pace == Pace::Command {
+            // What consolidation decides is looked at once more, and then by our rules for where pods go.
+            let simulator = Simulator::taking_all_alike(snapshot, fleet, planning);
+            let mut pass = Pass::asking(simulator, snapshot, fleet, settings);
+            way.decide(&mut pass, &[Method::Emptiness, Method::StaticDrift, Method::Drift]);
+            if !pass.commands().is_empty() {
+                return pass;
+            }
+        }
+        let mut pass = Pass::new(snapshot, fleet, planning, settings);
+        way.decide(&mut pass, Method::ALL);
+        pass
+    }
+
+    /// What a way comes to whose first pass is known. Nothing where pods would be left without a place, or something is
+    /// made that nobody knows the price of.
+    fn end(self, way: Way, first: &Pass<'_>) -> Option<End> {
+        let mut future = Future {
+            snapshot: self.snapshot.clone(),
+            fleet: self.fleet.clone(),
+            planning: self.planning,
+            made: 0,
+            moved: 0,
+        };
+        future.carry_out(first.commands())?;
+        for _ in 1..PASSES_MAX {
+            let Future { snapshot, fleet, .. } = &future;
+            let commands = Sight { snapshot, fleet, ..self }.pass(way).into_commands();
+            if commands.is_empty() {
+                break;
+            }
+            future.carry_out(&commands)?;
+        }
+        Some(End { price: future.price(), moved: future.moved })
+    }
+}
+
+/// What a way comes to.
+#[derive(Debug, Clone, Copy)]
+struct End {
+    price: f64,
+    moved: usize,
+}
+
+/// A cluster as it will be.
+#[derive(Debug)]
+struct Future<'p> {
+    snapshot: Snapshot,
+    fleet: Fleet,
+    planning: &'p PlanSettings,
+    /// How many machines were made on the way.
+    made: usize,
+    /// How many pods were moved.
+    moved: usize,
+}
+
+/// Pods that have lost their place, by `namespace/name`.
+type Displaced = BTreeMap<String, (Pod, PodFacts)>;
+
+impl Future<'_> {
+    /// Machines go and come, and pods are where the commands want them. Those that no command has thought of, since they
+    /// could not be moved and had to end in time, are provided for.
+    fn carry_out(&mut self, commands: &[Command]) -> Option<()> {
+        let mut displaced = self.remove(commands);
+        self.moved += displaced.len();
+        for command in commands {
+            self.place(&mut displaced, &command.destinations, &command.replacements)?;
+        }
+        if displaced.is_empty() {
+            return Some(());
+        }
+        let left = displaced.values().map(|(pod, _)| pod.clone()).collect();
+        let waiting = std::mem::replace(&mut self.snapshot.pods, left);
+        let plan = provision(&self.snapshot, self.planning).plan;
+        self.snapshot.pods = waiting;
+        self.place(&mut displaced, &plan.existing, &plan.claims)?;
+        displaced.is_empty().then_some(())
+    }
+
+    fn remove(&mut self, commands: &[Command]) -> Displaced {
+        let candidates = commands.iter().flat_map(|command| &command.candidates);
+        let going: BTreeSet<&str> = candidates.map(|each| each.node_claim.as_str()).collect();
+        let mut displaced = Displaced::new();
+        let nodes = std::mem::take(&mut self.snapshot.nodes);
+        let machines = std::mem::take(&mut self.fleet.machines);
+        for (node, machine) in nodes.into_iter().zip(machines) {
+            if node.claim.as_deref().is_some_and(|claim| going.contains(claim)) {
+                let pods = node.pods.into_iter().zip(machine.pods);
+                let moving = pods.filter(|(_, facts)| facts.reschedulable);
+                displaced.extend(moving.map(|(pod, facts)| (pod.key(), (pod, facts))));
+            } else {
+                self.push(node, machine);
+            }
+        }
+        displaced
+    }
+
+    fn place(
+        &mut self,
+        displaced: &mut Displaced,
+        existing: &[ExistingPlacement],
+        claims: &[PlannedClaim],
+    ) -> Option<()> {
+        let mut take = |pods: &[String]| -> Vec<(Pod, PodFacts)> {
+            pods.iter().filter_map(|pod| displaced.remove(pod)).collect()
+        };
+        for there in existing {
+            let name = if there.node.is_empty() { &there.node_claim } else { &there.node };
+            let at = self.snapshot.nodes.iter().position(|node| node.name() == name)?;
+            for (pod, facts) in take(&there.pods) {
+                self.snapshot.nodes[at].pods.push(pod);
+                self.fleet.machines[at].pods.push(facts);
+            }
+        }
+        for claim in claims {
+            self.made += 1;
+            // No node can be called like this.
+            let name = format!("new/{}", self.made);
+            let mut node = launched(&self.snapshot.catalog, claim, name)?;
+            let facts = ClaimFacts { consolidatable: true, ..ClaimFacts::default() };
+            let mut machine = Machine { claim: Some(facts), ready: true, ..Machine::default() };
+            (node.pods, machine.pods) = take(&claim.pods).into_iter().unzip();
+            self.push(node, machine);
+        }
+        Some(())
+    }
+
+    fn push(&mut self, node: Node, machine: Machine) {
+        self.snapshot.nodes.push(node);
+        self.fleet.machines.push(machine);
+    }
+
+    /// What all machines cost that somebody pays for because of us.
+    fn price(&self) -> f64 {
+        let ours = self.snapshot.nodes.iter().filter(|node| node.claim.is_some() && !node.leaving);
+        ours.filter_map(|node| {
+            let named = node.labels.get(label::INSTANCE_TYPE)?;
+            let mut types = self.snapshot.catalog.types(node.pool.as_deref()?).iter();
+            Some(candidate::price(node, types.find(|each| each.name == *named)?))
+        })
+        .sum()
+    }
+}
+
+/// The machine that a claim becomes: the cheapest it may be.
+fn launched(catalog: &Catalog, claim: &PlannedClaim, name: String) -> Option<Node> {
+    let requirements = Requirements::from_specs(claim.requirements.iter());
+    let types = catalog.types(&claim.node_pool).iter();
+    let types = types.filter(|each| claim.instance_types.contains(&each.name));
+    let offered = types.flat_map(|each| {
+        let offerings = each.compatible_offerings(&requirements, &catalog.well_known);
+        offerings.map(move |offering| (&**each, offering))
+    });
+    let by_price = |a: &(&InstanceType, &Offering), b: &(&InstanceType, &Offering)| {
+        a.1.price.total_cmp(&b.1.price)
+    };
+    let (shape, offering) = offered.min_by(by_price)?;
+    let mut labels = (*claim.labels).clone();
+    labels.extend(shape.requirements.single_values());
+    labels.extend(offering.requirements.single_values());
+    labels.insert(label::INSTANCE_TYPE.to_owned(), shape.name.clone());
+    Some(Node {
+        hostname: name.clone(),
+        node: Some(name.clone()),
+        claim: Some(name),
+        pool: Some(claim.node_pool.clone()),
+        labels,
+        taints: claim.taints.to_vec(),
+        object_taints: claim.taints.to_vec(),
+        allocatable: shape.allocatable(offering),
+        capacity: shape.offered_capacity(offering),
+        initialized: true,
+        leaving: false,
+        volume_limits: shape.volume_limits.clone(),
+        pods: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

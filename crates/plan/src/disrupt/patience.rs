@@ -1,0 +1,97 @@
+//! Pools in which much happens are given time.
+//!
+//! While pods come, go and move, better moves show up in a moment, and what is moved now may have to move again. What is
+//! known once a change is over leads to far better moves. But a pool in which much always happens must become smaller
+//! too: it is waited for, then only moves are made that pay well, and in the end it is treated like any other.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::balanced::SCORE_MIN;
+
+/// Above one machine in so many that is not quiet a pool is restless.
+const RESTLESS_SHARE: usize = 10;
+/// From this many on a change is under way, and not just somebody's jobs that come and go.
+const MANY: usize = 5;
+/// How long a pool is waited for in which that is so.
+const WAIT: SignedDuration = SignedDuration::from_mins(5);
+/// How long after it became restless a pool is treated like any other.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(15);
+/// The score of a machine that is used by a third less than others.
+const UNSETTLED_SCORE_MIN: f64 = 1.5;
+
+/// How a restless pool is treated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Patience {
+    /// None of its pods is moved.
+    Wait { until: Timestamp },
+    /// Only moves with this score are made, whatever the pool's policy.
+    Pick { score_min: f64, until: Timestamp },
+}
+
+impl Patience {
+    /// Nothing for a pool that is like any other, for it is quiet or has been restless for long.
+    pub(super) fn with(pool: Unrest, since: Timestamp, now: Timestamp) -> Option<Self> {
+        if !pool.is_restless() {
+            return None;
+        }
+        let is_many = pool.busy >= MANY;
+        let (wait, pick) = (since + WAIT, since + PATIENCE);
+        if is_many && now < wait {
+            return Some(Self::Wait { until: wait });
+        }
+        let score_min = if is_many { UNSETTLED_SCORE_MIN } else { SCORE_MIN };
+        (now < pick).then_some(Self::Pick { score_min, until: pick })
+    }
+
+    /// When there is less of it.
+    pub(super) fn until(self) -> Timestamp {
+        match self {
+            Self::Wait { until } | Self::Pick { until, .. } => until,
+        }
+    }
+}
+
+/// On how many of a pool's machines something has happened a short while ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Unrest {
+    pub(super) busy: usize,
+    pub(super) machines: usize,
+}
+
+impl Unrest {
+    /// Whether so much happens that what is best now is not best in a moment.
+    pub(super) fn is_restless(self) -> bool {
+        self.busy * RESTLESS_SHARE > self.machines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a pool is treated that has been restless for so many minutes.
+    fn after(minutes: i64, busy: usize, machines: usize) -> Option<Patience> {
+        let since = Timestamp::UNIX_EPOCH;
+        Patience::with(Unrest { busy, machines }, since, since + SignedDuration::from_mins(minutes))
+    }
+
+    fn minute(minutes: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes)
+    }
+
+    #[test]
+    fn a_change_that_is_under_way_is_waited_for_then_picked_from_then_ignored() {
+        assert_eq!(after(0, 40, 144), Some(Patience::Wait { until: minute(5) }));
+        let picks = Some(Patience::Pick { score_min: 1.5, until: minute(15) });
+        assert_eq!(after(5, 40, 144), picks);
+        assert_eq!(after(14, 40, 144), picks);
+        assert_eq!(after(15, 40, 144), None);
+    }
+
+    #[test]
+    fn a_few_machines_are_no_change_that_is_waited_for() {
+        let picks = Some(Patience::Pick { score_min: SCORE_MIN, until: minute(15) });
+        assert_eq!([after(0, 4, 4), after(0, 4, 39), after(14, 1, 9)], [picks; 3]);
+        assert_eq!([after(0, 4, 40), after(0, 0, 1), after(15, 4, 4)], [None; 3]);
+    }
+}
