@@ -1,7 +1,8 @@
 //! How long a whole pass over the machines of a cluster takes: `cargo run --release -p joiner-plan
-//! --example right_size -- 2000 70`.
+//! --example right_size -- 2000 70 10`.
 //!
-//! A cluster of that many machines with about 15 pods each, which use so many percent of the CPUs.
+//! A cluster of that many machines with about 15 pods each, which use so many percent of the CPUs. One machine in so
+//! many has drifted; none without the third number.
 
 use std::{collections::BTreeMap, io::Write, time::Instant};
 
@@ -67,7 +68,10 @@ fn main() -> std::io::Result<()> {
     let machines = arguments.next().unwrap_or(2000);
     let percent = arguments.next().unwrap_or(70);
     let cluster = cluster(machines, percent, &mut Rng::new(1));
-    let fleet: Fleet = fleet(&cluster).build();
+    let drifted = arguments.next().map(|one_in| cluster.nodes.iter().step_by(one_in));
+    let drifted = drifted.into_iter().flatten();
+    let fleet: Fleet =
+        drifted.fold(fleet(&cluster), |fleet, node| fleet.drifted(node.name(), 60)).build();
     let begin = Instant::now();
     let decided = disrupt(&cluster, &fleet, &PlanSettings::default(), &AS_THE_CONTROLLER);
     let taken = begin.elapsed();

@@ -18,7 +18,7 @@ use joiner_core::{
     snapshot::{Node, Snapshot},
 };
 
-use super::{candidate, consolidation, drift, emptiness, pass::Pass, simulate::Simulator};
+use super::{consider::price, consolidation, drift, emptiness, pass::Pass, simulate::Simulator};
 use crate::provision;
 
 /// Up to how many machines that hold pods, and up to how many pods, there is time to look ahead.
@@ -28,65 +28,35 @@ const PODS_MAX: usize = 1000;
 /// How many passes are looked ahead at most.
 const PASSES_MAX: usize = 64;
 
-/// Prices within so much of the least are nearly as good.
-const NEARLY: f64 = 0.005;
+/// A price of no more than so many times the least is nearly as good.
+const NEARLY: f64 = 1.005;
 
 /// A way to go about a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
-    pub(super) pace: Pace,
-    pub(super) drift: DriftOrder,
-}
-
-/// How much is decided before the cluster is looked at anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pace {
-    /// What all methods can find.
-    Pass,
-    /// What the first method finds that finds anything.
-    Method,
-    /// The first command that is found, as Karpenter does it: pods of drifted machines may go to machines that have
-    /// drifted too.
-    Command,
-}
-
-/// Which drifted machines are asked first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DriftOrder {
-    /// Those that drifted first.
-    Oldest,
-    /// Those that cost most.
-    Dearest,
+pub(super) enum Way {
+    /// Everything that all methods can find is decided at once.
+    AllAtOnce,
+    /// The first command that is found is carried out before the next is looked for, as Karpenter does it. Pods of
+    /// drifted machines may go to machines that have drifted too.
+    StepByStep,
+    /// The same, and of drifted machines those come first that cost most, not those that drifted first.
+    DearestFirst,
 }
 
 impl Way {
-    /// Karpenter's.
-    const KARPENTERS: Self = Self { pace: Pace::Command, drift: DriftOrder::Oldest };
-
-    /// The first is the one to take where only one is tried. Where nothing has drifted, all but Karpenter's are much the
-    /// same.
-    const ALL: [Self; 6] = [
-        Self { pace: Pace::Pass, drift: DriftOrder::Oldest },
-        Self { pace: Pace::Pass, drift: DriftOrder::Dearest },
-        Self { pace: Pace::Method, drift: DriftOrder::Oldest },
-        Self { pace: Pace::Method, drift: DriftOrder::Dearest },
-        Self::KARPENTERS,
-        Self { pace: Pace::Command, drift: DriftOrder::Dearest },
-    ];
-
     fn decide(self, pass: &mut Pass<'_>, methods: &[Method]) {
         for method in methods {
             match method {
                 Method::Emptiness => emptiness::decide(pass),
                 Method::StaticDrift => drift::decide_static(pass),
                 Method::Drift => drift::decide(pass, self),
-                Method::MultiNode | Method::SingleNode if self.pace == Pace::Command => {
+                Method::MultiNode | Method::SingleNode if self != Self::AllAtOnce => {
                     consolidation::decide_first(pass, *method);
                 }
                 Method::MultiNode => consolidation::decide_several(pass),
                 Method::SingleNode => consolidation::decide_single(pass),
             }
-            if self.pace != Pace::Pass && !pass.commands().is_empty() {
+            if self != Self::AllAtOnce && !pass.commands().is_empty() {
                 return;
             }
         }
@@ -105,27 +75,25 @@ pub(super) struct Sight<'s> {
 impl<'s> Sight<'s> {
     /// The pass of the best way, with all that is decided in it.
     pub(super) fn best_pass(self) -> Pass<'s> {
-        let [first, others @ ..] = Way::ALL;
-        let pass = self.pass(first);
+        let pass = self.pass(Way::AllAtOnce);
         if pass.commands().is_empty() || !self.is_small() {
             return pass;
         }
-        let Some(end) = self.end(first, &pass) else { return pass };
-        let mut all = vec![(end, first, pass)];
+        let Some(end) = self.end(Way::AllAtOnce, &pass) else { return pass };
+        let mut ends = vec![(end, pass)];
         let mut claims = self.fleet.machines.iter().filter_map(|machine| machine.claim.as_ref());
         let has_drifted = claims.any(|claim| claim.drifted.is_some());
-        for way in others.into_iter().filter(|way| has_drifted || *way == Way::KARPENTERS) {
-            let pass = self.pass(way);
-            all.extend(self.end(way, &pass).map(|end| (end, way, pass)));
-        }
-        let cheapest = all.iter().map(|(end, ..)| end.price).fold(f64::INFINITY, f64::min);
-        all.retain(|(end, ..)| end.price <= cheapest + cheapest.abs() * NEARLY);
-        let best = all.into_iter().min_by_key(|(end, ..)| end.moved);
-        let (_, way, mut pass) = best.expect("the cheapest is nearly as good as itself");
-        if way.pace != Pace::Pass {
+        let steps = [Some(Way::StepByStep), has_drifted.then_some(Way::DearestFirst)];
+        for way in steps.into_iter().flatten() {
+            let mut pass = self.pass(way);
+            let end = self.end(way, &pass);
             pass.rest_waits();
+            ends.extend(end.map(|end| (end, pass)));
         }
-        pass
+        let cheapest = ends.iter().map(|(end, _)| end.price).fold(f64::INFINITY, f64::min);
+        ends.retain(|(end, _)| end.price <= cheapest * NEARLY);
+        let (_, best) = ends.into_iter().min_by_key(|(end, _)| end.moved).expect("the cheapest");
+        best
     }
 
     fn is_small(self) -> bool {
@@ -136,7 +104,7 @@ impl<'s> Sight<'s> {
 
     fn pass(self, way: Way) -> Pass<'s> {
         let Self { snapshot, fleet, planning, settings } = self;
-        if way.pace == Pace::Command {
+        if way != Way::AllAtOnce {
             // What consolidation decides is looked at once more, and then by our rules for where pods go.
             let simulator = Simulator::taking_all_alike(snapshot, fleet, planning);
             let mut pass = Pass::asking(simulator, snapshot, fleet, settings);
@@ -271,12 +239,7 @@ impl Future<'_> {
     /// What all machines cost that somebody pays for because of us.
     fn price(&self) -> f64 {
         let ours = self.snapshot.nodes.iter().filter(|node| node.claim.is_some() && !node.leaving);
-        ours.filter_map(|node| {
-            let named = node.labels.get(label::INSTANCE_TYPE)?;
-            let mut types = self.snapshot.catalog.types(node.pool.as_deref()?).iter();
-            Some(candidate::price(node, types.find(|each| each.name == *named)?))
-        })
-        .sum()
+        ours.filter_map(|node| price(&self.snapshot, node)).sum()
     }
 }
 

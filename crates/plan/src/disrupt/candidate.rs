@@ -15,6 +15,7 @@ use joiner_core::{
 };
 
 use super::{
+    consider,
     patience::{Patience, Unrest},
     simulate::{Simulator, is_busy},
 };
@@ -167,9 +168,6 @@ impl<'s> Scene<'s> {
         let mut totals: BTreeMap<&str, Totals> = BTreeMap::new();
         for (_, node, machine, _) in self.ours().filter(|(_, node, ..)| !node.leaving) {
             let Some(pool) = node.pool.as_deref() else { continue };
-            let named = node.labels.get(label::INSTANCE_TYPE);
-            let mut types = self.snapshot.catalog.types(pool).iter();
-            let instance_type = types.find(|each| Some(&each.name) == named);
             let rules = self.fleet.pools.get(pool);
             let total = totals.entry(pool).or_default();
             total.unrest.machines += 1;
@@ -180,7 +178,7 @@ impl<'s> Scene<'s> {
                     || (rules.consolidate_after.is_some() && may_go_later)
             };
             total.unrest.busy += usize::from(rules.is_some_and(is_busy));
-            total.price += instance_type.map_or(0.0, |each| price(node, each));
+            total.price += consider::price(self.snapshot, node).unwrap_or_default();
             total.cost += moving_cost(machine);
         }
         for (pool, total) in &mut totals {

@@ -6,7 +6,7 @@ use joiner_core::{
 };
 
 use super::{
-    ahead::{DriftOrder, Pace, Way},
+    ahead::Way,
     candidate::Removable,
     pass::{Pass, Proposal, by_price, in_turns},
     simulate::Question,
@@ -86,7 +86,7 @@ fn room(pass: &Pass<'_>, each: &Removable<'_>) -> Result<bool, Reason> {
 /// All other pools: the pods of a machine must have places, whatever those cost.
 pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
     let mut drifted = in_order(pass.candidates(|each| each.may_drift(false)));
-    if way.drift == DriftOrder::Dearest {
+    if way == Way::DearestFirst {
         drifted.sort_by(by_price);
     }
     let question = Question::default();
@@ -117,7 +117,7 @@ pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
         };
         let reason = tell::drifted(&each, &proposal);
         pass.decide(Method::Drift, &[&each], question, proposal, reason);
-        if way.pace == Pace::Command {
+        if way != Way::AllAtOnce {
             return;
         }
     }

@@ -25,7 +25,7 @@ fn after<'p>(
 ) -> Option<Future<'p>> {
     let (snapshot, fleet) = decided;
     let settings = DisruptionSettings::default();
-    let pass = Sight { snapshot, fleet, planning, settings }.pass(Way::ALL[0]);
+    let pass = Sight { snapshot, fleet, planning, settings }.pass(Way::AllAtOnce);
     assert_eq!(pass.commands().len(), 1, "the machine is replaced");
     let (snapshot, fleet) = done;
     let mut future = Future { snapshot, fleet, planning, made: 0, moved: 0 };
