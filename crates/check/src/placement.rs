@@ -131,8 +131,8 @@ pub(crate) fn check(
     }
     for existing in &plan.existing {
         if existing.pods.is_empty() {
-            let name = if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
-            findings.add(Rule::NodeEmpty, name, "it is in the plan without receiving a pod");
+            let message = "it is in the plan without receiving a pod";
+            findings.add(Rule::NodeEmpty, existing.name(), message);
         }
     }
     for (node, pods) in snapshot.nodes.iter().zip(&placement.nodes) {

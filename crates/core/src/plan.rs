@@ -63,6 +63,13 @@ pub struct ExistingPlacement {
     pub pods: Vec<String>,
 }
 
+impl ExistingPlacement {
+    /// The name that the machine is known by, as [`Node::name`](crate::snapshot::Node::name).
+    pub fn name(&self) -> &str {
+        if self.node.is_empty() { &self.node_claim } else { &self.node }
+    }
+}
+
 /// A pod that has no place, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unplaced {

@@ -226,8 +226,7 @@ fn show_plan(whose: &str, side: &Checked, out: &mut impl Write) -> Result<()> {
         )?;
     }
     for node in &plan.existing {
-        let name = if node.node.is_empty() { &node.node_claim } else { &node.node };
-        writeln!(out, "  existing {name}: {}", node.pods.join(" "))?;
+        writeln!(out, "  existing {}: {}", node.name(), node.pods.join(" "))?;
     }
     for unplaced in plan.unschedulable.iter().chain(&plan.deferred) {
         writeln!(out, "  no place for {}: {}", unplaced.pod, unplaced.message)?;

@@ -92,10 +92,7 @@ fn pods_by_name(command: &Command) -> Vec<String> {
 
 /// Where pods go, and which.
 fn places(command: &Command) -> impl Iterator<Item = (&str, &[String])> {
-    let existing = command.destinations.iter().map(|at| {
-        let name = if at.node.is_empty() { &at.node_claim } else { &at.node };
-        (name.as_str(), at.pods.as_slice())
-    });
+    let existing = command.destinations.iter().map(|at| (at.name(), at.pods.as_slice()));
     let new = command.replacements.iter().map(|claim| ("a new machine", claim.pods.as_slice()));
     existing.chain(new).filter(|(_, pods)| !pods.is_empty())
 }

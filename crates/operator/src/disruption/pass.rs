@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use joiner_core::{
     disruption::{Command, DisruptionSettings, Disruptions, Fleet, KeptBy, Rejected},
-    plan::ExistingPlacement,
     snapshot::Snapshot,
 };
 use joiner_plan::disrupt::{disrupt, validate_all};
@@ -86,7 +85,7 @@ impl Look {
     fn take(&mut self, command: &Command) {
         let going = command.candidates.iter().map(|candidate| candidate.node_claim.clone());
         self.live.queued.extend(going);
-        self.live.nominated.extend(command.destinations.iter().map(machine));
+        self.live.nominated.extend(command.destinations.iter().map(|to| to.name().to_owned()));
     }
 
     fn picture(&mut self, settings: &PlannerSettings) -> Picture {
@@ -112,10 +111,4 @@ impl Look {
             opens.chain(held).chain(resumes).chain(protected).chain(expected).chain(waits);
         moments.filter(|moment| *moment > self.now).min()
     }
-}
-
-/// The name that a machine goes by.
-fn machine(placement: &ExistingPlacement) -> String {
-    let name = Some(&placement.node).filter(|node| !node.is_empty());
-    name.unwrap_or(&placement.node_claim).clone()
 }

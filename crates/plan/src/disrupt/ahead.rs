@@ -211,8 +211,7 @@ impl Future<'_> {
             pods.iter().filter_map(|pod| displaced.remove(pod)).collect()
         };
         for there in existing {
-            let name = if there.node.is_empty() { &there.node_claim } else { &there.node };
-            let at = self.snapshot.nodes.iter().position(|node| node.name() == name)?;
+            let at = self.snapshot.nodes.iter().position(|node| node.name() == there.name())?;
             for (pod, facts) in take(&there.pods) {
                 self.snapshot.nodes[at].pods.push(pod);
                 self.fleet.machines[at].pods.push(facts);

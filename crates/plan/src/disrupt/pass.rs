@@ -225,8 +225,7 @@ impl<'s> Pass<'s> {
         }
         let from = set.first().map_or("", |each| each.name());
         for to in destinations {
-            let name = if to.node.is_empty() { &to.node_claim } else { &to.node };
-            if let Some(at) = self.positions.get(name.as_str()) {
+            if let Some(at) = self.positions.get(to.name()) {
                 self.parts.entry(*at).or_insert_with(|| Part::Receives(from.to_owned()));
             }
         }
@@ -249,7 +248,7 @@ impl<'s> Pass<'s> {
         let unseen: Vec<(usize, Reason)> = unseen
             .map(|each| {
                 let message = format!(
-                    "{} is looked at once what goes in this pass is gone: step by step ends cheaper \
+                    "{} is looked at once what goes in this pass is gone: step by step ends better \
                      here than all at once",
                     each.name()
                 );

@@ -98,8 +98,7 @@ fn places(set: &[&Removable<'_>], proposal: &Proposal) -> String {
 }
 
 fn existing(at: &ExistingPlacement) -> String {
-    let name = if at.node.is_empty() { &at.node_claim } else { &at.node };
-    format!("{name} ({})", at.pods.len())
+    format!("{} ({})", at.name(), at.pods.len())
 }
 
 fn new_machine(claim: &PlannedClaim) -> String {

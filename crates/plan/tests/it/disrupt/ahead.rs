@@ -34,8 +34,8 @@ fn a_machine_that_takes_pods_first_and_goes_then_is_waited_for() {
         expect![[r#"
             node.drifted: old is not what NodePool "default" wants any more (NodePoolDrifted); its pod fits on dear (1)
             dear: node.receives: dear takes pods of old, which goes in this pass
-            full-1: node.later: full-1 is looked at once what goes in this pass is gone: step by step ends cheaper here than all at once
-            full-2: node.later: full-2 is looked at once what goes in this pass is gone: step by step ends cheaper here than all at once
+            full-1: node.later: full-1 is looked at once what goes in this pass is gone: step by step ends better here than all at once
+            full-2: node.later: full-2 is looked at once what goes in this pass is gone: step by step ends better here than all at once
         "#]],
     );
 }

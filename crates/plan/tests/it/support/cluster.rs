@@ -41,9 +41,9 @@ impl Cluster {
             pods.map(running).collect()
         };
         for existing in &planned.plan.existing {
-            let name = if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
             let mut nodes = self.snapshot.nodes.iter_mut();
-            let node = nodes.find(|node| node.name() == name).expect("a node of the snapshot");
+            let node =
+                nodes.find(|node| node.name() == existing.name()).expect("a node of the snapshot");
             node.pods.extend(start(&existing.pods));
         }
         for claim in &planned.plan.claims {

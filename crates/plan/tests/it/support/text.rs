@@ -47,8 +47,7 @@ fn tell_naming(snapshot: &Snapshot, planned: &Planned, named_max: usize) -> Stri
     let told = |claim: &PlannedClaim| told(snapshot, claim, &pods(&claim.pods));
     let mut lines: Vec<String> = plan.claims.iter().map(told).collect();
     for existing in &plan.existing {
-        let name = if existing.node.is_empty() { &existing.node_claim } else { &existing.node };
-        lines.push(format!("node {name}: {}", pods(&existing.pods)));
+        lines.push(format!("node {}: {}", existing.name(), pods(&existing.pods)));
     }
     for (what, list) in [("unschedulable", &plan.unschedulable), ("deferred", &plan.deferred)] {
         let together = by_reasons(list).into_iter();
