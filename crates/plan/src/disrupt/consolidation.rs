@@ -79,14 +79,7 @@ pub(super) fn judge(
 
 /// Several machines together, as often as there is something to gain: what saves most, then again on what is left.
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
-    let fleet = pass.scene.fleet;
-    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
-    // Each of the others is told why it stays when it is looked at alone.
-    candidates.retain(|each| {
-        let patience = pass.totals.get(each.pool).and_then(|it| it.patience);
-        !matches!(patience, Some(Patience::Wait { .. }))
-    });
-    candidates.sort_by(by_ratio);
+    let mut candidates = settled_candidates(pass);
     let mut search = Search::default();
     loop {
         candidates.retain(|each| pass.is_free(each.at));
@@ -115,17 +108,15 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
 /// The first command that Karpenter would find: its longest run of machines that can go together, or the first machine
 /// that can go alone.
 pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
-    let fleet = pass.scene.fleet;
-    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
-    candidates.sort_by(by_ratio);
+    let candidates;
     let found = if method == Method::MultiNode {
+        candidates = settled_candidates(pass);
         let may_go = pass.ledger.within(candidates.iter().map(|each| (each, each.pool)), REASON);
         sets::run_by_halving(pass, &may_go).and_then(|found| steady::part(pass, found))
     } else {
-        candidates = in_turns(candidates);
+        candidates = in_turns(sorted_candidates(pass));
         candidates.iter().find_map(|each| {
-            let proposal = alone(pass, each)?;
-            hold_as_scheduled(pass, &[each], &proposal).ok()?;
+            let proposal = steadily_alone(pass, each)?;
             Some(Found { set: vec![each], proposal })
         })
     };
@@ -153,9 +144,7 @@ fn ask<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Result<Proposal, Refu
 ///
 /// Karpenter takes the first that can go. Its place is then taken, and a better one may have none left.
 pub(super) fn decide_single(pass: &mut Pass<'_>) {
-    let fleet = pass.scene.fleet;
-    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
-    candidates.sort_by(by_ratio);
+    let candidates = sorted_candidates(pass);
     let mut promising = Vec::new();
     for each in in_turns(candidates) {
         if let Some(proposal) = alone(pass, &each) {
@@ -170,14 +159,40 @@ pub(super) fn decide_single(pass: &mut Pass<'_>) {
             continue;
         }
         // What was decided in between may have taken its place.
-        let Some(proposal) = alone(pass, &each) else { continue };
+        let Some(proposal) = steadily_alone(pass, &each) else { continue };
         let set = [&each];
-        if let Err(reason) = hold_as_scheduled(pass, &set, &proposal) {
-            pass.stays(each.at, [reason]);
-            continue;
-        }
         let reason = tell::underutilized(&set, &proposal);
         pass.decide(Method::SingleNode, &set, QUESTION, proposal, reason);
+    }
+}
+
+/// Machines that may be consolidated, in Karpenter's order.
+fn sorted_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
+    let fleet = pass.scene.fleet;
+    let mut candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
+    candidates.sort_by(by_ratio);
+    candidates
+}
+
+/// Those of pools that are not waited for. Each of the others is told why it stays when it is looked at alone.
+fn settled_candidates<'s>(pass: &mut Pass<'s>) -> Vec<Removable<'s>> {
+    let mut candidates = sorted_candidates(pass);
+    candidates.retain(|each| {
+        let patience = pass.totals.get(each.pool).and_then(|it| it.patience);
+        !matches!(patience, Some(Patience::Wait { .. }))
+    });
+    candidates
+}
+
+/// What could be done about one machine, wherever the scheduler puts its pods. If nothing, it gets its reason.
+fn steadily_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>) -> Option<Proposal> {
+    let proposal = alone(pass, each)?;
+    match hold_as_scheduled(pass, &[each], &proposal) {
+        Ok(()) => Some(proposal),
+        Err(reason) => {
+            pass.stays(each.at, [reason]);
+            None
+        }
     }
 }
 

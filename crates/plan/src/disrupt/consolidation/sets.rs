@@ -147,19 +147,17 @@ fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Re
 /// though: two machines may be replaced by nothing cheaper and three by something that is. So longer
 /// runs are tried too, all of them while they are few.
 fn longest_run<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
-    let last = order.len().checked_sub(1)?;
-    let mut found = halving(pass, order, last.min(UPSTREAM_LAST));
-    let longer = run_lengths(order.len());
-    let beyond = found.as_ref().map_or(1, |(count, _)| *count);
-    for length in longer.into_iter().filter(|length| *length > beyond) {
+    let mut found = run_by_halving(pass, order);
+    let beyond = found.as_ref().map_or(1, |found| found.set.len());
+    for length in run_lengths(order.len()).into_iter().filter(|length| *length > beyond) {
         if let Some(proposal) = together(pass, &order[..length]) {
-            let best = found.as_ref().map_or(f64::NEG_INFINITY, |(_, best)| best.savings);
+            let best = found.as_ref().map_or(f64::NEG_INFINITY, |best| best.proposal.savings);
             if replacement::is_less(best, proposal.savings) {
-                found = Some((length, proposal));
+                found = Some(Found { set: order[..length].to_vec(), proposal });
             }
         }
     }
-    found.map(|(count, proposal)| Found { set: order[..count].to_vec(), proposal })
+    found
 }
 
 /// The run that Karpenter finds.
@@ -167,9 +165,19 @@ pub(super) fn run_by_halving<'c, 's>(
     pass: &mut Pass<'s>,
     order: &[&'c Removable<'s>],
 ) -> Option<Found<'c, 's>> {
-    let last = order.len().checked_sub(1)?;
-    let (count, proposal) = halving(pass, order, last.min(UPSTREAM_LAST))?;
-    Some(Found { set: order[..count].to_vec(), proposal })
+    let (mut low, mut high) = (1, order.len().checked_sub(1)?.min(UPSTREAM_LAST));
+    let mut best = None;
+    while low <= high {
+        let middle = usize::midpoint(low, high);
+        match together(pass, &order[..=middle]) {
+            Some(proposal) => {
+                best = Some(Found { set: order[..=middle].to_vec(), proposal });
+                low = middle + 1;
+            }
+            None => high = middle - 1,
+        }
+    }
+    best
 }
 
 /// Lengths from 2 to `most`, each by half again as long as the one before once they get long.
@@ -180,26 +188,6 @@ fn run_lengths(most: usize) -> Vec<usize> {
         std::iter::successors(Some(2), longer).take_while(|length| *length < most).collect();
     lengths.extend((most >= 2).then_some(most));
     lengths
-}
-
-fn halving<'s>(
-    pass: &mut Pass<'s>,
-    order: &[&Removable<'s>],
-    last: usize,
-) -> Option<(usize, Proposal)> {
-    let (mut low, mut high) = (1, last);
-    let mut best = None;
-    while low <= high {
-        let middle = usize::midpoint(low, high);
-        match together(pass, &order[..=middle]) {
-            Some(proposal) => {
-                best = Some((middle + 1, proposal));
-                low = middle + 1;
-            }
-            None => high = middle - 1,
-        }
-    }
-    best
 }
 
 /// A set that gets one new machine may take in machines further down the order, past one that does
