@@ -105,7 +105,7 @@ impl<'s> Sight<'s> {
     fn pass(self, way: Way) -> Pass<'s> {
         let Self { snapshot, fleet, planning, settings } = self;
         if way != Way::AllAtOnce {
-            // What consolidation decides is looked at once more, and then by our rules for where pods go.
+            // Drift alone: what consolidation decides is validated later, by our own rules for where pods go.
             let simulator = Simulator::taking_all_alike(snapshot, fleet, planning);
             let mut pass = Pass::asking(simulator, snapshot, fleet, settings);
             way.decide(&mut pass, &[Method::Emptiness, Method::StaticDrift, Method::Drift]);

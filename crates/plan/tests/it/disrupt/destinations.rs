@@ -1,9 +1,9 @@
 //! Machines that take the pods of others.
 
 use expect_test::expect;
-use joiner_core::testing::{FleetBuilder, NodeBuilder, minutes, node, now, pod};
+use joiner_core::testing::{FleetBuilder, NodeBuilder, fleet, minutes, node, now, pod};
 
-use super::{as_it_is, check, check_reasons, cluster, machine};
+use super::{Settings, as_it_is, check, check_reasons, cluster, decide, machine, tell};
 
 /// O-62
 #[test]
@@ -141,51 +141,17 @@ fn a_restless_pool_makes_only_moves_that_pay_well() {
             (0..count).fold(fleet, |fleet, i| fleet.busy(&format!("n{i}"), 1))
         }
     };
-    check(
-        all(),
-        busy(0, 0),
-        expect![[r#"
-        singleNodeConsolidation: dear -> new large: d0 d1 d2 d3 d4 d5 d6; saves 4.00
-        n0 stays: move.equalShape
-        n1 stays: move.equalShape
-        n2 stays: move.equalShape
-        n3 stays: move.equalShape
-        n4 stays: move.equalShape
-        n5 stays: move.equalShape
-        n6 stays: move.equalShape
-        n7 stays: move.equalShape
-    "#]],
-    );
-    check(
-        all(),
-        busy(1, 14),
-        expect![[r#"
-        dear stays: move.unsettled
-        n0 stays: node.tooYoung
-        n1 stays: move.equalShape
-        n2 stays: move.equalShape
-        n3 stays: move.equalShape
-        n4 stays: move.equalShape
-        n5 stays: move.equalShape
-        n6 stays: move.equalShape
-        n7 stays: move.equalShape
-    "#]],
-    );
-    check(
-        all(),
-        busy(1, 15),
-        expect![[r#"
-        singleNodeConsolidation: dear -> new large: d0 d1 d2 d3 d4 d5 d6; saves 4.00
-        n0 stays: node.tooYoung
-        n1 stays: move.equalShape
-        n2 stays: move.equalShape
-        n3 stays: move.equalShape
-        n4 stays: move.equalShape
-        n5 stays: move.equalShape
-        n6 stays: move.equalShape
-        n7 stays: move.equalShape
-    "#]],
-    );
+    let check = |busy_machines, for_minutes, dear: &str, n0: &str| {
+        let cluster = all().build();
+        let fleet = busy(busy_machines, for_minutes)(fleet(&cluster)).build();
+        let others = (1..8).map(|i| format!("n{i} stays: move.equalShape\n"));
+        let expected = format!("{dear}\nn0 stays: {n0}\n{}", others.collect::<String>());
+        assert_eq!(tell(&decide(&Settings::default(), &cluster, &fleet)), expected);
+    };
+    let goes = "singleNodeConsolidation: dear -> new large: d0 d1 d2 d3 d4 d5 d6; saves 4.00";
+    check(0, 0, goes, "move.equalShape");
+    check(1, 14, "dear stays: move.unsettled", "node.tooYoung");
+    check(1, 15, goes, "node.tooYoung");
 }
 
 /// A pool on many of whose machines something has just happened is waited for, but not for ever. A machine that is
