@@ -1,5 +1,5 @@
-//! What a scale-in comes to where a scheduler like Kubernetes' own puts the pods: `cargo run -p joiner-plan --example
-//! scale_in -- 20`, for so many seeds.
+//! What a scale-in comes to where a scheduler like Kubernetes' own puts the pods: `cargo run --release -p joiner-plan
+//! --example scale_in -- 20 200`, for so many seeds and with so many pods that come at a time.
 //!
 //! A thousand pods come in waves, three hundred of them go, and the rest is moved together until nothing is left to gain.
 //! Pods leave their machines as the controller has them leave, the large ones first; with `any-order` as chance has it.
@@ -37,7 +37,7 @@ const OVER_AFTER: i64 = 120;
 /// Pods of each sort that come, and that go again.
 const COME: usize = 500;
 const GO: usize = 150;
-/// How many of them come at a time.
+/// How many of them come at a time, unless told.
 const WAVE: usize = 200;
 /// What a machine keeps for itself.
 const KEPT: Amounts = Amounts { millis: 100, mebis: 10 };
@@ -168,7 +168,7 @@ struct World {
 
 impl World {
     /// All pods have come, wave after wave.
-    fn new(seed: u64) -> Self {
+    fn new(seed: u64, wave: usize) -> Self {
         let rng = Rng::new(seed);
         let machines = Vec::new();
         let mut world = Self {
@@ -182,7 +182,7 @@ impl World {
             restless_since: None,
         };
         let pods: Vec<Number> = (0..COME * SORTS.len()).map(Number).collect();
-        for wave in pods.chunks(WAVE) {
+        for wave in pods.chunks(wave) {
             world.place(wave.to_vec());
         }
         world.unplanned = 0;
@@ -309,12 +309,13 @@ impl World {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let seeds = arguments.first().map_or(20, |text| text.parse().expect("a number of seeds"));
+    let mut numbers = arguments.iter().filter_map(|each| each.parse().ok());
+    let (seeds, wave) = (numbers.next().unwrap_or(20), numbers.next().unwrap_or(WAVE));
     let any_order = arguments.iter().any(|each| each == "any-order");
     let mut out = std::io::stdout().lock();
     let (mut prices, mut evictions) = (0.0, 0);
-    for seed in 0..seeds {
-        let mut world = World::new(seed);
+    for seed in 0..seeds as u64 {
+        let mut world = World::new(seed, wave);
         let (machines, price) = (world.machines.len(), world.price());
         world.time = 300;
         world.scale_in();

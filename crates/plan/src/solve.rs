@@ -280,6 +280,9 @@ impl<'s> Solver<'s> {
             }
             queue.pop_front();
             if let Err(refusal) = self.place(first.pod) {
+                if self.trial.opens_none() {
+                    return vec![(first.pod, refusal)];
+                }
                 let put_back_at = queue.len() as u32 + 1;
                 queue.push_back(Waiting { refusal, put_back_at, ..first });
             } else if self.trial.is_over(&self.claims) {
@@ -338,6 +341,9 @@ impl<'s> Solver<'s> {
             if let Some((claim, joining)) = self.find_claim(pod, class_index, variant) {
                 self.put_on_claim(pod, pod_index, class_index, claim, joining);
                 return Ok(());
+            }
+            if self.trial.opens_none() {
+                continue;
             }
             match self.find_template(pod, class_index, variant) {
                 Ok((template, joining)) => {

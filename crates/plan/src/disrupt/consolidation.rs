@@ -28,7 +28,7 @@ const REASON: DisruptionReason = DisruptionReason::Underutilized;
 pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(1) };
 
 /// Up to how many machines that may go at once sets are looked for in every way there is.
-const THOROUGH_MAX: usize = 64;
+const THOROUGH_MAX: usize = 256;
 
 /// Why machines cannot go together.
 #[derive(Debug)]

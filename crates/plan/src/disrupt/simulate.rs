@@ -147,6 +147,22 @@ impl<'s> Simulator<'s> {
         answer.into_outcome()
     }
 
+    /// Lets machines go one after the other, none of which gets a new one in its place. Leaves no trace.
+    pub(super) fn walk(&mut self, question: Question) -> Walk<'_, 's> {
+        self.solver.begin(self.rules(Question { claims_max: Some(0), ..question }));
+        Walk { simulator: self }
+    }
+
+    /// Takes a machine away. Answers with the pods that need another place, and with those that are never placed.
+    fn displace(&mut self, machine: usize) -> (Vec<u32>, Vec<u32>) {
+        let Some(mut pods) = self.solver.remove(machine) else { return Default::default() };
+        let movable = self.movable.get(machine).cloned().into_iter().flatten();
+        let (considered, never_placed): (Vec<u32>, Vec<u32>) =
+            movable.partition(|pod| self.considered[*pod as usize]);
+        pods.extend(considered);
+        (pods, never_placed)
+    }
+
     /// These machines go: later questions are about what is left then. New machines are on their way and take no pods of
     /// others.
     pub fn commit(&mut self, machines: &[usize], question: Question) -> Outcome {
@@ -177,15 +193,9 @@ impl<'s> Simulator<'s> {
         let mut pods = Vec::new();
         let mut never_placed = Vec::new();
         for machine in machines {
-            let Some(displaced) = self.solver.remove(*machine) else { continue };
+            let (displaced, never) = self.displace(*machine);
             pods.extend(displaced);
-            for pod in self.movable.get(*machine).cloned().into_iter().flatten() {
-                if self.considered[pod as usize] {
-                    pods.push(pod);
-                } else {
-                    never_placed.push(self.solver.pod(pod).key());
-                }
-            }
+            never_placed.extend(never.iter().map(|pod| self.solver.pod(*pod).key()));
         }
         let refused = self.solver.solve(&pods);
         self.shapes.tidy();
@@ -208,6 +218,33 @@ impl<'s> Simulator<'s> {
             },
             scheduled: false,
         }
+    }
+}
+
+/// Machines that have gone one after the other, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Walk<'w, 's> {
+    simulator: &'w mut Simulator<'s>,
+}
+
+impl Walk<'_, '_> {
+    /// Whether a machine can go after those before it, without a new one. If so, it is gone. This costs as much as it
+    /// moves by itself: the pods of those before stay where they are, unless they are on this one.
+    pub(super) fn can_go_too(&mut self, machine: usize) -> bool {
+        self.simulator.solver.step();
+        let (pods, never_placed) = self.simulator.displace(machine);
+        let solver = &mut self.simulator.solver;
+        let can_go = never_placed.is_empty() && solver.solve(&pods).is_empty();
+        if !can_go {
+            solver.take_back_step();
+        }
+        can_go
+    }
+}
+
+impl Drop for Walk<'_, '_> {
+    fn drop(&mut self) {
+        self.simulator.solver.take_back();
     }
 }
 

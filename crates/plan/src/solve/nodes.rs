@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{
     amounts::{self, Columns},
     bits::Bits,
-    journal::Journal,
+    journal::{Extent, Journal},
     labels::{LabelSpace, ReqId},
     template::{UNNAMED_HOST, daemon_tolerates},
 };
@@ -301,9 +301,14 @@ impl<'s> Nodes<'s> {
         self.journal.keep();
     }
 
-    /// Everything is as it was at the beginning.
-    pub(crate) fn take_back(&mut self) {
-        while let Some(change) = self.journal.take_back() {
+    /// What changes from now on can be taken back by itself.
+    pub(crate) fn step(&mut self) {
+        self.journal.step();
+    }
+
+    /// Everything is as it was at the beginning, or before the last step.
+    pub(crate) fn take_back(&mut self, extent: Extent) {
+        while let Some(change) = self.journal.take_back(extent) {
             match change {
                 Change::Added { position, ports, attached } => {
                     self.candidates[position].give_back(ports, &attached);
@@ -320,7 +325,9 @@ impl<'s> Nodes<'s> {
                 }
             }
         }
-        self.touched.clear();
+        if extent == Extent::All {
+            self.touched.clear();
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use joiner_core::snapshot::Snapshot;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
-    journal::Journal,
+    journal::{Extent, Journal},
     labels::{Key, LabelSpace, ReqId},
 };
 
@@ -91,7 +91,7 @@ impl Reservations {
 
     /// Everything is as it was at the beginning.
     pub(crate) fn take_back(&mut self) {
-        while let Some((before, after)) = self.journal.take_back() {
+        while let Some((before, after)) = self.journal.take_back(Extent::All) {
             self.exchange(&after, &before);
         }
     }

@@ -22,7 +22,7 @@ use self::group::{Definition, Filter, Group};
 pub(crate) use self::group::{Kind, Machine, Way};
 use super::{
     bits::Bits,
-    journal::Journal,
+    journal::{Extent, Journal},
     labels::{Key, LabelSpace, ReqId},
     nodes::{Nodes, Seen, Site},
     template::Template,
@@ -365,9 +365,14 @@ impl Topology {
         self.journal.keep();
     }
 
-    /// Everything is as it was at the beginning.
-    pub(crate) fn take_back(&mut self, labels: &LabelSpace) {
-        while let Some(change) = self.journal.take_back() {
+    /// What changes from now on can be taken back by itself.
+    pub(crate) fn step(&mut self) {
+        self.journal.step();
+    }
+
+    /// Everything is as it was at the beginning, or before the last step.
+    pub(crate) fn take_back(&mut self, extent: Extent, labels: &LabelSpace) {
+        while let Some(change) = self.journal.take_back(extent) {
             match change {
                 Change::Domain(id, domain, way) => {
                     self.group_mut(id).shift_domain(domain, way.back(), labels);

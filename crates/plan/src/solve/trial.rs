@@ -15,8 +15,8 @@ use joiner_core::{
 };
 
 use super::{
-    Shapes, Solver, bits::Bits, claims::Claims, finish::unplaced, limits::Remaining,
-    nodes::Candidate, topology::Way,
+    Shapes, Solver, bits::Bits, claims::Claims, finish::unplaced, journal::Extent,
+    limits::Remaining, nodes::Candidate, topology::Way,
 };
 
 /// How a trial differs from an ordinary pass.
@@ -46,6 +46,16 @@ pub(super) struct Trial {
     limits: Vec<(usize, Remaining)>,
     /// How many pods were placed at the beginning.
     placed: u64,
+    /// How far it had come before the last step.
+    before_step: Before,
+}
+
+/// How much of a trial came before its last step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    dead_nodes: usize,
+    limits: usize,
+    placed: u64,
 }
 
 /// Where the pods of a trial are.
@@ -65,6 +75,11 @@ impl Trial {
     /// Whether the scheduler has its way.
     pub(super) fn is_scheduled(&self) -> bool {
         self.rules.scheduled
+    }
+
+    /// Whether a pod that fits on no node is the end.
+    pub(super) fn opens_none(&self) -> bool {
+        self.rules.claims_max == Some(0)
     }
 
     /// Whether there are more new claims than anybody wants to know of.
@@ -110,6 +125,26 @@ impl Solver<'_> {
         self.reservations.begin();
     }
 
+    /// What is tried from now on can be taken back by itself, as long as it opens no claims.
+    pub(crate) fn step(&mut self) {
+        self.nodes.step();
+        self.topology.step();
+        let Trial { dead_nodes, limits, .. } = &self.trial;
+        self.trial.before_step =
+            Before { dead_nodes: dead_nodes.len(), limits: limits.len(), placed: self.placed };
+    }
+
+    /// What was tried in the last step has not happened; what was tried before may still happen.
+    pub(crate) fn take_back_step(&mut self) {
+        let before = self.trial.before_step;
+        self.nodes.take_back(Extent::Step);
+        self.topology.take_back(Extent::Step, &self.labels);
+        self.revive_nodes(before.dead_nodes);
+        self.give_back_limits(before.limits);
+        self.placed = before.placed;
+        self.forget_refusals();
+    }
+
     /// What was tried has happened. The claims it has opened are on their way; pods of other machines do not count on
     /// them.
     pub(crate) fn keep(&mut self) {
@@ -124,20 +159,30 @@ impl Solver<'_> {
 
     /// What was tried has not happened.
     pub(crate) fn take_back(&mut self) {
-        self.nodes.take_back();
-        self.topology.take_back(&self.labels);
+        self.nodes.take_back(Extent::All);
+        self.topology.take_back(Extent::All, &self.labels);
         self.reservations.take_back();
         self.claims.take_back();
-        for (class, variant, position) in self.trial.dead_nodes.drain(..) {
+        self.revive_nodes(0);
+        self.give_back_limits(0);
+        self.placed = self.trial.placed;
+        self.end();
+    }
+
+    /// Forgets which nodes do not fit, but for the first `left` that were found not to.
+    fn revive_nodes(&mut self, left: usize) {
+        for (class, variant, position) in self.trial.dead_nodes.drain(left..) {
             let variant = &mut self.classes.all[class].variants[variant];
             variant.dead_nodes.remove(position);
             variant.first_node_word = variant.first_node_word.min(position / 64);
         }
-        while let Some((template, before)) = self.trial.limits.pop() {
+    }
+
+    /// Takes back what has changed about limits, but for the first `left` changes.
+    fn give_back_limits(&mut self, left: usize) {
+        for (template, before) in self.trial.limits.drain(left..).rev() {
             self.remaining[template] = before;
         }
-        self.placed = self.trial.placed;
-        self.end();
     }
 
     /// Forgets what was true of claims that take no more pods or are no more, and of refusals: the next trial removes
@@ -146,11 +191,15 @@ impl Solver<'_> {
         for (class, variant) in self.trial.dead_claims.drain(..) {
             self.classes.all[class].variants[variant].dead_claims.clear();
         }
+        self.forget_refusals();
+        self.trial.on = false;
+        self.trial.rules = Rules::default();
+    }
+
+    fn forget_refusals(&mut self) {
         for class in self.trial.refused.drain(..) {
             self.classes.all[class].refused_at = None;
         }
-        self.trial.on = false;
-        self.trial.rules = Rules::default();
     }
 
     /// Takes a machine away, with every pod that stays on it. Answers with the pods that the pass itself had put there:

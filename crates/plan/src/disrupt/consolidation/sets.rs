@@ -14,7 +14,7 @@ use super::{
         pass::{Pass, Proposal, by_cost, by_price, by_ratio},
         replacement,
     },
-    REASON, ask, together,
+    QUESTION, REASON, ask, together,
 };
 
 /// As many machines as Karpenter's search looks at together, counted from 0.
@@ -23,12 +23,8 @@ const UPSTREAM_LAST: usize = 100;
 /// By how many more machines a set that gets one replacement is tried to be enlarged.
 const GROWTH_TRIES_MAX: usize = 16;
 
-/// How many machines are tried when a set is gathered.
-const GATHER_TRIES_MAX: usize = 32;
-
-/// In how many orders that are as good as any machines are tried, and up to how many machines.
+/// In how many orders that are as good as any machines are asked to go one by one.
 const SHUFFLES: usize = 8;
-const SHUFFLED_MAX: usize = 64;
 
 /// What could be done about some machines, and what it comes to.
 #[derive(Debug)]
@@ -37,7 +33,13 @@ pub(super) struct Found<'c, 's> {
     pub(super) proposal: Proposal,
 }
 
-impl Found<'_, '_> {
+impl<'c, 's> Found<'c, 's> {
+    /// Those of `candidates` that are not in it.
+    fn others(&self, candidates: &'c [Removable<'s>]) -> impl Iterator<Item = &'c Removable<'s>> {
+        let own: BTreeSet<usize> = self.set.iter().map(|each| each.at).collect();
+        candidates.iter().filter(move |each| !own.contains(&each.at))
+    }
+
     /// Saves more than the other, or as much with less moving.
     fn is_better_than(&self, other: &Self) -> bool {
         let cost = |found: &Self| found.set.iter().map(|each| each.cost).sum::<f64>();
@@ -50,7 +52,7 @@ impl Found<'_, '_> {
 /// In which order machines are asked to go together: Karpenter's, then those that save most, then those whose pods are
 /// the least dear to move. Which of them leads furthest depends on the cluster; where very many may go at once, each
 /// question is dear, and there is only the first.
-const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 3] = [by_ratio, by_price, by_cost];
+const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 3] = [by_ratio, by_cost, by_price];
 
 /// A search that is made again and again while less and less is left.
 ///
@@ -73,14 +75,20 @@ impl<'s> Search<'s> {
         is_thorough: bool,
     ) -> Option<Found<'c, 's>> {
         let mut all = self.runs(pass, candidates, is_thorough);
-        if is_thorough {
-            all.extend(gathered(pass, candidates));
-        }
+        all.extend(gathered(pass, candidates, is_thorough));
         let better = |best: Found<'c, 's>, found: Found<'c, 's>| {
             if found.is_better_than(&best) { found } else { best }
         };
         let best = all.into_iter().reduce(better)?;
-        let mut found = grown(pass, candidates, best)?;
+        // What a set that gets no new machine leaves is looked at next; where there is time, it is tried to get it all at
+        // once.
+        let mut found = best;
+        if is_thorough || !found.proposal.replacements.is_empty() {
+            found = grown(pass, candidates, found);
+        }
+        if is_thorough {
+            found = exchanged(pass, candidates, found);
+        }
         found.set.sort_by(|a, b| by_ratio(a, b));
         Some(found)
     }
@@ -92,6 +100,7 @@ impl<'s> Search<'s> {
         is_thorough: bool,
     ) -> Vec<Found<'c, 's>> {
         let orders = if is_thorough { &ORDERS[..] } else { &ORDERS[..1] };
+        let run = if is_thorough { longest_run } else { run_by_halving };
         let mut all = Vec::new();
         for (order, by) in orders.iter().enumerate() {
             for (of, mut group) in groups(candidates) {
@@ -101,7 +110,7 @@ impl<'s> Search<'s> {
                 group.sort_by(|a, b| by(a, b));
                 let affordable =
                     pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
-                match longest_run(pass, &affordable) {
+                match run(pass, &affordable) {
                     Some(found) => all.push(found),
                     None => self.fruitless.extend((of != Group::ALL).then_some((order, of))),
                 }
@@ -190,71 +199,124 @@ fn run_lengths(most: usize) -> Vec<usize> {
     lengths
 }
 
-/// A set that gets one new machine may take in machines further down the order, past one that does
-/// not fit in. For a set that gets none this is not worth trying: what is left is looked at next.
+/// A set with more machines from further down the order, past one that does not fit in.
 fn grown<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
-    found: Found<'c, 's>,
-) -> Option<Found<'c, 's>> {
-    if found.proposal.replacements.is_empty() {
-        return Some(found);
-    }
-    let others = candidates.iter().filter(|each| !found.set.iter().any(|own| own.at == each.at));
+    mut found: Found<'c, 's>,
+) -> Found<'c, 's> {
+    let mut kinds = BTreeSet::new();
+    let others = found.others(candidates).filter(|each| kinds.insert(Kind::of(each)));
     let others: Vec<&Removable<'s>> = others.take(GROWTH_TRIES_MAX).collect();
-    enlarged(pass, Some(found), &others)
-}
-
-/// Sets that are gathered one machine after the other, each kept if more is saved with it. A run cannot leave out the
-/// one machine that is in the way of all others; this can. Small clusters are looked at thoroughly: it costs little
-/// there.
-fn gathered<'c, 's>(pass: &mut Pass<'s>, candidates: &'c [Removable<'s>]) -> Vec<Found<'c, 's>> {
-    let mut order: Vec<&Removable<'s>> = candidates.iter().collect();
-    let mut all = Vec::new();
-    for by in ORDERS {
-        order.sort_by(|a, b| by(a, b));
-        all.extend(gather(pass, &order));
-    }
-    let shuffles = if order.len() <= SHUFFLED_MAX { SHUFFLES } else { 0 };
-    for shuffle in 0..shuffles {
-        order.sort_by_key(|each| FxBuildHasher.hash_one((shuffle, each.name())));
-        all.extend(gather(pass, &order));
-    }
-    all
-}
-
-fn gather<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
-    let found = enlarged(pass, None, &order[..order.len().min(GATHER_TRIES_MAX)]);
-    found.filter(|found| found.set.len() >= 2)
-}
-
-/// A set, or none yet, with every machine in turn with which more is saved.
-fn enlarged<'c, 's>(
-    pass: &mut Pass<'s>,
-    mut found: Option<Found<'c, 's>>,
-    order: &[&'c Removable<'s>],
-) -> Option<Found<'c, 's>> {
-    for each in order {
-        let mut set = found.as_ref().map_or_else(Vec::new, |found| found.set.clone());
-        set.push(*each);
-        let pools = set.iter().map(|each| (*each, each.pool));
-        if pass.ledger.within(pools, REASON).len() < set.len() {
-            continue;
-        }
-        let Some(proposal) = together(pass, &set) else { continue };
-        let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.proposal.savings);
-        if pays_together(pass, before, each, &proposal) {
-            found = Some(Found { set, proposal });
+    for each in others {
+        let set = [&found.set[..], &[each]].concat();
+        let Some(proposal) = affordable(pass, &set) else { continue };
+        if pays_together(pass, &found.proposal, each, &proposal) {
+            found = Found { set, proposal };
         }
     }
     found
 }
 
-/// Whether a machine that joins a set, which saves so much `before`, saves more than if it went by itself. Machines that
+/// The same savings with less moving: machines whose pods are dear to move stay, and others go in their stead.
+fn exchanged<'c, 's>(
+    pass: &mut Pass<'s>,
+    candidates: &'c [Removable<'s>],
+    mut found: Found<'c, 's>,
+) -> Found<'c, 's> {
+    let mut others: Vec<&Removable<'s>> = found.others(candidates).collect();
+    found.set.sort_by(|a, b| by_cost(b, a));
+    others.sort_by(|a, b| by_cost(a, b));
+    let mut in_vain = BTreeSet::new();
+    for at in 0..found.set.len() {
+        let stays = found.set[at];
+        let cheaper = others.iter().position(|each| {
+            each.cost < stays.cost && !in_vain.contains(&[Kind::of(stays), Kind::of(each)]) && {
+                let mut set = found.set.clone();
+                set[at] = each;
+                let better = affordable(pass, &set)
+                    .map(|proposal| Found { set, proposal })
+                    .filter(|other| other.is_better_than(&found));
+                let is_better = better.is_some();
+                match better {
+                    Some(better) => found = better,
+                    None => _ = in_vain.insert([Kind::of(stays), Kind::of(each)]),
+                }
+                is_better
+            }
+        });
+        if let Some(goes) = cheaper {
+            others.remove(goes);
+        }
+    }
+    found
+}
+
+/// Machines of a kind are as dear as each other and as dear to move: if one cannot go, another hardly can.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kind<'s> {
+    of: Group<'s>,
+    cost: u64,
+}
+
+impl<'s> Kind<'s> {
+    fn of(each: &Removable<'s>) -> Self {
+        let instance_type = each.instance_type.map(|of| of.name.as_str());
+        Self { of: Group { pool: Some(each.pool), instance_type }, cost: each.cost.to_bits() }
+    }
+}
+
+/// Sets that are gathered machine by machine, each kept that can go after those before. A run cannot leave out the one
+/// machine that is in the way of all others; this can.
+fn gathered<'c, 's>(
+    pass: &mut Pass<'s>,
+    candidates: &'c [Removable<'s>],
+    is_thorough: bool,
+) -> Vec<Found<'c, 's>> {
+    let mut order: Vec<&Removable<'s>> = candidates.iter().collect();
+    let mut all = Vec::new();
+    for by in if is_thorough { &ORDERS[..] } else { &ORDERS[..2] } {
+        order.sort_by(|a, b| by(a, b));
+        all.extend(one_by_one(pass, &order));
+    }
+    for shuffle in 0..if is_thorough { SHUFFLES } else { 0 } {
+        order.sort_by_key(|each| FxBuildHasher.hash_one((shuffle, each.name())));
+        all.extend(one_by_one(pass, &order));
+    }
+    all
+}
+
+/// The machines that can go one after the other without a new one. Whether they can go together, too, is asked once.
+fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
+    let mut left: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut set: Vec<&Removable<'s>> = Vec::new();
+    let mut walk = pass.simulator.walk(QUESTION);
+    for each in order {
+        let left = left.entry(each.pool).or_insert_with(|| pass.ledger.left(each.pool, REASON));
+        if *left > 0 && walk.can_go_too(each.at) {
+            *left -= 1;
+            set.push(each);
+        }
+    }
+    drop(walk);
+    let proposal = together(pass, &set).filter(|_| set.len() >= 2)?;
+    Some(Found { set, proposal })
+}
+
+/// What could be done about several machines, if budgets let them go at once.
+fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposal> {
+    let pools = set.iter().map(|each| ((), each.pool));
+    if pass.ledger.within(pools, REASON).len() < set.len() {
+        return None;
+    }
+    together(pass, set)
+}
+
+/// Whether a machine that joins a set, which comes to so much `before`, saves more than if it went by itself. Machines that
 /// need not wait for the same new one are not tied together.
 fn pays_together<'s>(
     pass: &mut Pass<'s>,
-    before: f64,
+    before: &Proposal,
     each: &Removable<'s>,
     joined: &Proposal,
 ) -> bool {
@@ -263,5 +325,5 @@ fn pays_together<'s>(
     } else {
         ask(pass, &[each]).map_or(0.0, |alone| alone.savings)
     };
-    replacement::is_less(before + alone, joined.savings)
+    replacement::is_less(before.savings + alone, joined.savings)
 }
