@@ -280,7 +280,7 @@ impl<'s> Solver<'s> {
             }
             queue.pop_front();
             if let Err(refusal) = self.place(first.pod) {
-                if self.trial.opens_none() {
+                if self.trial.knows_ready_nodes_only() {
                     return vec![(first.pod, refusal)];
                 }
                 let put_back_at = queue.len() as u32 + 1;
@@ -329,12 +329,16 @@ impl<'s> Solver<'s> {
             // Where pods are that only keep room for others, the scheduler sees none.
             self.topology.finish_lowest_hosts();
         }
+        let ready_only = self.trial.knows_ready_nodes_only() && !self.is_own(pod_index);
         let mut refusal = Refusal::NoPlace;
         for variant in 0..self.classes.all[class_index].variants.len() {
             if !self.classes.all[class_index].variants[variant].wanted.possible {
                 continue;
             }
             if let Some(node) = self.find_node(pod_index, class_index, variant) {
+                if ready_only && !self.nodes.candidate(node).node.initialized {
+                    break;
+                }
                 self.put_on_node(pod, pod_index, class_index, node);
                 return Ok(());
             }
@@ -342,10 +346,8 @@ impl<'s> Solver<'s> {
                 self.put_on_claim(pod, pod_index, class_index, claim, joining);
                 return Ok(());
             }
-            if self.trial.opens_none() {
-                continue;
-            }
             match self.find_template(pod, class_index, variant) {
+                Ok(_) if self.trial.knows_ready_nodes_only() => break,
                 Ok((template, joining)) => {
                     let claim = self.claims.open(template, &joining);
                     let taints = &self.templates[template].pool.taints;

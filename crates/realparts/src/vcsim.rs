@@ -66,6 +66,8 @@ impl Vcsim {
         let folder = tried("a folder for the simulator", tempfile::tempdir())?;
         let mut command = Command::new(program);
         command.args(["-username", USER, "-password", PASSWORD]).args(flags);
+        // It leaves folders behind when it is killed.
+        command.env("TMPDIR", folder.path());
         let mut process = Process::start(&mut command, folder.path())?;
         for _ in 0..ASK_TIMES {
             process.still_runs()?;

@@ -149,7 +149,7 @@ impl<'s> Simulator<'s> {
 
     /// Lets machines go one after the other, none of which gets a new one in its place. Leaves no trace.
     pub(super) fn walk(&mut self, question: Question) -> Walk<'_, 's> {
-        self.solver.begin(self.rules(Question { claims_max: Some(0), ..question }));
+        self.solver.begin(Rules { ready_nodes_only: true, ..self.rules(question) });
         Walk { simulator: self }
     }
 
@@ -217,6 +217,7 @@ impl<'s> Simulator<'s> {
                 self.planning.min_values
             },
             scheduled: false,
+            ready_nodes_only: false,
         }
     }
 }

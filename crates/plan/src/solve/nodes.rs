@@ -311,7 +311,11 @@ impl<'s> Nodes<'s> {
         while let Some(change) = self.journal.take_back(extent) {
             match change {
                 Change::Added { position, ports, attached } => {
-                    self.candidates[position].give_back(ports, &attached);
+                    let candidate = &mut self.candidates[position];
+                    candidate.give_back(ports, &attached);
+                    if candidate.newcomers().is_empty() {
+                        self.touched.remove(position);
+                    }
                     let before = self.free_before.len() - self.width;
                     self.free[position * self.width..(position + 1) * self.width]
                         .copy_from_slice(&self.free_before[before..]);
@@ -324,9 +328,6 @@ impl<'s> Nodes<'s> {
                     }
                 }
             }
-        }
-        if extent == Extent::All {
-            self.touched.clear();
         }
     }
 }

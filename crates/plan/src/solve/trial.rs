@@ -29,6 +29,8 @@ pub(crate) struct Rules {
     pub(crate) min_values: MinValuesPolicy,
     /// Whether the scheduler has its way: it puts each pod on the node that appeals to it most.
     pub(crate) scheduled: bool,
+    /// Whether pods go to nodes that are ready and nowhere else; the first one that finds none is the end.
+    pub(crate) ready_nodes_only: bool,
 }
 
 /// What is being tried, and what has to be taken back besides what the parts know of themselves.
@@ -77,9 +79,9 @@ impl Trial {
         self.rules.scheduled
     }
 
-    /// Whether a pod that fits on no node is the end.
-    pub(super) fn opens_none(&self) -> bool {
-        self.rules.claims_max == Some(0)
+    /// Whether pods go to nodes that are ready and nowhere else.
+    pub(super) fn knows_ready_nodes_only(&self) -> bool {
+        self.rules.ready_nodes_only
     }
 
     /// Whether there are more new claims than anybody wants to know of.
@@ -125,7 +127,7 @@ impl Solver<'_> {
         self.reservations.begin();
     }
 
-    /// What is tried from now on can be taken back by itself, as long as it opens no claims.
+    /// What is tried from now on can be taken back by itself. Only for trials that open no claims.
     pub(crate) fn step(&mut self) {
         self.nodes.step();
         self.topology.step();

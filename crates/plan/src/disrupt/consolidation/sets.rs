@@ -20,8 +20,14 @@ use super::{
 /// As many machines as Karpenter's search looks at together, counted from 0.
 const UPSTREAM_LAST: usize = 100;
 
-/// By how many more machines a set that gets one replacement is tried to be enlarged.
+/// With how many more machines a set is tried.
 const GROWTH_TRIES_MAX: usize = 16;
+
+/// After how many exchanges that came to nothing no more are tried.
+const EXCHANGES_IN_VAIN_MAX: usize = 64;
+
+/// How many machines are tried when a set is gathered that may get a new one.
+const GATHER_TRIES_MAX: usize = 32;
 
 /// In how many orders that are as good as any machines are asked to go one by one.
 const SHUFFLES: usize = 8;
@@ -49,16 +55,15 @@ impl<'c, 's> Found<'c, 's> {
     }
 }
 
-/// In which order machines are asked to go together: Karpenter's, then those that save most, then those whose pods are
-/// the least dear to move. Which of them leads furthest depends on the cluster; where very many may go at once, each
-/// question is dear, and there is only the first.
+/// In which order machines are asked to go: Karpenter's, then those whose pods are the least dear to move, then those that
+/// save most. Which of them leads furthest depends on the cluster.
 const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 3] = [by_ratio, by_cost, by_price];
 
 /// A search that is made again and again while less and less is left.
 ///
-/// Karpenter looks for the longest run of the best machines that can go together. This looks for the
-/// same, and besides among the machines of each pool and of each type, in other orders, and for sets
-/// that are no runs, and takes what saves most.
+/// Karpenter looks for the longest run of the best machines that can go together. This looks for the same, and besides
+/// among the machines of each pool and of each type, in other orders, and for sets that are no runs. It takes what saves
+/// most, and of that what moves least. Where very many machines may go at once, each question is dear: then it asks fewer.
 #[derive(Debug, Default)]
 pub(super) struct Search<'s> {
     /// Room only becomes less, so a pool or type that had nothing to offer in an order is not asked
@@ -79,12 +84,10 @@ impl<'s> Search<'s> {
         let better = |best: Found<'c, 's>, found: Found<'c, 's>| {
             if found.is_better_than(&best) { found } else { best }
         };
-        let best = all.into_iter().reduce(better)?;
-        // What a set that gets no new machine leaves is looked at next; where there is time, it is tried to get it all at
-        // once.
-        let mut found = best;
+        let mut found = all.into_iter().reduce(better)?;
+        // What is left is looked at next; but a machine that comes now takes no more pods then.
         if is_thorough || !found.proposal.replacements.is_empty() {
-            found = grown(pass, candidates, found);
+            found = grown(pass, candidates, found)?;
         }
         if is_thorough {
             found = exchanged(pass, candidates, found);
@@ -203,16 +206,27 @@ fn run_lengths(most: usize) -> Vec<usize> {
 fn grown<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
-    mut found: Found<'c, 's>,
-) -> Found<'c, 's> {
+    found: Found<'c, 's>,
+) -> Option<Found<'c, 's>> {
     let mut kinds = BTreeSet::new();
     let others = found.others(candidates).filter(|each| kinds.insert(Kind::of(each)));
     let others: Vec<&Removable<'s>> = others.take(GROWTH_TRIES_MAX).collect();
-    for each in others {
-        let set = [&found.set[..], &[each]].concat();
+    enlarged(pass, Some(found), &others)
+}
+
+/// A set, or none yet, with every machine in turn with which more is saved.
+fn enlarged<'c, 's>(
+    pass: &mut Pass<'s>,
+    mut found: Option<Found<'c, 's>>,
+    order: &[&'c Removable<'s>],
+) -> Option<Found<'c, 's>> {
+    for each in order {
+        let mut set = found.as_ref().map_or_else(Vec::new, |found| found.set.clone());
+        set.push(*each);
         let Some(proposal) = affordable(pass, &set) else { continue };
-        if pays_together(pass, &found.proposal, each, &proposal) {
-            found = Found { set, proposal };
+        let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.proposal.savings);
+        if pays_together(pass, before, each, &proposal) {
+            found = Some(Found { set, proposal });
         }
     }
     found
@@ -230,23 +244,24 @@ fn exchanged<'c, 's>(
     let mut in_vain = BTreeSet::new();
     for at in 0..found.set.len() {
         let stays = found.set[at];
-        let cheaper = others.iter().position(|each| {
-            each.cost < stays.cost && !in_vain.contains(&[Kind::of(stays), Kind::of(each)]) && {
-                let mut set = found.set.clone();
-                set[at] = each;
-                let better = affordable(pass, &set)
-                    .map(|proposal| Found { set, proposal })
-                    .filter(|other| other.is_better_than(&found));
-                let is_better = better.is_some();
-                match better {
-                    Some(better) => found = better,
-                    None => _ = in_vain.insert([Kind::of(stays), Kind::of(each)]),
-                }
-                is_better
+        for other in 0..others.len() {
+            let goes = others[other];
+            if goes.cost >= stays.cost || in_vain.len() >= EXCHANGES_IN_VAIN_MAX {
+                break;
             }
-        });
-        if let Some(goes) = cheaper {
-            others.remove(goes);
+            let pair = [Kind::of(stays), Kind::of(goes)];
+            if in_vain.contains(&pair) {
+                continue;
+            }
+            let mut set = found.set.clone();
+            set[at] = goes;
+            let exchanged = affordable(pass, &set).map(|proposal| Found { set, proposal });
+            if let Some(better) = exchanged.filter(|it| it.is_better_than(&found)) {
+                found = better;
+                others.remove(other);
+                break;
+            }
+            in_vain.insert(pair);
         }
     }
     found
@@ -266,8 +281,8 @@ impl<'s> Kind<'s> {
     }
 }
 
-/// Sets that are gathered machine by machine, each kept that can go after those before. A run cannot leave out the one
-/// machine that is in the way of all others; this can.
+/// Sets that are gathered machine by machine. A run cannot leave out the one machine that is in the way of all others;
+/// these can.
 fn gathered<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -275,11 +290,16 @@ fn gathered<'c, 's>(
 ) -> Vec<Found<'c, 's>> {
     let mut order: Vec<&Removable<'s>> = candidates.iter().collect();
     let mut all = Vec::new();
-    for by in if is_thorough { &ORDERS[..] } else { &ORDERS[..2] } {
+    let (orders, shuffles) = if is_thorough { (3, SHUFFLES) } else { (2, 0) };
+    for by in &ORDERS[..orders] {
         order.sort_by(|a, b| by(a, b));
         all.extend(one_by_one(pass, &order));
+        if is_thorough {
+            let first = &order[..order.len().min(GATHER_TRIES_MAX)];
+            all.extend(enlarged(pass, None, first).filter(|found| found.set.len() >= 2));
+        }
     }
-    for shuffle in 0..if is_thorough { SHUFFLES } else { 0 } {
+    for shuffle in 0..shuffles {
         order.sort_by_key(|each| FxBuildHasher.hash_one((shuffle, each.name())));
         all.extend(one_by_one(pass, &order));
     }
@@ -312,11 +332,11 @@ fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposa
     together(pass, set)
 }
 
-/// Whether a machine that joins a set, which comes to so much `before`, saves more than if it went by itself. Machines that
+/// Whether a machine that joins a set, which saves so much `before`, saves more than if it went by itself. Machines that
 /// need not wait for the same new one are not tied together.
 fn pays_together<'s>(
     pass: &mut Pass<'s>,
-    before: &Proposal,
+    before: f64,
     each: &Removable<'s>,
     joined: &Proposal,
 ) -> bool {
@@ -325,5 +345,8 @@ fn pays_together<'s>(
     } else {
         ask(pass, &[each]).map_or(0.0, |alone| alone.savings)
     };
-    replacement::is_less(before.savings + alone, joined.savings)
+    replacement::is_less(before + alone, joined.savings)
 }
+
+#[cfg(test)]
+mod tests;

@@ -356,6 +356,35 @@ fn what_is_decided_counts_from_then_on() {
     assert_eq!(tell(&simulator.without(&[0], CONSOLIDATION)), "", "it is gone already");
 }
 
+/// Which of the machines can go, one after the other.
+fn walk(snapshot: SnapshotBuilder, machines: &[usize]) -> Vec<usize> {
+    let snapshot = snapshot.build();
+    let fleet = fleet(&snapshot);
+    let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
+    let mut walk = simulator.walk(CONSOLIDATION);
+    machines.iter().copied().filter(|machine| walk.can_go_too(*machine)).collect()
+}
+
+#[test]
+fn machines_go_one_after_the_other_as_long_as_there_is_room() {
+    let holding = |name: &str, cpu: &str| machine(name).pod(web(name).cpu(cpu));
+    let cluster = || {
+        let [a, b] = ["a", "b"].map(|name| holding(name, "1"));
+        cluster().node(a).node(b).node(holding("c", "3")).node(holding("d", "2"))
+    };
+    // The pod of a goes to b, and with that of b to c and d, which have nowhere to go then.
+    assert_eq!(walk(cluster(), &[0, 1, 2, 3]), [0, 1]);
+    // The pod of c goes to a, and from there to b, and that of a to d.
+    assert_eq!(walk(cluster(), &[2, 0, 3, 1]), [2, 0]);
+}
+
+#[test]
+fn machines_that_go_one_by_one_leave_no_pod_on_one_that_is_not_ready() {
+    let cluster = || cluster().node(machine("a").pod(web("a-0")));
+    assert!(walk(cluster().node(machine("b").uninitialized()), &[0]).is_empty());
+    assert_eq!(walk(cluster().node(machine("b")), &[0]), [0]);
+}
+
 #[test]
 fn machines_that_were_decided_on_take_no_pods_of_others() {
     let full = |name: &str| machine(name).pod(web(name).cpu("3"));

@@ -221,6 +221,39 @@ fn answers_are_those_of_a_cluster_without_the_machines_where_pods_wait() {
 }
 
 #[test]
+fn steps_that_fail_and_walks_that_end_leave_no_trace() {
+    let (mut gone, mut stayed) = (0, 0);
+    for seed in 3_000..3_300 {
+        let (snapshot, fleet) = random::cluster(seed, seed % 2 == 0);
+        let rng = &mut Rng::child(seed, 3);
+        let mut simulator = Simulator::new(&snapshot, &fleet, &random::settings(seed));
+        let all: Vec<usize> = (0..snapshot.nodes.len()).collect();
+        let order = rng.pick_some(&all, all.len());
+        let question = Question { respect_quiet: rng.chance(50), claims_max: None };
+        let first = simulator.without(&order[..1], question);
+        let before = simulator.solver.state();
+        let mut walk = simulator.walk(question);
+        for (at, machine) in order.iter().enumerate() {
+            let so_far = walk.simulator.solver.state();
+            let can_go = walk.can_go_too(*machine);
+            if at == 0 {
+                // Alone it goes as if it had been asked about alone.
+                let fits = first.claims.is_empty() && first.homeless.is_empty();
+                assert_eq!(can_go, fits, "seed {seed}, {first:?}");
+            }
+            if !can_go {
+                let left = walk.simulator.solver.state();
+                assert_eq!(left, so_far, "seed {seed}, machine {machine}");
+            }
+            *(if can_go { &mut gone } else { &mut stayed }) += 1;
+        }
+        drop(walk);
+        assert_eq!(simulator.solver.state(), before, "seed {seed}");
+    }
+    assert!(gone > 500 && stayed > 500, "{gone} machines went and {stayed} stayed");
+}
+
+#[test]
 fn questions_leave_no_trace() {
     for seed in 2_000..2_300 {
         let (snapshot, fleet) = random::cluster(seed, seed % 2 == 0);

@@ -1,0 +1,70 @@
+use joiner_core::{
+    disruption::{DisruptionSettings, Fleet},
+    settings::PlanSettings,
+    snapshot::Snapshot,
+    testing::{NodeBuilder, budget, fleet, instance_type, node, pod, pool, snapshot},
+};
+
+use super::*;
+
+/// A machine with so many small pods.
+fn holding(name: &str, of: &str, pods: usize) -> NodeBuilder {
+    let machine = node(name).pool("default").of_type(of);
+    (0..pods).fold(machine, |machine, i| machine.pod(pod(&format!("{name}-{i}")).cpu("500m")))
+}
+
+/// Two machines with three pods each, two with one, and one of somebody else with room for six. `c` is of type `of_c`.
+fn cluster(of_c: &str) -> Snapshot {
+    let types = [instance_type("dear").price(1.0), instance_type("cheap").price(0.5)];
+    let machines = [("a", "dear", 3), ("b", "dear", 3), ("c", of_c, 1), ("d", "dear", 1)];
+    let start = snapshot().pool(pool("default"), types).node(node("other").cpu("3"));
+    machines
+        .into_iter()
+        .fold(start, |all, (name, of, pods)| all.node(holding(name, of, pods)))
+        .build()
+}
+
+fn names(set: &[&Removable<'_>]) -> BTreeSet<String> {
+    set.iter().map(|each| each.name().to_owned()).collect()
+}
+
+fn both(one: &str, other: &str) -> BTreeSet<String> {
+    [one, other].map(str::to_owned).into()
+}
+
+/// What is made of the set of `a` and `b`.
+fn exchanged_for(snapshot: &Snapshot, fleet: &Fleet) -> BTreeSet<String> {
+    let settings = DisruptionSettings::default();
+    let mut pass = Pass::new(snapshot, fleet, &PlanSettings::default(), settings);
+    let candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
+    let set: Vec<_> = candidates.iter().filter(|each| ["a", "b"].contains(&each.name())).collect();
+    let proposal = together(&mut pass, &set).expect("other has room for both");
+    let found = exchanged(&mut pass, &candidates, Found { set, proposal });
+    assert!((found.proposal.savings - 2.0).abs() < 1e-9, "as much is saved");
+    names(&found.set)
+}
+
+#[test]
+fn machines_whose_pods_are_dear_to_move_are_exchanged_for_others() {
+    let snapshot = cluster("dear");
+    assert_eq!(exchanged_for(&snapshot, &fleet(&snapshot).build()), both("c", "d"));
+}
+
+#[test]
+fn no_machine_is_exchanged_for_one_that_saves_less_or_must_stay() {
+    let snapshot = cluster("cheap");
+    let fleet = fleet(&snapshot).machine("d", |machine| machine.do_not_disrupt = true);
+    assert_eq!(exchanged_for(&snapshot, &fleet.build()), both("a", "b"));
+}
+
+#[test]
+fn budgets_hold_for_machines_that_go_one_by_one() {
+    let snapshot = cluster("dear");
+    let fleet = fleet(&snapshot).budgets("default", [budget("2")]).build();
+    let settings = DisruptionSettings::default();
+    let mut pass = Pass::new(&snapshot, &fleet, &PlanSettings::default(), settings);
+    let candidates = pass.candidates(|each| each.may_be_consolidated(&fleet));
+    let order: Vec<&Removable<'_>> = candidates.iter().collect();
+    let found = one_by_one(&mut pass, &order).expect("two can go");
+    assert_eq!(names(&found.set), both("a", "b"));
+}
