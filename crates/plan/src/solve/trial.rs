@@ -1,8 +1,9 @@
 //! What would become of pods if machines went, tried on a pass that is prepared once.
 //!
-//! A trial begins, machines are removed, pods are placed as ever, and then it is either kept or taken back. Taking back
-//! costs as much as the trial has changed, not as much as there is: the parts that change write down how
-//! ([`super::journal`]), and the rest of it is here.
+//! A trial begins, machines are removed, pods are placed as ever, and then it is either kept or taken back. It may have
+//! steps, of which the last one can be taken back while what came before goes on. Taking back costs as much as has
+//! changed, not as much as there is: the parts that change write down how ([`super::journal`]), and the rest of it is
+//! here.
 //!
 //! What is remembered about pods, labels, types and nodes stays remembered from trial to trial where it is about what no
 //! trial has changed: room on a node that received nothing only shrinks when a trial is kept, and a sort of node suits a

@@ -130,8 +130,14 @@ struct Group<'s> {
     instance_type: Option<&'s str>,
 }
 
-impl Group<'_> {
+impl<'s> Group<'s> {
     const ALL: Self = Self { pool: None, instance_type: None };
+
+    /// The machines of the same pool and type.
+    fn of(each: &Removable<'s>) -> Self {
+        let instance_type = each.instance_type.map(|of| of.name.as_str());
+        Self { pool: Some(each.pool), instance_type }
+    }
 }
 
 /// All machines, then those of each pool, then those of each pool's types; only groups of two or
@@ -139,9 +145,8 @@ impl Group<'_> {
 fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Removable<'s>>)> {
     let mut groups: BTreeMap<Group<'s>, Vec<&Removable<'s>>> = BTreeMap::new();
     for each in candidates {
-        let pool = Group { pool: Some(each.pool), ..Group::ALL };
-        let instance_type = each.instance_type.map(|of| of.name.as_str());
-        for group in [Group::ALL, pool, Group { instance_type, ..pool }] {
+        let own = Group::of(each);
+        for group in [Group::ALL, Group { instance_type: None, ..own }, own] {
             groups.entry(group).or_default().push(each);
         }
     }
@@ -276,8 +281,7 @@ struct Kind<'s> {
 
 impl<'s> Kind<'s> {
     fn of(each: &Removable<'s>) -> Self {
-        let instance_type = each.instance_type.map(|of| of.name.as_str());
-        Self { of: Group { pool: Some(each.pool), instance_type }, cost: each.cost.to_bits() }
+        Self { of: Group::of(each), cost: each.cost.to_bits() }
     }
 }
 
@@ -319,7 +323,10 @@ fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Optio
         }
     }
     drop(walk);
-    let proposal = together(pass, &set).filter(|_| set.len() >= 2)?;
+    if set.len() < 2 {
+        return None;
+    }
+    let proposal = together(pass, &set)?;
     Some(Found { set, proposal })
 }
 
