@@ -7,6 +7,7 @@
 use std::{
     collections::BTreeSet,
     io::{Result, Write},
+    num::NonZeroUsize,
 };
 
 use jiff::SignedDuration;
@@ -38,7 +39,9 @@ const OVER_AFTER: i64 = 120;
 const COME: usize = 500;
 const GO: usize = 150;
 /// How many of them come at a time, unless told.
-const WAVE: usize = 200;
+const WAVE: NonZeroUsize = NonZeroUsize::new(200).unwrap();
+/// How many seeds are played, unless told.
+const SEEDS: NonZeroUsize = NonZeroUsize::new(20).unwrap();
 /// What a machine keeps for itself.
 const KEPT: Amounts = Amounts { millis: 100, mebis: 10 };
 
@@ -309,13 +312,16 @@ impl World {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let mut numbers = arguments.iter().filter_map(|each| each.parse().ok());
-    let (seeds, wave) = (numbers.next().unwrap_or(20), numbers.next().unwrap_or(WAVE));
-    let any_order = arguments.iter().any(|each| each == "any-order");
+    let (words, numbers): (Vec<&str>, Vec<&str>) =
+        arguments.iter().map(String::as_str).partition(|each| *each == "any-order");
+    let any_order = !words.is_empty();
+    let number = |text: &&str| text.parse().expect("a number of seeds, then one of pods");
+    let seeds: NonZeroUsize = numbers.first().map_or(SEEDS, number);
+    let wave: NonZeroUsize = numbers.get(1).map_or(WAVE, number);
     let mut out = std::io::stdout().lock();
     let (mut prices, mut evictions) = (0.0, 0);
-    for seed in 0..seeds as u64 {
-        let mut world = World::new(seed, wave);
+    for seed in 0..seeds.get() as u64 {
+        let mut world = World::new(seed, wave.get());
         let (machines, price) = (world.machines.len(), world.price());
         world.time = 300;
         world.scale_in();
@@ -343,7 +349,7 @@ fn main() -> Result<()> {
         prices += world.price();
         evictions += world.evictions;
     }
-    let count = seeds as f64;
+    let count = seeds.get() as f64;
     writeln!(
         out,
         "on average {:.2}/h and {:.0} evictions",

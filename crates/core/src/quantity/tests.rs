@@ -273,7 +273,9 @@ proptest! {
 
     #[test]
     fn no_text_is_too_strange(text in any::<String>()) {
-        let _ = canonical(&text);
+        if let Some(once) = canonical(&text) {
+            prop_assert_eq!(canonical(&once), Some(once));
+        }
     }
 
     #[test]

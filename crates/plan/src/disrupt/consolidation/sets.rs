@@ -294,7 +294,7 @@ fn gathered<'c, 's>(
 ) -> Vec<Found<'c, 's>> {
     let mut order: Vec<&Removable<'s>> = candidates.iter().collect();
     let mut all = Vec::new();
-    let (orders, shuffles) = if is_thorough { (3, SHUFFLES) } else { (2, 0) };
+    let (orders, shuffles) = if is_thorough { (ORDERS.len(), SHUFFLES) } else { (2, 0) };
     for by in &ORDERS[..orders] {
         order.sort_by(|a, b| by(a, b));
         all.extend(one_by_one(pass, &order));
