@@ -10,7 +10,7 @@ use std::{
 use crate::{
     label::Labels,
     requirement::{RequirementSpec, Requirements},
-    resources::Resources,
+    resources::{CPU, MEMORY, Resources},
     selector::{LabelSelector, SelectorTerm},
     taint::Toleration,
 };
@@ -218,6 +218,23 @@ impl Pod {
     }
 }
 
+/// How many bytes of memory weigh as much as a thousandth of a CPU: machines mostly have 4Gi for each CPU.
+const BYTES_PER_MILLICPU: f64 = (4_u64 << 30) as f64 / 1000.0;
+
+/// How large a pod is, roughly: each size is twice the one before. Pods that move do so in the order of their sizes, the
+/// largest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Size(u32);
+
+impl Size {
+    /// The size of a pod that asks for so much.
+    pub fn of(requests: &Resources) -> Self {
+        let (cpu, memory) = (requests.get(CPU).as_f64(), requests.get(MEMORY).as_f64());
+        let weight = cpu * 1000.0 + memory / BYTES_PER_MILLICPU;
+        Self((weight as u64).checked_ilog2().map_or(0, |log| log + 1))
+    }
+}
+
 impl PodSpec {
     /// What the pod requires of node labels when it insists on its `term`-th node affinity
     /// alternative, and on nothing it merely prefers.
@@ -277,6 +294,19 @@ mod tests {
         let (ip, rest) = text.rsplit_once(' ').unwrap();
         let (port, protocol) = rest.split_once('/').unwrap();
         HostPort { ip: ip.to_owned(), port: port.parse().unwrap(), protocol: protocol.to_owned() }
+    }
+
+    #[test]
+    fn cpu_and_memory_make_a_pod_large() {
+        let size = |cpu: &str, memory: &str| {
+            let asked = [(CPU, cpu), (MEMORY, memory)];
+            let asked = asked.map(|(name, amount)| (name, amount.parse().unwrap()));
+            Size::of(&asked.into_iter().collect())
+        };
+        assert!(size("4", "1Gi") > size("1", "1Gi"));
+        assert!(size("1", "32Gi") > size("1", "1Gi"));
+        assert_eq!(size("1", "2Gi"), size("1100m", "2Gi"));
+        assert!(size("1m", "0") > Size::of(&Resources::new()));
     }
 
     #[test]

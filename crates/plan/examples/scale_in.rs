@@ -1,8 +1,10 @@
 //! What a scale-in comes to where a scheduler like Kubernetes' own puts the pods: `cargo run --release -p joiner-plan
-//! --example scale_in -- 20 200`, for so many seeds and with so many pods that come at a time.
+//! --example scale_in -- 20 200`, for so many seeds and with so many pods that are planned for at a time.
 //!
 //! A thousand pods come in waves, three hundred of them go, and the rest is moved together until nothing is left to gain.
-//! Pods leave their machines as the controller has them leave, the large ones first; with `any-order` as chance has it.
+//! Small ones are ahead of large ones when they come, which needs more machines; with `large-first` it is the other way
+//! round. Pods leave their machines as the controller has them leave, the large ones first; with `any-order` as chance has
+//! it.
 
 use std::{
     collections::BTreeSet,
@@ -54,22 +56,42 @@ struct Amounts {
 const SORTS: [Amounts; 2] =
     [Amounts { millis: 900, mebis: 3100 }, Amounts { millis: 3500, mebis: 28 * 1024 }];
 
-/// A pod. Every other one is large.
+/// How many pods are made in a second.
+const MADE_PER_SECOND: usize = 20;
+/// After how many seconds the first pods go again.
+const GO_AFTER: usize = 5;
+
+/// A pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Number(usize);
+struct Number {
+    /// How many came before it.
+    came: usize,
+    sort: usize,
+}
 
 impl Number {
-    fn sort(self) -> usize {
-        self.0 % SORTS.len()
+    /// All pods in the order in which `ReplicaSet`s make them: each in batches of 1, 2, 4 and so on, and one of them is
+    /// always a batch ahead.
+    fn all(ahead: usize) -> Vec<Self> {
+        let mut all = Vec::new();
+        let (mut made, mut batch) = (0, 1);
+        while made < COME {
+            let count = batch.min(COME - made);
+            for sort in [ahead, 1 - ahead] {
+                all.extend((all.len()..).take(count).map(|came| Self { came, sort }));
+            }
+            (made, batch) = (made + count, 2 * batch);
+        }
+        all
     }
 
     fn requests(self) -> Amounts {
-        SORTS[self.sort()]
+        SORTS[self.sort]
     }
 
     fn build(self) -> PodBuilder {
         let Amounts { millis, mebis } = self.requests();
-        pod(&format!("pod-{:05}", self.0)).cpu(&format!("{millis}m")).mem(&format!("{mebis}Mi"))
+        pod(&format!("pod-{:05}", self.came)).cpu(&format!("{millis}m")).mem(&format!("{mebis}Mi"))
     }
 }
 
@@ -141,7 +163,7 @@ impl Machine {
 
     /// How many pods of the same sort are there.
     fn alike(&self, pod: Number) -> usize {
-        self.pods.iter().filter(|each| each.sort() == pod.sort()).count()
+        self.pods.iter().filter(|each| each.sort == pod.sort).count()
     }
 
     /// What Kubernetes' scheduler thinks of it for a pod, its taste for spreading apart.
@@ -171,7 +193,7 @@ struct World {
 
 impl World {
     /// All pods have come, wave after wave.
-    fn new(seed: u64, wave: usize) -> Self {
+    fn new(seed: u64, wave: usize, ahead: usize) -> Self {
         let rng = Rng::new(seed);
         let machines = Vec::new();
         let mut world = Self {
@@ -184,8 +206,7 @@ impl World {
             unplanned: 0,
             restless_since: None,
         };
-        let pods: Vec<Number> = (0..COME * SORTS.len()).map(Number).collect();
-        for wave in pods.chunks(wave) {
+        for wave in Number::all(ahead).chunks(wave) {
             world.place(wave.to_vec());
         }
         world.unplanned = 0;
@@ -213,19 +234,22 @@ impl World {
         all.pods(waiting.iter().map(|pod| pod.build())).build()
     }
 
-    /// As a `ReplicaSet` does it: pods that share their machine with most of their own go first.
-    fn scale_in(&mut self) {
+    /// As a `ReplicaSet` does it: pods that share their machine with most of their own go first, then the youngest; ages
+    /// count as the same up to twice the age.
+    fn scale_in(&mut self, wave: usize) {
+        let all = COME * SORTS.len();
         for sort in 0..SORTS.len() {
             let mut ranked = Vec::new();
             for (at, each) in self.machines.iter().enumerate() {
-                for pod in each.pods.iter().filter(|pod| pod.sort() == sort) {
+                for pod in each.pods.iter().filter(|pod| pod.sort == sort) {
                     let rank = usize::MAX - each.alike(*pod);
-                    ranked.push((rank, self.rng.below(1 << 30), at, pod.0));
+                    let age = GO_AFTER + (all - pod.came / wave * wave) / MADE_PER_SECOND;
+                    ranked.push((rank, age.ilog2(), self.rng.below(1 << 30), at, pod.came));
                 }
             }
             ranked.sort_unstable();
-            for (_, _, at, number) in ranked.into_iter().take(GO) {
-                self.machines[at].pods.retain(|pod| pod.0 != number);
+            for (.., at, came) in ranked.into_iter().take(GO) {
+                self.machines[at].pods.retain(|pod| pod.came != came);
                 let since = self.time + self.rng.below(SCALE_IN as usize) as i64;
                 self.machines[at].touched = self.machines[at].touched.max(since);
             }
@@ -312,19 +336,22 @@ impl World {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let (words, numbers): (Vec<&str>, Vec<&str>) =
-        arguments.iter().map(String::as_str).partition(|each| *each == "any-order");
-    let any_order = !words.is_empty();
+    let (words, numbers): (Vec<&str>, Vec<&str>) = arguments
+        .iter()
+        .map(String::as_str)
+        .partition(|each| ["any-order", "large-first"].contains(each));
+    let any_order = words.contains(&"any-order");
+    let ahead = usize::from(words.contains(&"large-first"));
     let number = |text: &&str| text.parse().expect("a number of seeds, then one of pods");
     let seeds: NonZeroUsize = numbers.first().map_or(SEEDS, number);
     let wave: NonZeroUsize = numbers.get(1).map_or(WAVE, number);
     let mut out = std::io::stdout().lock();
     let (mut prices, mut evictions) = (0.0, 0);
     for seed in 0..seeds.get() as u64 {
-        let mut world = World::new(seed, wave.get());
+        let mut world = World::new(seed, wave.get(), ahead);
         let (machines, price) = (world.machines.len(), world.price());
         world.time = 300;
-        world.scale_in();
+        world.scale_in(wave.get());
         let (began, mut last) = (world.time, world.time);
         while world.time - last < OVER_AFTER {
             let commands = world.decide();

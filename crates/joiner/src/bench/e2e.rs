@@ -65,6 +65,10 @@ pub(crate) struct E2eArgs {
     /// is deleted)
     #[arg(long, value_name = "WHAT", value_parser = Then::parse)]
     then: Option<Then>,
+    /// Let the pods of all Deployments come evenly, 20 a second, so that two programs meet the same load; otherwise chance
+    /// decides which Deployment is ahead of the others. Pods of backlog all come at once anyway
+    #[arg(long)]
+    evenly: bool,
     /// Let the controller have as much memory as it likes where a scenario limits it
     #[arg(long)]
     no_memory_limit: bool,
@@ -230,6 +234,7 @@ async fn on_plane(
         memory_limit,
         then: args.then.unwrap_or(scenario.then),
         loads: scenario.loads(args.share),
+        evenly: args.evenly && !scenario.backlog,
         metrics_port,
         idle: Duration::from_secs(args.idle),
         patience: Duration::from_mins(args.patience),

@@ -9,10 +9,12 @@ use std::{
 
 use jiff::Timestamp;
 use joiner_clock::Clock;
+use joiner_core::pod::Size;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::turns::{Size, Turns};
+use super::turns::Turns;
 use crate::{
+    index::requests_of_pod,
     pods::forced_since,
     queue::Queue,
     world::{Kept, Key},
@@ -103,7 +105,7 @@ impl Evictions {
             let State { wanted, turns } = &mut *self.lock();
             match wanted.get_mut(&id) {
                 None => {
-                    let (since, size) = (self.0.clock.now(), Size::of(pod));
+                    let (since, size) = (self.0.clock.now(), Size::of(&requests_of_pod(pod)));
                     wanted.insert(id.clone(), Wanted { deadline, asked: None, since, size });
                     turns.join(&id, size);
                     true

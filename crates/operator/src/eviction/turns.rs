@@ -12,11 +12,9 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_core::resources::{CPU, MEMORY};
-use k8s_openapi::api::core::v1::Pod;
+use joiner_core::pod::Size;
 
 use super::list::{PodId, Wanted};
-use crate::index::requests_of_pod;
 
 /// How long pods wait until larger ones of other nodes, which go together with theirs, are known.
 const GATHERING: SignedDuration = SignedDuration::from_secs(2);
@@ -26,23 +24,6 @@ const SETTLING: SignedDuration = SignedDuration::from_secs(5);
 const LONGEST: SignedDuration = SignedDuration::from_secs(20);
 /// How often a pod looks whether larger ones have been asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-
-/// How many bytes of memory weigh as much as a thousandth of a CPU: machines mostly have 4Gi for each CPU.
-const BYTES_PER_MILLICPU: f64 = (4_u64 << 30) as f64 / 1000.0;
-
-/// How large a pod is, roughly: each size is twice the one before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Size(u32);
-
-impl Size {
-    /// The size of a pod.
-    pub fn of(pod: &Pod) -> Self {
-        let asked = requests_of_pod(pod);
-        let weight =
-            asked.get(CPU).as_f64() * 1000.0 + asked.get(MEMORY).as_f64() / BYTES_PER_MILLICPU;
-        Self((weight as u64).checked_ilog2().map_or(0, |log| log + 1))
-    }
-}
 
 /// The pods that can be asked to leave, and those that have just been.
 #[derive(Debug, Default)]
@@ -94,7 +75,7 @@ impl Turns {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use joiner_core::resources::{CPU, MEMORY};
 
     use super::*;
     use crate::world::Key;
@@ -108,9 +89,9 @@ mod tests {
     }
 
     fn size(cpu: &str, memory: &str) -> Size {
-        let requests = json!({"requests": {"cpu": cpu, "memory": memory}});
-        let spec = json!({"spec": {"containers": [{"name": "web", "resources": requests}]}});
-        Size::of(&serde_json::from_value(spec).expect("a pod"))
+        let asked = [(CPU, cpu), (MEMORY, memory)];
+        let asked = asked.map(|(name, amount)| (name, amount.parse().expect("an amount")));
+        Size::of(&asked.into_iter().collect())
     }
 
     fn small() -> Wanted {
@@ -119,14 +100,6 @@ mod tests {
 
     fn wait(turns: &Turns, seconds: i64) -> Option<u64> {
         turns.wait(&small(), at(seconds), || false).map(|wait| wait.as_secs())
-    }
-
-    #[test]
-    fn cpu_and_memory_make_a_pod_large() {
-        assert!(size("4", "1Gi") > size("1", "1Gi"));
-        assert!(size("1", "32Gi") > size("1", "1Gi"));
-        assert_eq!(size("1", "2Gi"), size("1100m", "2Gi"));
-        assert!(size("1m", "0") > Size::of(&Pod::default()));
     }
 
     #[test]

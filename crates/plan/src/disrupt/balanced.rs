@@ -63,6 +63,16 @@ pub(super) fn is_worth_it(
     judged(set, savings, totals).iter().all(|(_, judged)| judged.score >= SCORE_MIN)
 }
 
+/// What is left of the savings of a move once its moving is paid for, as the policy would have it: below 0 the move is not
+/// worth it.
+pub(super) fn worth(set: &[&Removable<'_>], savings: f64, totals: &BTreeMap<&str, Totals>) -> f64 {
+    let moving = set.iter().map(|each| {
+        let of_pool = totals.get(each.pool).copied().unwrap_or_default();
+        if of_pool.cost > 0.0 { each.cost * of_pool.price / of_pool.cost } else { 0.0 }
+    });
+    savings - SCORE_MIN * moving.sum::<f64>()
+}
+
 /// The score from which on moves of a pool are made, if it is asked for one.
 fn asked_of(pool: Totals) -> f64 {
     match pool.patience {

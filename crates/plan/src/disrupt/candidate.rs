@@ -234,9 +234,9 @@ impl<'s> Removable<'s> {
         self.node.labels.get(label::ZONE).map(String::as_str)
     }
 
-    /// `namespace/name` of the pods that need a place.
-    pub(super) fn moving(&self) -> impl Iterator<Item = String> {
-        self.pods().filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.key())
+    /// The pods that need a place.
+    pub(super) fn moving(&self) -> impl Iterator<Item = &'s Pod> {
+        self.pods().filter(|(_, facts)| facts.movable).map(|(pod, _)| pod)
     }
 
     /// `namespace/name` of the pods that nobody would start again.
@@ -253,7 +253,7 @@ impl<'s> Removable<'s> {
             node_claim: self.node.claim.clone().unwrap_or_default(),
             node: self.node.node.clone().unwrap_or_default(),
             node_pool: self.pool.to_owned(),
-            pods: self.moving().collect(),
+            pods: self.moving().map(Pod::key).collect(),
         }
     }
 

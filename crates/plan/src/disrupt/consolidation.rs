@@ -1,4 +1,4 @@
-//! Machines whose pods fit elsewhere, or on one machine that is cheaper, go.
+//! Machines whose pods fit elsewhere, or on one or two machines that are cheaper, go.
 
 mod sets;
 mod steady;
@@ -24,8 +24,10 @@ use super::{
 
 const REASON: DisruptionReason = DisruptionReason::Underutilized;
 
-/// One machine may come, for however many go.
-pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(1) };
+/// Two machines may come, for however many go.
+///
+/// COMPAT: upstream lets one come. Two come only where that is worth its moving.
+pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(2) };
 
 /// Up to how many machines that may go at once sets are looked for in every way there is.
 const THOROUGH_MAX: usize = 256;
@@ -54,27 +56,30 @@ pub(super) fn judge(
         return Err(Refusal::Homeless(outcome.homeless));
     }
     let price = set.iter().fold(0.0, |sum, each| sum + each.price);
-    let (replacements, savings) = match outcome.claims.as_slice() {
-        [] => (Vec::new(), price),
-        [claim] => {
-            let scene = &pass.scene;
-            let spot_to_spot = scene.settings.spot_to_spot;
-            let claim = replacement::cheaper(&scene.snapshot.catalog, set, claim, spot_to_spot)?;
-            let savings = price - claim.price;
-            (vec![claim], savings)
+    let replacements = match outcome.claims.as_slice() {
+        [] => Vec::new(),
+        claims @ ([_] | [_, _]) => {
+            let (catalog, settings) = (&pass.scene.snapshot.catalog, pass.scene.settings);
+            replacement::cheaper(catalog, set, claims, settings.spot_to_spot)?
         }
         claims => {
-            let message = format!(
-                "can't remove without creating {} machines: its pods do not fit on one new machine \
-                 besides what the others can take",
-                claims.len()
-            );
-            let reason = Reason::new(ReasonId::MoveReplacementsMoreThanOne, message);
-            return Err(reason.with("machines", claims.len()).into());
+            let why =
+                "its pods do not fit on one or two new machines besides what the others can take";
+            return Err(more_than_one(claims.len(), why).into());
         }
     };
+    let savings = replacements.iter().fold(price, |left, claim| left - claim.price);
+    if replacements.len() > 1 && !balanced::is_worth_it(set, savings, &pass.totals) {
+        let why = "what that saves is not worth the moving";
+        return Err(more_than_one(replacements.len(), why).into());
+    }
     let scores = balanced::approve(set, savings, &pass.totals)?;
     Ok(Proposal { replacements, destinations: outcome.existing, savings, scores })
+}
+
+fn more_than_one(machines: usize, why: &str) -> Reason {
+    let message = format!("can't remove without creating {machines} machines: {why}");
+    Reason::new(ReasonId::MoveReplacementsMoreThanOne, message).with("machines", machines)
 }
 
 /// Several machines together, as often as there is something to gain: what saves most, then again on what is left.
@@ -87,7 +92,7 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
         let is_thorough = may_go.len() <= THOROUGH_MAX;
         let Some(found) = search.best(pass, &candidates, is_thorough) else { return };
         let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
-        let steady = steady::part(pass, found);
+        let steady = sets::untied(pass, found).and_then(|found| steady::part(pass, found));
         // Where each question is dear, the rest is looked at one by one as soon as the scheduler is in the way.
         let is_last =
             !is_thorough && steady.as_ref().is_none_or(|found| found.set.len() < looked_at.len());

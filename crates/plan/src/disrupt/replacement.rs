@@ -27,14 +27,44 @@ struct Options<'s> {
     types: Vec<&'s InstanceType>,
 }
 
-/// The claim, narrowed to types that are cheaper than the machines of `set` together.
+/// The claims, narrowed to types with which they are cheaper together than the machines of `set`. What is between the two
+/// prices is shared out, so that each claim knows by itself how dear it may become.
 pub(super) fn cheaper(
+    catalog: &Catalog,
+    set: &[&Removable<'_>],
+    claims: &[PlannedClaim],
+    spot_to_spot: bool,
+) -> Result<Vec<PlannedClaim>, Reason> {
+    let price: f64 = set.iter().map(|each| each.price).sum();
+    if let [claim] = claims {
+        return Ok(vec![cheaper_than(price, catalog, set, claim, spot_to_spot)?]);
+    }
+    let least: f64 = claims.iter().map(|claim| claim.price).sum();
+    if !is_less(least, price) {
+        let message = format!(
+            "can't replace with cheaper nodes: the cheapest {} that fit cost {least:.4} per hour, and \
+             now it is {price:.4}",
+            claims.len()
+        );
+        let reason = Reason::new(ReasonId::MoveNotCheaper, message);
+        return Err(reason
+            .with("replacement", format!("{least:.4}"))
+            .with("price", format!("{price:.4}")));
+    }
+    let share = (price - least) / claims.len() as f64;
+    claims
+        .iter()
+        .map(|claim| cheaper_than(claim.price + share, catalog, set, claim, spot_to_spot))
+        .collect()
+}
+
+fn cheaper_than(
+    price: f64,
     catalog: &Catalog,
     set: &[&Removable<'_>],
     claim: &PlannedClaim,
     spot_to_spot: bool,
 ) -> Result<PlannedClaim, Reason> {
-    let price: f64 = set.iter().map(|each| each.price).sum();
     let mut options = Options::of(catalog, claim, price);
     if options.types.is_empty() {
         return Err(not_cheaper(set, price, claim, &options));

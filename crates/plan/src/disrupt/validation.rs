@@ -120,13 +120,31 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
         };
         return Err(scheduling(now.to_owned()));
     }
-    if let (Some(promised), Some(claim)) = (command.replacements.first(), claims.first()) {
-        proposal.replacements = vec![kept(promised, claim)?];
-        proposal.savings = set.iter().fold(0.0, |sum, each| sum + each.price) - promised.price;
-    }
+    proposal.replacements = all_kept(&command.replacements, claims)?;
+    let price = set.iter().fold(0.0, |sum, each| sum + each.price);
+    proposal.savings = proposal.replacements.iter().fold(price, |left, claim| left - claim.price);
     let reason = tell::underutilized(&set, &proposal);
     pass.settle(&set, consolidation::QUESTION, &proposal.destinations);
     Ok(renewed(command, &set, proposal, reason))
+}
+
+/// The promised machines for the pods of now, whichever of them is for which. There must be as many as are needed now.
+fn all_kept(
+    promised: &[PlannedClaim],
+    mut claims: Vec<PlannedClaim>,
+) -> Result<Vec<PlannedClaim>, Rejected> {
+    if promised.len() != claims.len() {
+        return Err(scheduling(format!(
+            "{} new machines would be needed now, not {}",
+            claims.len(),
+            promised.len()
+        )));
+    }
+    let keep_one = |promised: &PlannedClaim| {
+        let fits = claims.iter().position(|claim| kept(promised, claim).is_ok());
+        kept(promised, &claims.remove(fits.unwrap_or_default()))
+    };
+    promised.iter().map(keep_one).collect()
 }
 
 /// The promised machine for the pods of now, if each type it may become would still do.

@@ -30,6 +30,9 @@ use crate::{
 /// small enough. Consolidation looks 30 seconds after the last change, and takes its time then.
 const SETTLED_AFTER: Duration = Duration::from_mins(2);
 
+/// How many pods come in a second where they come evenly: as many as the controller manager makes.
+const COME_PER_SECOND: usize = 20;
+
 // The phases, in their order.
 /// Until the controller says that it is ready.
 pub(super) const START: &str = "start";
@@ -115,6 +118,8 @@ pub(super) struct Run<'a> {
     pub(super) memory_limit: Option<u64>,
     pub(super) then: Then,
     pub(super) loads: Vec<Load>,
+    /// Whether the pods of all loads come evenly, rather than as chance has it.
+    pub(super) evenly: bool,
     /// Where the controller tells its metrics.
     pub(super) metrics_port: u16,
     pub(super) idle: Duration,
@@ -153,10 +158,8 @@ impl Run<'_> {
     /// Pods come, get their machines, and go again. Stops where a phase does not come to its end.
     async fn load(&self, phases: &mut Vec<Phase>) -> Result<(), Failure> {
         let mut started = Timestamp::now();
-        for load in &self.loads {
-            self.cluster.create(objects::DEPLOYMENTS, &objects::deployment(load)).await?;
-        }
         if self.scenario.backlog {
+            self.pods_come().await?;
             phases.push(self.phase(PILE_UP, async || self.all_wait().await).await?);
             if phases.iter().any(|phase| phase.unfinished.is_some()) {
                 return Ok(());
@@ -164,7 +167,12 @@ impl Run<'_> {
             started = Timestamp::now();
             self.cluster.create(objects::NODE_POOLS, &objects::node_pool()).await?;
         }
-        let mut out = self.phase(SCALE_OUT, async || self.all_run().await).await?;
+        let out = self.phase(SCALE_OUT, async || self.all_run().await);
+        let mut out = if self.scenario.backlog {
+            out.await?
+        } else {
+            tokio::try_join!(out, self.pods_come())?.0
+        };
         out.fleet = Some(self.fleet(Some(started)).await?);
         let finished = out.unfinished.is_none();
         phases.push(out);
@@ -178,6 +186,28 @@ impl Run<'_> {
         let measured = phases.iter_mut().skip_while(|phase| phase.name != SCALE_OUT);
         for (phase, limit) in measured.zip(limits.into_iter().flatten()) {
             phase.limit = Some(limit);
+        }
+        Ok(())
+    }
+
+    /// Makes the deployments. Of those that are made whole one gets ahead of the others, whichever, and what has to be
+    /// planned then is another thing each time; where pods come evenly each has the same share of its own, second by
+    /// second.
+    async fn pods_come(&self) -> Result<(), Failure> {
+        let all: usize = self.loads.iter().map(|load| load.replicas).sum();
+        let mut come = if self.evenly { 0 } else { all };
+        let part = |load: &Load, come: usize| load.replicas * come / all;
+        for load in &self.loads {
+            let first = Load { replicas: part(load, come), ..load.clone() };
+            self.cluster.create(objects::DEPLOYMENTS, &objects::deployment(&first)).await?;
+        }
+        let mut seconds = tokio::time::interval(Duration::from_secs(1));
+        while come < all {
+            seconds.tick().await;
+            come = (come + COME_PER_SECOND).min(all);
+            for load in &self.loads {
+                self.cluster.scale(&load.name, part(load, come)).await?;
+            }
         }
         Ok(())
     }

@@ -10,7 +10,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::{
     super::{
-        candidate::Removable,
+        balanced,
+        candidate::{Removable, Totals},
         pass::{Pass, Proposal, by_cost, by_price, by_ratio},
         replacement,
     },
@@ -46,18 +47,20 @@ impl<'c, 's> Found<'c, 's> {
         candidates.iter().filter(move |each| !own.contains(&each.at))
     }
 
-    /// Saves more than the other, or as much with less moving.
-    fn is_better_than(&self, other: &Self) -> bool {
+    /// Is worth more than the other, its moving considered; of equals the one that moves less.
+    fn is_better_than(&self, other: &Self, totals: &BTreeMap<&str, Totals>) -> bool {
         let cost = |found: &Self| found.set.iter().map(|each| each.cost).sum::<f64>();
-        let (own, others) = (self.proposal.savings, other.proposal.savings);
+        let worth = |found: &Self| balanced::worth(&found.set, found.proposal.savings, totals);
+        let (own, others) = (worth(self), worth(other));
         replacement::is_less(others, own)
             || (!replacement::is_less(own, others) && cost(self) < cost(other))
     }
 }
 
 /// In which order machines are asked to go: Karpenter's, then those whose pods are the least dear to move, then those that
-/// save most. Which of them leads furthest depends on the cluster.
-const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 3] = [by_ratio, by_cost, by_price];
+/// save most, then the small ones, of which several become one. Which of them leads furthest depends on the cluster.
+const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 4] =
+    [by_ratio, by_cost, by_price, |a, b| by_price(b, a)];
 
 /// A search that is made again and again while less and less is left.
 ///
@@ -82,7 +85,7 @@ impl<'s> Search<'s> {
         let mut all = self.runs(pass, candidates, is_thorough);
         all.extend(gathered(pass, candidates, is_thorough));
         let better = |best: Found<'c, 's>, found: Found<'c, 's>| {
-            if found.is_better_than(&best) { found } else { best }
+            if found.is_better_than(&best, &pass.totals) { found } else { best }
         };
         let mut found = all.into_iter().reduce(better)?;
         // What is left is looked at next; but a machine that comes now takes no more pods then.
@@ -261,7 +264,7 @@ fn exchanged<'c, 's>(
             let mut set = found.set.clone();
             set[at] = goes;
             let exchanged = affordable(pass, &set).map(|proposal| Found { set, proposal });
-            if let Some(better) = exchanged.filter(|it| it.is_better_than(&found)) {
+            if let Some(better) = exchanged.filter(|it| it.is_better_than(&found, &pass.totals)) {
                 found = better;
                 others.remove(other);
                 break;
@@ -328,6 +331,26 @@ fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Optio
     }
     let proposal = together(pass, &set)?;
     Some(Found { set, proposal })
+}
+
+/// A set in which nobody waits for a new machine that is none of its concern: those that can go without it are a set of
+/// their own, or go alone. The others are looked at again once that is decided.
+pub(super) fn untied<'c, 's>(pass: &mut Pass<'s>, found: Found<'c, 's>) -> Option<Found<'c, 's>> {
+    let on_new: BTreeSet<&String> =
+        found.proposal.replacements.iter().flat_map(|claim| &claim.pods).collect();
+    let (waiting, free): (Vec<_>, Vec<_>) =
+        found.set.iter().partition(|each| each.moving().any(|pod| on_new.contains(&pod.key())));
+    if waiting.is_empty() || free.is_empty() {
+        return Some(found);
+    }
+    let set = if free.len() > 1 { free } else { waiting };
+    if set.len() < 2 {
+        return None;
+    }
+    let proposal = together(pass, &set)?;
+    let stays: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
+    let is_in_the_way = proposal.destinations.iter().any(|to| stays.contains(to.name()));
+    Some(if is_in_the_way { found } else { Found { set, proposal } })
 }
 
 /// What could be done about several machines, if budgets let them go at once.

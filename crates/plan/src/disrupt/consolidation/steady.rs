@@ -1,8 +1,12 @@
 //! Moves that last: whether they hold, too, where the scheduler puts pods rather than the plan.
 
+use std::collections::BTreeMap;
+
 use joiner_core::{
     plan::PlannedClaim,
+    pod::Size,
     reason::{Reason, ReasonId},
+    resources::Resources,
 };
 
 use super::{
@@ -50,11 +54,8 @@ pub(in super::super) fn hold_as_scheduled(
         );
         Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod))
     };
-    // A new machine is the emptiest, so that whichever pod comes first takes the place of the one that it was made for.
-    // Such a move is made where it is well worth its moving.
-    let made_for = proposal.replacements.iter().flat_map(|claim| &claim.pods).next();
-    if let Some(pod) =
-        made_for.filter(|_| !balanced::is_worth_it(set, proposal.savings, &pass.totals))
+    if !balanced::is_worth_it(set, proposal.savings, &pass.totals)
+        && let Some(pod) = rivalled(set, proposal)
     {
         return unsteady("; what is saved is not worth that", pod);
     }
@@ -63,14 +64,37 @@ pub(in super::super) fn hold_as_scheduled(
     left_over(&outcome, proposal).map_or(Ok(()), |pod| unsteady("", pod))
 }
 
+/// A pod that a new machine is made for and that may find its place taken there: a new machine is the emptiest, so the
+/// scheduler likes it best for any pod. Pods of other sizes come earlier and have no other place, or come later; so it is
+/// one of the same size that goes elsewhere, and in whose place there this one may not fit.
+fn rivalled<'p>(set: &[&Removable<'_>], proposal: &'p Proposal) -> Option<&'p String> {
+    let moving = set.iter().flat_map(|each| each.moving());
+    let requests: BTreeMap<String, &Resources> =
+        moving.map(|pod| (pod.key(), &pod.spec.requests)).collect();
+    let elsewhere = proposal.destinations.iter().flat_map(|there| &there.pods);
+    let elsewhere: Vec<Option<&Resources>> =
+        elsewhere.map(|pod| requests.get(pod).copied()).collect();
+    let mut made_for = proposal.replacements.iter().flat_map(|claim| &claim.pods);
+    made_for.find(|pod| {
+        let own = requests.get(*pod).copied();
+        let is_rival = |other: &Option<&Resources>| match (own, *other) {
+            (Some(own), Some(other)) => own != other && Size::of(own) == Size::of(other),
+            // A pod that waited for a place here comes when it likes.
+            _ => true,
+        };
+        elsewhere.iter().any(is_rival)
+    })
+}
+
 /// The first pod that finds no place on the machines that there are and that a proposal makes.
 fn left_over<'o>(outcome: &'o Outcome, proposal: &Proposal) -> Option<&'o String> {
-    let is_made = |claim: &PlannedClaim| {
+    let mut left: Vec<&PlannedClaim> = proposal.replacements.iter().collect();
+    let mut is_made = |claim: &PlannedClaim| {
         let holds = |promised: &PlannedClaim| {
             promised.node_pool == claim.node_pool
                 && promised.instance_types.iter().all(|it| claim.instance_types.contains(it))
         };
-        outcome.claims.len() == 1 && proposal.replacements.first().is_some_and(holds)
+        left.iter().position(|promised| holds(promised)).map(|at| left.remove(at)).is_some()
     };
     let more = outcome.claims.iter().filter(|claim| !is_made(claim));
     outcome.homeless.iter().chain(more.flat_map(|claim| &claim.pods)).next()
