@@ -27,6 +27,9 @@ use crate::{
 /// By how much prices may differ because they were added up in another order.
 const PRICE_TOLERANCE: f64 = 1e-6;
 
+/// How many machines may come in the place of those that consolidation removes together.
+const COME_MAX: usize = 2;
+
 /// Rules about where other pods are. What is not known of machines that are only planned, and of
 /// pods that wait, may be what makes a place right.
 const ABOUT_OTHERS: [Rule; 7] = [
@@ -186,8 +189,8 @@ impl World<'_> {
         let now = set.iter().fold(0.0, |sum, at| sum + self.price(&self.snapshot.nodes[*at]));
         let then = command.replacements.iter().fold(0.0, |sum, claim| sum + claim.price);
         let subject = set.first().map_or("", |at| self.snapshot.nodes[*at].name());
-        if command.replacements.len() > 1 {
-            let message = "more than one machine comes in its place";
+        if command.replacements.len() > COME_MAX {
+            let message = format!("more than {COME_MAX} machines come in its place");
             findings.add(Rule::CommandPrice, subject, message);
         }
         if !command.replacements.is_empty() && then >= now {

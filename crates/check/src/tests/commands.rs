@@ -154,15 +154,22 @@ fn what_earlier_commands_send_somewhere_takes_room_there() {
 }
 
 #[test]
-fn a_replacement_that_is_not_cheaper_is_found() {
-    let same = decided().but(|decided| {
-        let command = &mut decided.disruptions.commands[0];
-        command.method = Method::SingleNode;
-        command.savings = 0.0;
-        command.replacements =
-            vec![joiner_core::plan::PlannedClaim { price: 2.0, ..Default::default() }];
-    });
-    assert!(same.broken().contains(&Rule::CommandPrice));
+fn replacements_that_are_too_many_or_not_cheaper_are_found() {
+    let replaced_by = |prices: &[f64]| {
+        decided().but(|decided| {
+            let command = &mut decided.disruptions.commands[0];
+            let claim = |price| joiner_core::plan::PlannedClaim { price, ..Default::default() };
+            command.method = Method::SingleNode;
+            command.replacements = prices.iter().copied().map(claim).collect();
+            command.savings = 2.0 - prices.iter().sum::<f64>();
+        })
+    };
+    for (prices, is_found) in
+        [(&[2.0][..], true), (&[1.0, 1.0], true), (&[1.0, 0.5], false), (&[0.5, 0.5, 0.5], true)]
+    {
+        let broken = replaced_by(prices).broken();
+        assert_eq!(broken.contains(&Rule::CommandPrice), is_found, "{prices:?}");
+    }
 }
 
 #[test]

@@ -24,6 +24,9 @@ pub(super) const IN_FORCE: (&str, &str) = ("@daily", "10m");
 /// A schedule and a duration that do not.
 pub(super) const NOT_IN_FORCE: (&str, &str) = ("0 12 * * *", "1h");
 
+/// How many machines may come in the place of those that consolidation removes together.
+const COME_MAX: usize = 2;
+
 /// How many machines of each pool there are, and how many of them are down or on their way out.
 #[derive(Debug)]
 pub struct Ledger {
@@ -177,17 +180,23 @@ fn eviction_cost(pod: &Value) -> f64 {
     1.0 + stated / 27_f64.exp2() + priority / 25_f64.exp2()
 }
 
-/// Consolidation replaces machines by one that is cheaper than all of them together, or by none.
+/// Consolidation replaces machines by one or two that are cheaper than all of them together, or by none.
 fn does_not_pay(cluster: &Cluster, step: &Move) -> Option<String> {
-    if step.replacements.len() > 1 {
-        return Some(format!("{} machines come", step.replacements.len()));
+    let coming = step.replacements.len();
+    if coming == 0 {
+        return None;
     }
-    let replacement = step.replacements.first()?;
+    if coming > COME_MAX {
+        return Some(format!("{coming} machines come"));
+    }
     let claims = step.candidates.iter().filter_map(|it| cluster.find("NodeClaim", &it.node_claim));
     let saved: f64 = claims.map(|claim| cluster.price(claim)).sum();
-    match cluster.launch_price(replacement) {
+    let prices = step.replacements.iter().map(|claim| cluster.launch_price(claim));
+    match prices.sum::<Option<f64>>() {
         Some(price) if price < saved => None,
-        Some(price) => Some(format!("machines for {saved:.4} are replaced by one for {price:.4}")),
+        Some(price) => {
+            Some(format!("machines for {saved:.4} are replaced by {coming} for {price:.4}"))
+        }
         None => Some("the replacement cannot be had".to_owned()),
     }
 }

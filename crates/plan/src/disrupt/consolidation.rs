@@ -24,10 +24,12 @@ use super::{
 
 const REASON: DisruptionReason = DisruptionReason::Underutilized;
 
-/// Two machines may come, for however many go.
+/// How many machines may come, for however many go.
 ///
-/// COMPAT: upstream lets one come. Two come only where that is worth its moving.
-pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(2) };
+/// COMPAT: upstream lets one come. More come only where that is worth the moving.
+pub(super) const COME_MAX: usize = 2;
+
+pub(super) const QUESTION: Question = Question { respect_quiet: true, claims_max: Some(COME_MAX) };
 
 /// Up to how many machines that may go at once sets are looked for in every way there is.
 const THOROUGH_MAX: usize = 256;
@@ -58,14 +60,14 @@ pub(super) fn judge(
     let price = set.iter().fold(0.0, |sum, each| sum + each.price);
     let replacements = match outcome.claims.as_slice() {
         [] => Vec::new(),
-        claims @ ([_] | [_, _]) => {
-            let (catalog, settings) = (&pass.scene.snapshot.catalog, pass.scene.settings);
-            replacement::cheaper(catalog, set, claims, settings.spot_to_spot)?
-        }
-        claims => {
+        claims if claims.len() > COME_MAX => {
             let why =
                 "its pods do not fit on one or two new machines besides what the others can take";
             return Err(more_than_one(claims.len(), why).into());
+        }
+        claims => {
+            let (catalog, settings) = (&pass.scene.snapshot.catalog, pass.scene.settings);
+            replacement::cheaper(catalog, set, claims, settings.spot_to_spot)?
         }
     };
     let savings = replacements.iter().fold(price, |left, claim| left - claim.price);
@@ -92,10 +94,12 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
         let is_thorough = may_go.len() <= THOROUGH_MAX;
         let Some(found) = search.best(pass, &candidates, is_thorough) else { return };
         let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
-        let steady = sets::untied(pass, found).and_then(|found| steady::part(pass, found));
+        let untied = sets::untied(pass, found);
+        let count = |found: &Option<Found<'_, '_>>| found.as_ref().map_or(0, |it| it.set.len());
+        let wanted = count(&untied);
+        let steady = untied.and_then(|found| steady::part(pass, found));
         // Where each question is dear, the rest is looked at one by one as soon as the scheduler is in the way.
-        let is_last =
-            !is_thorough && steady.as_ref().is_none_or(|found| found.set.len() < looked_at.len());
+        let is_last = !is_thorough && count(&steady) < wanted;
         match steady {
             Some(Found { set, proposal }) => {
                 let reason = tell::underutilized(&set, &proposal);

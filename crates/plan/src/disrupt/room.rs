@@ -9,6 +9,8 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
+use super::consolidation::COME_MAX;
+
 /// Sums of floats differ by so much at most, whatever their order.
 const TOLERANCE: f64 = 1e-9;
 
@@ -24,7 +26,7 @@ pub(super) struct Room {
     free: Vec<Amounts>,
     /// What all machines together could still take at most.
     total: Amounts,
-    /// The most that one new machine could have.
+    /// The most that the new machines could have which may come.
     new: Amounts,
 }
 
@@ -52,15 +54,17 @@ impl Room {
             let offered = each.offerings.iter().map(|offering| each.offered_capacity(offering));
             offered.map(|capacity| amounts(&capacity))
         });
+        let largest: Amounts =
+            sizes.fold([0.0; 2], |most, size| [most[0].max(size[0]), most[1].max(size[1])]);
         Self {
             moving: moving.collect(),
             total: free.iter().fold([0.0; 2], |sum, free| plus(sum, *free, 1.0)),
             free,
-            new: sizes.fold([0.0; 2], |most, size| [most[0].max(size[0]), most[1].max(size[1])]),
+            new: largest.map(|amount| amount * COME_MAX as f64),
         }
     }
 
-    /// Whether the pods of these machines could fit on the others and one new machine.
+    /// Whether the pods of these machines could fit on the others and as many new ones as may come.
     pub(super) fn may_hold(&self, machines: impl Iterator<Item = usize>) -> bool {
         let mut left = plus(self.total, self.new, 1.0);
         for machine in machines {
@@ -103,11 +107,11 @@ mod tests {
             .node(node("c").pool("p").cpu("4").pod(pod("p3").cpu("2")))
             .build();
         let mut room = Room::new(&cluster, &fleet(&cluster).build());
-        // 3 are needed; 2 on each of the others, and 1 on a new machine.
+        // 3 are needed; 2 on each of the others, and 1 on each of two new machines.
         assert!(room.may_hold([0].into_iter()));
-        // 5 are needed; 2 and 1.
+        // 5 are needed; 2 and 2.
         assert!(!room.may_hold([0, 1].into_iter()));
-        // 4 are needed; 1 and 1.
+        // 4 are needed; 1 and 2.
         assert!(!room.may_hold([1, 2].into_iter()));
         room.remove([2].into_iter());
         assert!(room.may_hold([0].into_iter()));

@@ -135,7 +135,7 @@ fn all_kept(
 ) -> Result<Vec<PlannedClaim>, Rejected> {
     if promised.len() != claims.len() {
         return Err(scheduling(format!(
-            "{} new machines would be needed now, not {}",
+            "new machines that are needed now: {} instead of {}",
             claims.len(),
             promised.len()
         )));

@@ -224,7 +224,7 @@ fn a_replacement_is_cheaper() {
     assert_eq!(found(two_machines(&free()), &replaced_by(&["large", "small"])), [""; 0]);
     assert_eq!(
         found(two_machines(&free()), &replaced_by(&["large"])),
-        ["machines for 0.2000 are replaced by one for 0.2000"]
+        ["machines for 0.2000 are replaced by 1 for 0.2000"]
     );
 }
 

@@ -347,10 +347,14 @@ pub(super) fn untied<'c, 's>(pass: &mut Pass<'s>, found: Found<'c, 's>) -> Optio
     if set.len() < 2 {
         return None;
     }
-    let proposal = together(pass, &set)?;
-    let stays: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
-    let is_in_the_way = proposal.destinations.iter().any(|to| stays.contains(to.name()));
-    Some(if is_in_the_way { found } else { Found { set, proposal } })
+    // Machines that have received pods cannot go in the same pass.
+    let own: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
+    let leaves_the_others_alone =
+        |proposal: &Proposal| !proposal.destinations.iter().any(|to| own.contains(to.name()));
+    match together(pass, &set).filter(leaves_the_others_alone) {
+        Some(proposal) => Some(Found { set, proposal }),
+        None => Some(found),
+    }
 }
 
 /// What could be done about several machines, if budgets let them go at once.

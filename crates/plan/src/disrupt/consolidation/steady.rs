@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use joiner_core::{
     plan::PlannedClaim,
-    pod::Size,
+    pod::{Pod, Size},
     reason::{Reason, ReasonId},
-    resources::Resources,
 };
 
 use super::{
@@ -44,7 +43,8 @@ pub(in super::super) fn hold_as_scheduled(
     proposal: &Proposal,
 ) -> Result<(), Reason> {
     // Pods that all go to one new machine fit there, whoever of them comes.
-    if !pass.scene.settings.as_scheduled || proposal.destinations.is_empty() {
+    let is_one_place = proposal.destinations.is_empty() && proposal.replacements.len() == 1;
+    if !pass.scene.settings.as_scheduled || is_one_place {
         return Ok(());
     }
     let unsteady = |why: &str, pod: &str| {
@@ -55,7 +55,7 @@ pub(in super::super) fn hold_as_scheduled(
         Err(Reason::new(ReasonId::MoveUnsteady, message).with("pod", pod))
     };
     if !balanced::is_worth_it(set, proposal.savings, &pass.totals)
-        && let Some(pod) = rivalled(set, proposal)
+        && let Some(pod) = rivalled(pass, set, proposal)
     {
         return unsteady("; what is saved is not worth that", pod);
     }
@@ -65,24 +65,32 @@ pub(in super::super) fn hold_as_scheduled(
 }
 
 /// A pod that a new machine is made for and that may find its place taken there: a new machine is the emptiest, so the
-/// scheduler likes it best for any pod. Pods of other sizes come earlier and have no other place, or come later; so it is
-/// one of the same size that goes elsewhere, and in whose place there this one may not fit.
-fn rivalled<'p>(set: &[&Removable<'_>], proposal: &'p Proposal) -> Option<&'p String> {
+/// scheduler likes it best for any pod. Smaller ones come later, and which of those that are alike gets there does not
+/// matter; but another that was to go elsewhere, where this one may have no place, can be the first.
+fn rivalled<'p>(
+    pass: &Pass<'_>,
+    set: &[&Removable<'_>],
+    proposal: &'p Proposal,
+) -> Option<&'p String> {
     let moving = set.iter().flat_map(|each| each.moving());
-    let requests: BTreeMap<String, &Resources> =
-        moving.map(|pod| (pod.key(), &pod.spec.requests)).collect();
+    let moving: BTreeMap<String, &Pod> = moving.map(|pod| (pod.key(), pod)).collect();
     let elsewhere = proposal.destinations.iter().flat_map(|there| &there.pods);
-    let elsewhere: Vec<Option<&Resources>> =
-        elsewhere.map(|pod| requests.get(pod).copied()).collect();
-    let mut made_for = proposal.replacements.iter().flat_map(|claim| &claim.pods);
-    made_for.find(|pod| {
-        let own = requests.get(*pod).copied();
-        let is_rival = |other: &Option<&Resources>| match (own, *other) {
-            (Some(own), Some(other)) => own != other && Size::of(own) == Size::of(other),
-            // A pod that waited for a place here comes when it likes.
-            _ => true,
+    let elsewhere: Vec<Option<&Pod>> = elsewhere.map(|pod| moving.get(pod).copied()).collect();
+    proposal.replacements.iter().find_map(|claim| {
+        let types = pass.scene.snapshot.catalog.types(&claim.node_pool).iter();
+        let types: Vec<_> =
+            types.filter(|each| claim.instance_types.contains(&each.name)).collect();
+        let is_rival = |own: &Pod, other: &Pod| {
+            let requests = &other.spec.requests;
+            Size::of(requests) >= Size::of(&own.spec.requests)
+                && (&own.labels, &own.spec) != (&other.labels, &other.spec)
+                && types.iter().any(|each| requests.fits(&each.capacity))
         };
-        elsewhere.iter().any(is_rival)
+        claim.pods.iter().find(|pod| {
+            let own = moving.get(*pod);
+            // A pod that waited for a place here comes when it likes.
+            elsewhere.iter().any(|other| own.zip(*other).is_none_or(|(a, b)| is_rival(a, b)))
+        })
     })
 }
 

@@ -131,19 +131,21 @@ fn a_command_is_rejected_once_it_would_not_hold() {
     assert!(message.contains("pod default/two would be left over"), "{message}");
 }
 
-/// Any pod may be the one that gets to the new machine first. That is risked for much, but not for little.
+/// Pods of one size come in any order, so that one of another workload may get to the new machine first. That is risked for
+/// much, but not for little.
 #[test]
 fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
-    let shared = |others: usize| {
-        let own = (0..12)
-            .fold(machine("n", "large"), |own, i| own.pod(pod(&format!("p{i:02}")).cpu("500m")));
+    let shared = |others: usize, apps: [&str; 2]| {
+        let own = (0..12).fold(machine("n", "large"), |own, i| {
+            own.pod(pod(&format!("p{i:02}")).cpu("500m").label("app", apps[i % 2]))
+        });
         (0..others).fold(cluster().node(own).node(other("x", "2500m")), |cluster, i| {
             cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
         })
     };
     check_with(
         &as_scheduled(),
-        shared(0),
+        shared(0, ["web", "cache"]),
         as_it_is,
         expect![[r#"
         singleNodeConsolidation: n -> x: p00 p01 p02 p03 p04; new medium: p05 p06 p07 p08 p09 p10 p11; saves 2.00
@@ -151,7 +153,7 @@ fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
     );
     check_with(
         &as_scheduled(),
-        shared(4),
+        shared(4, ["web", "cache"]),
         as_it_is,
         expect![[r#"
         full0 stays: move.equalShape
@@ -159,6 +161,43 @@ fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
         full2 stays: move.equalShape
         full3 stays: move.equalShape
         n stays: move.unsteady
+    "#]],
+    );
+    // Which of those that are alike gets there does not matter.
+    check_with(
+        &as_scheduled(),
+        shared(4, ["web", "web"]),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> x: p00 p01 p02 p03 p04; new medium: p05 p06 p07 p08 p09 p10 p11; saves 2.00
+        full0 stays: move.equalShape
+        full1 stays: move.equalShape
+        full2 stays: move.equalShape
+        full3 stays: move.equalShape
+    "#]],
+    );
+}
+
+/// Large pods come first and take the machine that was made for them; small ones find what is left.
+#[test]
+fn a_large_pod_gets_the_machine_that_was_made_for_it() {
+    let own = (0..8).fold(machine("n", "huge").pod(pod("large").cpu("7")), |own, i| {
+        own.pod(pod(&format!("p{i}")).cpu("500m"))
+    });
+    let cluster = cluster().node(own).node(other("x", "4"));
+    let cluster = (0..4).fold(cluster, |cluster, i| {
+        cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
+    });
+    check_with(
+        &as_scheduled(),
+        cluster,
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: n -> x: p0 p1 p2 p3 p4 p5 p6 p7; new large: large; saves 4.00
+        full0 stays: move.equalShape
+        full1 stays: move.equalShape
+        full2 stays: move.equalShape
+        full3 stays: move.equalShape
     "#]],
     );
 }

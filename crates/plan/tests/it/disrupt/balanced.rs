@@ -76,9 +76,10 @@ fn several_machines_are_scored_together() {
         three,
         balanced,
         expect![[r#"
-        multiNodeConsolidation: n0 n1 -> n2: p0; new small: p1; saves 3.00 score 0.75
-        n2 stays: node.receives
-    "#]],
+            singleNodeConsolidation: n0 -> n1: p0; saves 2.00 score 1.00
+            singleNodeConsolidation: n2 -> new small: p2; saves 1.00 score 0.50
+            n1 stays: node.receives
+        "#]],
     );
 }
 

@@ -95,6 +95,52 @@ fn two_machines_do_not_become_one_like_them() {
     );
 }
 
+/// Two machines whose memory is full and whose CPUs are not: their large pods become neighbours where there is more memory,
+/// with one small machine for what is left over.
+#[test]
+fn two_machines_become_two_others() {
+    let types = [
+        instance_type("flat").cpu("16").mem("64Gi").price(0.47),
+        instance_type("tall").cpu("16").mem("128Gi").price(0.54),
+        instance_type("tiny").cpu("2").mem("8Gi").price(0.06),
+    ];
+    let large = |name: String| pod(&name).cpu("3500m").mem("28Gi");
+    let small = |name: String| pod(&name).cpu("900m").mem("3Gi");
+    let flat = |name: &str| {
+        let own = node(name).pool("default").of_type("flat").cpu("16").mem("64Gi");
+        let own = (0..2).fold(own, |own, i| own.pod(large(format!("{name}-large-{i}"))));
+        (0..2).fold(own, |own, i| own.pod(small(format!("{name}-small-{i}"))))
+    };
+    let full = node("full").pool("default").of_type("tall").cpu("16").mem("128Gi");
+    let full = (0..16).fold(full, |full, i| full.pod(pod(&format!("f{i}")).cpu("1").mem("7Gi")));
+    check(
+        snapshot().pool(pool("default"), types).node(flat("a")).node(flat("b")).node(full),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: a b -> new tall: a-large-0 a-large-1 b-large-0 b-large-1 a-small-0 a-small-1; new tiny: b-small-0 b-small-1; saves 0.34
+            full stays: move.equalShape
+        "#]],
+    );
+}
+
+/// The machine that another waits for is no concern of those that can go without it.
+#[test]
+fn machines_that_need_no_new_one_do_not_wait_for_it() {
+    let local = |name: &str| pod(name).cpu("1").on_node_selector("disk", "ssd");
+    check(
+        cluster()
+            .node(machine("n0", "huge").pod(pod("p0").cpu("7")))
+            .node(machine("n1", "small").label("disk", "ssd").pod(local("p1")))
+            .node(machine("n2", "small").label("disk", "ssd").pod(local("p2")))
+            .node(node("other").cpu("2").label("disk", "ssd")),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: n1 n2 -> other: p1 p2; saves 2.00
+            singleNodeConsolidation: n0 -> new large: p0; saves 4.00
+        "#]],
+    );
+}
+
 /// O-21
 #[test]
 fn no_more_go_together_than_the_budget_allows() {

@@ -6,7 +6,7 @@ use joiner_core::{
     label::{CAPACITY_TYPE, CAPACITY_TYPE_SPOT, INSTANCE_TYPE, ZONE},
     requirement::Operator::{Exists, In},
     settings::{MinValuesPolicy, PlanSettings},
-    testing::{instance_type, node, offering, pod, pool, snapshot},
+    testing::{SnapshotBuilder, instance_type, node, offering, pod, pool, snapshot},
 };
 
 use super::{Settings, as_it_is, check, check_reasons, check_with, cluster, machine, tell};
@@ -73,21 +73,52 @@ fn a_machine_is_not_replaced_if_it_may_turn_out_dearer() {
     );
 }
 
-/// More than one new machine.
+/// A machine at a price, with so many pods of two CPUs each; new ones like it are too small.
+pub(super) fn splittable(price: f64, pods: usize) -> SnapshotBuilder {
+    let old = instance_type("old").cpu("1").price(price);
+    let own = node("n").pool("default").of_type("old").cpu("8");
+    let own = (0..pods).fold(own, |own, i| own.pod(pod(&format!("p{i}")).cpu("2")));
+    let types = [old, instance_type("two").cpu("2").price(1.0)];
+    snapshot().pool(pool("default"), types).node(own)
+}
+
 #[test]
-fn a_machine_is_not_split() {
-    check_reasons(
-        snapshot().pool(pool("default"), [instance_type("two").cpu("2").price(0.1)]).node(
-            node("n")
-                .pool("default")
-                .of_type("two")
-                .cpu("4")
-                .pod(pod("a").cpu("2"))
-                .pod(pod("b").cpu("2")),
-        ),
+fn a_machine_is_replaced_by_two_that_are_cheaper_together() {
+    check(
+        splittable(9.0, 2),
         as_it_is,
         expect![[r#"
-            n: move.replacementsMoreThanOne: can't remove without creating 2 machines: its pods do not fit on one new machine besides what the others can take
+            singleNodeConsolidation: n -> new two: p0; new two: p1; saves 7.00
+        "#]],
+    );
+    check_reasons(
+        splittable(2.0, 2),
+        as_it_is,
+        expect![[r#"
+            n: move.notCheaper: can't replace with cheaper nodes: the cheapest 2 that fit cost 2.0000 per hour, and now it is 2.0000
+        "#]],
+    );
+}
+
+#[test]
+fn a_machine_is_not_replaced_by_more_than_two() {
+    check_reasons(
+        splittable(9.0, 3),
+        as_it_is,
+        expect![[r#"
+            n: move.replacementsMoreThanOne: can't remove without creating 3 machines: its pods do not fit on one or two new machines besides what the others can take
+        "#]],
+    );
+}
+
+/// Karpenter lets one machine come; what is done beyond that has to pay.
+#[test]
+fn a_machine_is_not_replaced_by_two_for_hardly_anything() {
+    check_reasons(
+        splittable(2.9, 2),
+        as_it_is,
+        expect![[r#"
+            n: move.replacementsMoreThanOne: can't remove without creating 2 machines: what that saves is not worth the moving
         "#]],
     );
 }

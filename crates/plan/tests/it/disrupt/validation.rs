@@ -8,7 +8,7 @@ use joiner_core::{
 };
 use joiner_plan::disrupt::{validate, validate_all};
 
-use super::{Settings, as_it_is, cluster, decide, machine, tell_command};
+use super::{Settings, as_it_is, cluster, decide, machine, replacement::splittable, tell_command};
 
 /// The first command for a cluster, looked at again in another.
 fn check_change(
@@ -197,6 +197,31 @@ fn pods_that_would_not_find_places_as_they_did_reject() {
         more(),
         as_it_is,
         expect!["scheduling: the new machine could not be a small any more"],
+    );
+}
+
+/// Which of two new machines is for which pods does not matter, but two have to be enough and needed.
+#[test]
+fn two_new_machines_have_to_be_needed_still() {
+    check_change(
+        splittable(9.0, 2),
+        splittable(9.0, 2),
+        as_it_is,
+        expect!["singleNodeConsolidation: n -> new two: p0; new two: p1; saves 7.00"],
+    );
+    check_change(
+        splittable(9.0, 2),
+        splittable(9.0, 2).node(node("other").cpu("2")),
+        as_it_is,
+        expect!["scheduling: new machines that are needed now: 1 instead of 2"],
+    );
+    check_change(
+        splittable(9.0, 2),
+        splittable(9.0, 3),
+        as_it_is,
+        expect![
+            "scheduling: can't remove without creating 3 machines: its pods do not fit on one or two new machines besides what the others can take"
+        ],
     );
 }
 

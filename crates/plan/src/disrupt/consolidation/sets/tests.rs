@@ -57,6 +57,25 @@ fn no_machine_is_exchanged_for_one_that_saves_less_or_must_stay() {
     assert_eq!(exchanged_for(&snapshot, &fleet.build()), both("a", "b"));
 }
 
+/// Two dear machines with three pods each save more than a dear and a cheap one with one each, but not for as much moving.
+#[test]
+fn less_is_saved_where_much_less_moves() {
+    let snapshot = cluster("cheap");
+    let fleet = fleet(&snapshot).build();
+    let settings = DisruptionSettings::default();
+    let mut pass = Pass::new(&snapshot, &fleet, &PlanSettings::default(), settings);
+    let candidates = pass.candidates(|each| each.may_be_consolidated(&fleet));
+    let mut of = |names: [&str; 2]| {
+        let set: Vec<_> = candidates.iter().filter(|each| names.contains(&each.name())).collect();
+        let proposal = together(&mut pass, &set).expect("other has room for both");
+        Found { set, proposal }
+    };
+    let (more, less) = (of(["a", "b"]), of(["c", "d"]));
+    assert!(more.proposal.savings > less.proposal.savings);
+    assert!(less.is_better_than(&more, &pass.totals));
+    assert!(!more.is_better_than(&less, &pass.totals));
+}
+
 #[test]
 fn budgets_hold_for_machines_that_go_one_by_one() {
     let snapshot = cluster("dear");
