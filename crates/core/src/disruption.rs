@@ -10,6 +10,9 @@ use crate::{
     reason::Reason,
 };
 
+/// How long a command that moves pods is only proposed, until it is looked at once more.
+pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
+
 /// The machines of a snapshot as candidates for removal, and the rules of their pools.
 #[derive(Debug, Clone, Default)]
 pub struct Fleet {

@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use joiner_clock::Clock;
 use joiner_core::{
-    disruption::Command,
+    disruption::{Command, VALIDATION_DELAY},
     plan::{ExistingPlacement, PlannedClaim},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -26,8 +26,6 @@ use crate::{
     static_pools::Reserved,
 };
 
-/// How long a proposal waits until it is looked at once more.
-pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
 /// How soon a step that failed is tried again.
 pub(super) const BACKOFF: Backoff =
     Backoff { first: Duration::from_millis(100), longest: Duration::from_secs(10) };

@@ -113,7 +113,8 @@ impl<'s> Sight<'s> {
                 return pass;
             }
         }
-        let mut pass = Pass::new(snapshot, fleet, planning, settings);
+        let simulator = Simulator::of_proposals(snapshot, fleet, planning);
+        let mut pass = Pass::asking(simulator, snapshot, fleet, settings);
         way.decide(&mut pass, Method::ALL);
         pass
     }

@@ -174,7 +174,7 @@ impl<'s> Scene<'s> {
             // One that may go in a moment is not quiet either: with it there are better moves.
             let may_go_later = machine.claim.as_ref().is_some_and(|claim| !claim.consolidatable);
             let is_busy = |rules: &PoolRules| {
-                is_busy(machine, rules, self.fleet)
+                is_busy(machine, rules, self.fleet.now)
                     || (rules.consolidate_after.is_some() && may_go_later)
             };
             total.unrest.busy += usize::from(rules.is_some_and(is_busy));
@@ -350,7 +350,7 @@ impl<'s> Removable<'s> {
     }
 
     fn too_young(&self, fleet: &Fleet) -> Option<Reason> {
-        let busy = is_busy(self.machine, self.rules, fleet);
+        let busy = is_busy(self.machine, self.rules, fleet.now);
         if self.claim.consolidatable && !busy {
             return None;
         }

@@ -14,8 +14,9 @@
 
 use std::ops::Range;
 
+use jiff::Timestamp;
 use joiner_core::{
-    disruption::{Fleet, Machine, PoolRules},
+    disruption::{Fleet, Machine, PoolRules, VALIDATION_DELAY},
     plan::{ExistingPlacement, PlannedClaim, Unplaced},
     settings::{MinValuesPolicy, PlanSettings},
     snapshot::Snapshot,
@@ -66,11 +67,19 @@ impl<'s> Simulator<'s> {
     /// Prepares questions. The snapshot's own pods are placed once. Machines that will be replaced take pods only where
     /// no other can: those would have to move again.
     pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
-        let has_drifted = |at: usize| {
-            let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
-            claim.is_some_and(|claim| claim.drifted.is_some())
-        };
-        Self::ranked(snapshot, fleet, planning, |at| u32::from(has_drifted(at)))
+        Self::ranked(snapshot, fleet, planning, fleet.now, |at| u32::from(has_drifted(fleet, at)))
+    }
+
+    /// The same for proposals, on which nobody acts before they were looked at once more: machines that will have been
+    /// quiet for long enough by then, if nothing happens to them, take pods. Otherwise new machines would be proposed for
+    /// which there is no need a moment later.
+    pub(super) fn of_proposals(
+        snapshot: &'s Snapshot,
+        fleet: &'s Fleet,
+        planning: &PlanSettings,
+    ) -> Self {
+        let carried_out = fleet.now + VALIDATION_DELAY;
+        Self::ranked(snapshot, fleet, planning, carried_out, |at| u32::from(has_drifted(fleet, at)))
     }
 
     /// The same where all machines take pods alike.
@@ -79,13 +88,14 @@ impl<'s> Simulator<'s> {
         fleet: &'s Fleet,
         planning: &PlanSettings,
     ) -> Self {
-        Self::ranked(snapshot, fleet, planning, |_| 0)
+        Self::ranked(snapshot, fleet, planning, fleet.now, |_| 0)
     }
 
     fn ranked(
         snapshot: &'s Snapshot,
         fleet: &'s Fleet,
         planning: &PlanSettings,
+        carried_out: Timestamp,
         rank: impl Fn(usize) -> u32,
     ) -> Self {
         let planning = PlanSettings { reserved_fallback: true, ..planning.clone() };
@@ -101,7 +111,7 @@ impl<'s> Simulator<'s> {
         let mut considered = vec![false; pods.len()];
         sorted.considered.iter().for_each(|pod| considered[*pod as usize] = true);
         let mut solver = Solver::over(pods, snapshot, &planning, &sorted.considered, rank);
-        solver.leave_alone(busy_machines(snapshot, fleet));
+        solver.leave_alone(busy_machines(snapshot, fleet, carried_out));
         let mut simulator = Self {
             solver,
             shapes: Shapes::default(),
@@ -269,23 +279,29 @@ impl Answer {
     }
 }
 
-/// Positions of machines on which something has happened too short a while ago.
+fn has_drifted(fleet: &Fleet, at: usize) -> bool {
+    let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
+    claim.is_some_and(|claim| claim.drifted.is_some())
+}
+
+/// Positions of machines on which something has happened too short a while before a moment.
 fn busy_machines<'s>(
     snapshot: &'s Snapshot,
     fleet: &'s Fleet,
+    at_moment: Timestamp,
 ) -> impl Iterator<Item = usize> + use<'s> {
     let machines = snapshot.nodes.iter().zip(&fleet.machines).enumerate();
-    machines.filter_map(|(at, (node, machine))| {
+    machines.filter_map(move |(at, (node, machine))| {
         let rules = fleet.pools.get(node.pool.as_ref()?)?;
-        is_busy(machine, rules, fleet).then_some(at)
+        is_busy(machine, rules, at_moment).then_some(at)
     })
 }
 
-/// Whether something has happened on a machine within its pool's `consolidateAfter`.
-pub(crate) fn is_busy(machine: &Machine, rules: &PoolRules, fleet: &Fleet) -> bool {
+/// Whether something has happened on a machine within its pool's `consolidateAfter`, seen from a moment.
+pub(crate) fn is_busy(machine: &Machine, rules: &PoolRules, at_moment: Timestamp) -> bool {
     let quiet_since = machine.claim.as_ref().and_then(|claim| claim.quiet_since);
     let (Some(since), Some(after)) = (quiet_since, rules.consolidate_after) else { return false };
-    fleet.now.duration_since(since) < after
+    at_moment.duration_since(since) < after
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
 //! Machines that take the pods of others.
 
 use expect_test::expect;
-use joiner_core::testing::{FleetBuilder, NodeBuilder, fleet, minutes, node, now, pod};
+use jiff::SignedDuration;
+use joiner_core::{
+    disruption::{Fleet, PoolRules, VALIDATION_DELAY},
+    testing::{FleetBuilder, NodeBuilder, fleet, minutes, node, now, pod},
+};
+use joiner_plan::disrupt::validate;
 
 use super::{Settings, as_it_is, check, check_reasons, cluster, decide, machine, tell};
 
@@ -36,6 +41,33 @@ fn a_machine_on_which_something_just_happened_takes_no_pods() {
         other stays: move.equalShape, node.receives
     "#]],
     );
+}
+
+/// What is proposed is looked at once more before it is done, and by then the machine has been quiet for long enough. If
+/// not, the proposal is rejected.
+#[test]
+fn a_machine_that_will_be_quiet_when_the_move_is_made_takes_pods() {
+    let cluster = cluster()
+        .node(machine("n", "small").pod(pod("a").cpu("1")))
+        .node(machine("other", "medium").pod(pod("b").cpu("3")))
+        .build();
+    let quiet_in = |left: SignedDuration| {
+        let waits = |rules: &mut PoolRules| rules.consolidate_after = Some(minutes(9) + left);
+        fleet(&cluster).pool("default", waits).busy("other", 9).build()
+    };
+    let settings = Settings::default();
+    let proposed = |fleet: &Fleet| decide(&settings, &cluster, fleet).commands;
+    let second = SignedDuration::from_secs(1);
+    assert!(proposed(&quiet_in(VALIDATION_DELAY + second)).is_empty());
+    let mut seen = quiet_in(VALIDATION_DELAY);
+    let commands = proposed(&seen);
+    let [command] = commands.as_slice() else { panic!("{commands:?}") };
+    let validated = |fleet: &Fleet| {
+        validate(command, &cluster, fleet, &settings.planning, &settings.disruption)
+    };
+    assert!(validated(&seen).is_err(), "it is not quiet yet");
+    seen.now += VALIDATION_DELAY;
+    assert_eq!(validated(&seen).as_ref(), Ok(command));
 }
 
 /// O-63

@@ -107,7 +107,7 @@ fn made_anew(
     let (own, others) = changed.pods.split_at(owned);
     let pods = Pods { own, others: others.iter().collect() };
     let mut solver = Solver::over(pods, &changed, &settings, &sorted.considered, |_| 0);
-    solver.leave_alone(busy_machines(&changed, &changed_fleet));
+    solver.leave_alone(busy_machines(&changed, &changed_fleet, changed_fleet.now));
     let simulator = Simulator::new(snapshot, fleet, planning);
     let questions = [Question::default()].into_iter().chain(stages.iter().map(|s| s.question));
     let mut outcomes = Vec::new();
