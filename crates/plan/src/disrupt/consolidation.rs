@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use joiner_core::{
     disruption::{DisruptionReason, Method},
+    plan::PlannedClaim,
     reason::{Reason, ReasonId},
 };
 
@@ -57,7 +58,6 @@ pub(super) fn judge(
     if !outcome.homeless.is_empty() {
         return Err(Refusal::Homeless(outcome.homeless));
     }
-    let price = set.iter().fold(0.0, |sum, each| sum + each.price);
     let replacements = match outcome.claims.as_slice() {
         [] => Vec::new(),
         claims if claims.len() > COME_MAX => {
@@ -70,7 +70,7 @@ pub(super) fn judge(
             replacement::cheaper(catalog, set, claims, settings.spot_to_spot)?
         }
     };
-    let savings = replacements.iter().fold(price, |left, claim| left - claim.price);
+    let savings = savings(set, &replacements);
     if replacements.len() > 1 && !balanced::is_worth_it(set, savings, &pass.totals) {
         let why = "what that saves is not worth the moving";
         return Err(more_than_one(replacements.len(), why).into());
@@ -79,12 +79,18 @@ pub(super) fn judge(
     Ok(Proposal { replacements, destinations: outcome.existing, savings, scores })
 }
 
+/// What machines cost, less what comes in their place.
+pub(super) fn savings(set: &[&Removable<'_>], replacements: &[PlannedClaim]) -> f64 {
+    let price = set.iter().fold(0.0, |sum, each| sum + each.price);
+    replacements.iter().fold(price, |left, claim| left - claim.price)
+}
+
 fn more_than_one(machines: usize, why: &str) -> Reason {
     let message = format!("can't remove without creating {machines} machines: {why}");
     Reason::new(ReasonId::MoveReplacementsMoreThanOne, message).with("machines", machines)
 }
 
-/// Several machines together, as often as there is something to gain: what saves most, then again on what is left.
+/// Several machines together, as often as there is something to gain: what is worth most, then again on what is left.
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let mut candidates = settled_candidates(pass);
     let mut search = Search::default();
@@ -114,7 +120,7 @@ pub(super) fn decide_several(pass: &mut Pass<'_>) {
     }
 }
 
-/// The first command that Karpenter would find: its longest run of machines that can go together, or the first machine
+/// The first command, looked for as Karpenter does: its longest run of machines that can go together, or the first machine
 /// that can go alone.
 pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
     let candidates;

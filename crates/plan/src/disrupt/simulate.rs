@@ -67,7 +67,7 @@ impl<'s> Simulator<'s> {
     /// Prepares questions. The snapshot's own pods are placed once. Machines that will be replaced take pods only where
     /// no other can: those would have to move again.
     pub fn new(snapshot: &'s Snapshot, fleet: &'s Fleet, planning: &PlanSettings) -> Self {
-        Self::ranked(snapshot, fleet, planning, fleet.now, |at| u32::from(has_drifted(fleet, at)))
+        Self::carried_out_at(fleet.now, snapshot, fleet, planning)
     }
 
     /// The same for proposals, on which nobody acts before they were looked at once more: machines that will have been
@@ -78,8 +78,20 @@ impl<'s> Simulator<'s> {
         fleet: &'s Fleet,
         planning: &PlanSettings,
     ) -> Self {
-        let carried_out = fleet.now + VALIDATION_DELAY;
-        Self::ranked(snapshot, fleet, planning, carried_out, |at| u32::from(has_drifted(fleet, at)))
+        Self::carried_out_at(fleet.now + VALIDATION_DELAY, snapshot, fleet, planning)
+    }
+
+    fn carried_out_at(
+        moment: Timestamp,
+        snapshot: &'s Snapshot,
+        fleet: &'s Fleet,
+        planning: &PlanSettings,
+    ) -> Self {
+        let has_drifted = |at: usize| {
+            let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
+            claim.is_some_and(|claim| claim.drifted.is_some())
+        };
+        Self::ranked(snapshot, fleet, planning, moment, |at| u32::from(has_drifted(at)))
     }
 
     /// The same where all machines take pods alike.
@@ -277,11 +289,6 @@ impl Answer {
     fn into_outcome(self) -> Outcome {
         Outcome { claims: self.claims, existing: self.existing, homeless: self.homeless }
     }
-}
-
-fn has_drifted(fleet: &Fleet, at: usize) -> bool {
-    let claim = fleet.machines.get(at).and_then(|machine| machine.claim.as_ref());
-    claim.is_some_and(|claim| claim.drifted.is_some())
 }
 
 /// Positions of machines on which something has happened too short a while before a moment.

@@ -121,8 +121,7 @@ fn validate_consolidation(pass: &mut Pass<'_>, command: &Command) -> Result<Comm
         return Err(scheduling(now.to_owned()));
     }
     proposal.replacements = all_kept(&command.replacements, claims)?;
-    let price = set.iter().fold(0.0, |sum, each| sum + each.price);
-    proposal.savings = proposal.replacements.iter().fold(price, |left, claim| left - claim.price);
+    proposal.savings = consolidation::savings(&set, &proposal.replacements);
     let reason = tell::underutilized(&set, &proposal);
     pass.settle(&set, consolidation::QUESTION, &proposal.destinations);
     Ok(renewed(command, &set, proposal, reason))

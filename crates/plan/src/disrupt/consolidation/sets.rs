@@ -65,8 +65,8 @@ const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 4] =
 /// A search that is made again and again while less and less is left.
 ///
 /// Karpenter looks for the longest run of the best machines that can go together. This looks for the same, and besides
-/// among the machines of each pool and of each type, in other orders, and for sets that are no runs. It takes what saves
-/// most, and of that what moves least. Where very many machines may go at once, each question is dear: then it asks fewer.
+/// among the machines of each pool and of each type, in other orders, and for sets that are no runs. It takes what is
+/// worth most, its moving considered. Where very many machines may go at once, each question is dear: then it asks fewer.
 #[derive(Debug, Default)]
 pub(super) struct Search<'s> {
     /// Room only becomes less, so a pool or type that had nothing to offer in an order is not asked

@@ -131,6 +131,13 @@ fn a_command_is_rejected_once_it_would_not_hold() {
     assert!(message.contains("pod default/two would be left over"), "{message}");
 }
 
+/// A cluster with so many more machines that are full, so that what happens to the others is a small part of it.
+fn beside_full(count: usize, cluster: SnapshotBuilder) -> SnapshotBuilder {
+    (0..count).fold(cluster, |cluster, i| {
+        cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
+    })
+}
+
 /// Pods of one size come in any order, so that one of another workload may get to the new machine first. That is risked for
 /// much, but not for little.
 #[test]
@@ -139,9 +146,7 @@ fn pods_that_share_a_new_machine_with_others_move_where_it_is_worth_it() {
         let own = (0..12).fold(machine("n", "large"), |own, i| {
             own.pod(pod(&format!("p{i:02}")).cpu("500m").label("app", apps[i % 2]))
         });
-        (0..others).fold(cluster().node(own).node(other("x", "2500m")), |cluster, i| {
-            cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
-        })
+        beside_full(others, cluster().node(own).node(other("x", "2500m")))
     };
     check_with(
         &as_scheduled(),
@@ -184,10 +189,7 @@ fn a_large_pod_gets_the_machine_that_was_made_for_it() {
     let own = (0..8).fold(machine("n", "huge").pod(pod("large").cpu("7")), |own, i| {
         own.pod(pod(&format!("p{i}")).cpu("500m"))
     });
-    let cluster = cluster().node(own).node(other("x", "4"));
-    let cluster = (0..4).fold(cluster, |cluster, i| {
-        cluster.node(machine(&format!("full{i}"), "huge").pod(pod(&format!("f{i}")).cpu("16")))
-    });
+    let cluster = beside_full(4, cluster().node(own).node(other("x", "4")));
     check_with(
         &as_scheduled(),
         cluster,
