@@ -48,8 +48,6 @@ pub struct Machine {
 /// What a machine's claim says about its removal.
 #[derive(Debug, Clone, Default)]
 pub struct ClaimFacts {
-    /// When it was made.
-    pub created: Timestamp,
     /// Since when nothing has happened to its pods; nothing before it is initialized.
     pub quiet_since: Option<Timestamp>,
     /// Whether its condition says that it has been quiet for long enough.
@@ -58,8 +56,6 @@ pub struct ClaimFacts {
     pub drifted: Option<Drifted>,
     /// Whether its pods are removed by force in the end, so that protected pods delay its removal but do not forbid it.
     pub has_grace_period: bool,
-    /// After which time it goes whatever happens.
-    pub expire_after: Option<SignedDuration>,
     /// Whether its machine is being removed by its provider.
     pub instance_terminating: bool,
 }
@@ -125,8 +121,6 @@ pub struct PoolRules {
     pub paused: Option<String>,
     /// Until when drifted machines are left alone, because replacing one has failed.
     pub drift_resumes: Option<Timestamp>,
-    /// What all its machines cost, where that is known better than from their types.
-    pub cost: Option<f64>,
     /// Since when it has been restless at every look, as far as somebody remembers.
     pub restless_since: Option<Timestamp>,
 }

@@ -6,7 +6,8 @@
 //! step after the other: the candidates are marked, replacements are made and waited for, and only
 //! then are the candidates deleted; [`step`] decides which step is next, from what there is to see.
 //! A command is written on the claims it is about ([`record`]), so that whoever acts next can carry
-//! it on or take it back. [`memory`] knows which moves did no good.
+//! it on or take it back. [`memory`] knows which moves did no good, [`pause`] who has asked for a
+//! pause.
 
 pub mod carrying_out;
 mod changes;
@@ -15,14 +16,12 @@ pub mod looking;
 mod marking;
 pub mod memory;
 pub mod pass;
+pub mod pause;
 pub mod record;
 pub mod step;
 mod telling;
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use joiner_clock::Clock;
 
@@ -30,16 +29,17 @@ pub use self::{carrying_out::CommandQueue, looking::DisruptionLoop};
 use self::{
     commands::Commands,
     memory::{DriftBackoff, Moves, Unrest},
+    pause::Pause,
 };
-use crate::{index::fleet::pause, static_pools::Reservations, world::World};
+use crate::static_pools::Reservations;
 
 /// What who proposes and who carries out have in common. Clones are the same.
 #[derive(Debug, Clone)]
 pub struct Disruption {
     /// Everything proposed and begun.
     pub commands: Commands,
-    /// The namespace that the lease lives in, whose annotation pauses everything.
-    namespace: Arc<str>,
+    /// Who may have paused it.
+    pause: Pause,
     reservations: Reservations,
     memory: Arc<Mutex<Memory>>,
 }
@@ -55,29 +55,11 @@ pub(crate) struct Memory {
 impl Disruption {
     /// Nothing is proposed, begun or remembered yet. Replacements stay within limits of static pools
     /// together with whoever else reserves room there.
-    pub fn new(clock: &Clock, namespace: &str, reservations: Reservations) -> Self {
-        Self {
-            commands: Commands::new(clock),
-            namespace: namespace.into(),
-            reservations,
-            memory: Arc::default(),
-        }
-    }
-
-    /// The namespace that the lease lives in.
-    pub fn namespace(&self) -> &str {
-        &self.namespace
+    pub fn new(clock: &Clock, pause: Pause, reservations: Reservations) -> Self {
+        Self { commands: Commands::new(clock), pause, reservations, memory: Arc::default() }
     }
 
     pub(crate) fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Who has paused the removal of machines of one of these pools, or of all, if somebody has.
-    pub(crate) fn paused(&self, world: &World, pools: &BTreeSet<&str>) -> Option<String> {
-        let namespace = world.namespaces.named(&self.namespace);
-        let everywhere = namespace.and_then(|namespace| pause(&namespace.metadata));
-        let mut pools = pools.iter().filter_map(|pool| world.node_pools.named(pool));
-        everywhere.or_else(|| pools.find_map(|pool| pause(&pool.metadata))).map(str::to_owned)
     }
 }

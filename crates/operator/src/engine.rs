@@ -24,7 +24,7 @@ use crate::{
     context::Context,
     controller::{Controller, Started, start},
     definitions::Definitions,
-    disruption::{CommandQueue, Disruption, DisruptionLoop},
+    disruption::{CommandQueue, Disruption, DisruptionLoop, pause::Pause},
     disruption_conditions::DisruptionConditions,
     events::{Recorder, Writer},
     eviction::{EvictionQueue, Evictions},
@@ -161,13 +161,14 @@ impl Engine {
         add.controller(NodeHydration);
         add.controller(Measuring);
         add.controller(|context| Lifecycle::new(context, health.clone()));
-        add.controller(Expiration);
+        let pause = Pause::by(&namespace);
+        add.controller(|context| Expiration::new(context, pause.clone()));
         add.controller(Consistency::new);
         let last_pod_events = LastPodEvents::default();
         add.controller(|context| PodEvents::new(context, last_pod_events.clone()));
         add.controller(|context| DisruptionConditions::new(context, last_pod_events));
         if repairs(&context) {
-            add.controller(NodeRepair);
+            add.controller(|context| NodeRepair::new(context, pause.clone()));
         }
         add.controller(|context| PoolRegistrationHealth::new(context, health.clone()));
         add.controller(PoolReadiness);
@@ -194,7 +195,7 @@ impl Engine {
         let evictions = Evictions::new(&context.clock);
         add.controller(|context| EvictionQueue::new(context, evictions.clone()));
         add.controller(|context| NodeTermination::new(context, evictions));
-        let disruption = Disruption::new(&context.clock, &namespace, reservations);
+        let disruption = Disruption::new(&context.clock, pause, reservations);
         add.controller(|context| CommandQueue::new(context, disruption.clone()));
         add.controller(|context| DisruptionLoop::new(context, disruption));
         let provisioner = Provisioner::new(context.clone());

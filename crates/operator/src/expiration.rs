@@ -6,10 +6,12 @@ use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
 
 use crate::{
-    claims::is_deleting,
+    claims::{self, is_deleting},
     context::Context,
     controller::{Controller, Next},
     disrupted,
+    disruption::pause::{self, Pause},
+    events::{Event, Subject},
     trouble::Trouble,
     world::{Change, Kept, Key, World},
 };
@@ -19,7 +21,17 @@ const REASON: &str = "expired";
 
 /// Deletes claims at the end of their time.
 #[derive(Debug)]
-pub struct Expiration(pub Context);
+pub struct Expiration {
+    context: Context,
+    pause: Pause,
+}
+
+impl Expiration {
+    /// Deletes claims unless somebody has asked for a pause.
+    pub fn new(context: Context, pause: Pause) -> Self {
+        Self { context, pause }
+    }
+}
 
 impl Controller for Expiration {
     type Key = Key;
@@ -37,17 +49,24 @@ impl Controller for Expiration {
     }
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
-        let claim = self.0.cache.read(|world| world.node_claims.get(key).cloned());
-        let Some(claim) = claim.filter(|claim| self.0.provider_of(claim).is_some()) else {
+        let context = &self.context;
+        let claim = context.cache.read(|world| world.node_claims.get(key).cloned());
+        let Some(claim) = claim.filter(|claim| context.provider_of(claim).is_some()) else {
             return Ok(Next::Done);
         };
         let Some(expiry) = expiry(&claim) else { return Ok(Next::Done) };
-        if let Some(left) = left_until(expiry, self.0.now()) {
+        if let Some(left) = left_until(expiry, context.now()) {
             return Ok(Next::After(left));
         }
-        self.0.cluster.delete(&*claim).await?;
-        disrupted::count_claim(&self.0, &claim, REASON);
-        disrupted::count_pods(&self.0, &claim, REASON);
+        if let Some(who) = context.cache.read(|world| self.pause.of(world, claims::pool(&claim))) {
+            let paused = pause::told(&who);
+            let message = format!("expired at {expiry}, and goes once the pause is over: {paused}");
+            context.events.tell(Event::disruption_blocked(&Subject::of(&*claim), &message));
+            return Ok(Next::After(pause::LOOK_EVERY));
+        }
+        context.cluster.delete(&*claim).await?;
+        disrupted::count_claim(context, &claim, REASON);
+        disrupted::count_pods(context, &claim, REASON);
         tracing::info!(NodeClaim = %key, "deleted nodeclaim that has expired");
         Ok(Next::Done)
     }

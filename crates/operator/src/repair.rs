@@ -27,6 +27,7 @@ use crate::{
     context::Context,
     controller::{Controller, Next},
     disrupted,
+    disruption::pause::{self, Pause},
     events::{Event, Subject},
     marks::TERMINATION_TIMESTAMP,
     queue::Backoff,
@@ -41,7 +42,10 @@ const BLOCKED_FOR: Duration = Duration::from_mins(5);
 
 /// Replaces nodes that stay unhealthy.
 #[derive(Debug)]
-pub struct NodeRepair(pub Context);
+pub struct NodeRepair {
+    context: Context,
+    pause: Pause,
+}
 
 /// A node that its provider would not tolerate for ever, and what else has a say.
 struct Patient {
@@ -50,6 +54,8 @@ struct Patient {
     pool: Option<Arc<NodePool>>,
     due: Due,
     breaker: Breaker,
+    /// Who has paused the removal of machines, if somebody has.
+    paused: Option<String>,
 }
 
 impl Controller for NodeRepair {
@@ -69,11 +75,15 @@ impl Controller for NodeRepair {
 
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some(patient) = self.patient(key) else { return Ok(Next::Done) };
-        let now = self.0.now();
+        let now = self.context.now();
         if let Ok(left) = Duration::try_from(patient.due.at.duration_since(now))
             && !left.is_zero()
         {
             return Ok(Next::After(left));
+        }
+        if let Some(who) = &patient.paused {
+            self.tell_blocked(&patient, &format!("not repaired while {}", pause::told(who)));
+            return Ok(Next::After(pause::LOOK_EVERY));
         }
         if let Some(why) = patient.breaker.blocks() {
             self.tell_blocked(&patient, &why);
@@ -82,7 +92,7 @@ impl Controller for NodeRepair {
         let Patient { claim, due, .. } = &patient;
         let claim = self.end_now(claim, now).await?;
         if !is_deleting(&*claim) {
-            self.0.cluster.delete(&*claim).await?;
+            self.context.cluster.delete(&*claim).await?;
             self.count(&claim, due.condition);
             tracing::info!(
                 Node = %key, NodeClaim = %claim.key(), condition = due.condition,
@@ -94,13 +104,18 @@ impl Controller for NodeRepair {
 }
 
 impl NodeRepair {
+    /// Replaces nodes unless somebody has asked for a pause.
+    pub fn new(context: Context, pause: Pause) -> Self {
+        Self { context, pause }
+    }
+
     /// A node that is ours and has a condition that its provider does not tolerate for ever. One
     /// with several claims, or none, is let alone: it is not clear whose machine it is.
     fn patient(&self, key: &Key) -> Option<Patient> {
-        self.0.cache.read(|world| {
-            let node = world.nodes.get(key).filter(|node| self.0.manages(node))?;
+        self.context.cache.read(|world| {
+            let node = world.nodes.get(key).filter(|node| self.context.manages(node))?;
             let claim = world.claim_of(node)?;
-            let policies = self.0.provider_of(claim)?.repair_policies();
+            let policies = self.context.provider_of(claim)?.repair_policies();
             let due = policy::due(node, policies)?;
             let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());
             let pool = pool_name.and_then(|name| world.node_pools.named(name));
@@ -110,6 +125,7 @@ impl NodeRepair {
                 claim: Arc::clone(claim),
                 pool: pool.cloned(),
                 due,
+                paused: self.pause.of(world, pool_name),
             })
         })
     }
@@ -130,17 +146,17 @@ impl NodeRepair {
         let mut ending = NodeClaim::clone(claim);
         let annotations = ending.metadata.annotations.get_or_insert_default();
         annotations.insert(TERMINATION_TIMESTAMP.to_owned(), seconds(now).to_string());
-        let written = self.0.cluster.patch(&**claim, &ending, Lock::None).await?;
+        let written = self.context.cluster.patch(&**claim, &ending, Lock::None).await?;
         Ok(written.map_or_else(|| Arc::clone(claim), Arc::new))
     }
 
     fn count(&self, claim: &NodeClaim, condition: &str) {
-        disrupted::count_claim(&self.0, claim, REASON);
-        disrupted::count_pods(&self.0, claim, REASON);
+        disrupted::count_claim(&self.context, claim, REASON);
+        disrupted::count_pods(&self.context, claim, REASON);
         let (pool, capacity_type) = (label(claim, NODE_POOL), label(claim, CAPACITY_TYPE));
         let image = claim.status.as_ref().and_then(|status| status.image_id.as_deref());
         let condition = policy::snake_case(condition);
-        let metrics = &self.0.metrics;
+        let metrics = &self.context.metrics;
         let repaired = metrics.nodeclaims_unhealthy_disrupted(
             &condition,
             pool,
@@ -155,7 +171,7 @@ impl NodeRepair {
         let Patient { node, claim, pool, .. } = patient;
         let pool = pool.as_ref().map(|pool| Subject::of(&**pool));
         for about in [Subject::of(&**node), Subject::of(&**claim)].into_iter().chain(pool) {
-            self.0.events.tell(Event::node_repair_blocked(&about, why));
+            self.context.events.tell(Event::node_repair_blocked(&about, why));
         }
     }
 }

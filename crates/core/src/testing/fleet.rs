@@ -48,7 +48,6 @@ pub fn fleet(snapshot: &Snapshot) -> FleetBuilder {
 
 fn machine(node: &Node) -> Machine {
     let claim = node.claim.as_ref().map(|_| ClaimFacts {
-        created: now() - minutes(120),
         quiet_since: node.initialized.then(|| now() - minutes(60)),
         consolidatable: node.initialized,
         ..ClaimFacts::default()

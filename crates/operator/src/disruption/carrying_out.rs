@@ -150,8 +150,7 @@ impl CommandQueue {
             let found = record.candidates.iter().map(|going| (going, marking::find(world, going)));
             let machines: Vec<(&Going, Option<Marked>)> = found.collect();
             let pools = machines.iter().filter_map(|(_, it)| claims::pool(&it.as_ref()?.claim));
-            let pools: BTreeSet<&str> = pools.collect();
-            let paused = self.disruption.paused(world, &pools);
+            let paused = self.disruption.pause.of(world, pools);
             let states = machines.iter().map(|(going, machine)| {
                 let state = match machine {
                     Some(machine) if machine.leaves() => Candidate::Leaves,
@@ -426,16 +425,22 @@ async fn together(doing: Vec<BoxFuture<'_, Result<(), Trouble>>>) -> Result<(), 
     done.into_iter().collect()
 }
 
-/// The machines of a command as they are now, to be begun; the name of the first that is gone
-/// otherwise.
+/// The machines of a command as they are now, to be begun; or what has happened to the first of them since the command was
+/// looked at.
 pub(super) fn going(
     world: &World,
     candidates: &[joiner_core::disruption::Candidate],
+    now: Timestamp,
 ) -> Result<Vec<Going>, String> {
+    let nominated = world.intended.nominated(now);
     let going = candidates.iter().map(|candidate| {
+        if nominated.contains_key(&candidate.node) {
+            return Err(format!("a pod was promised a place on {} meanwhile", candidate.node));
+        }
         let claim = world.node_claims.get(&Key::cluster(&candidate.node_claim));
         let claim = claim.filter(|claim| !is_deleting(&***claim));
-        let claim = claim.ok_or_else(|| candidate.node_claim.clone())?;
+        let gone = || format!("NodeClaim {} is gone", candidate.node_claim);
+        let claim = claim.ok_or_else(gone)?;
         Ok(Going {
             node_claim: candidate.node_claim.clone(),
             uid: claims::uid(&claim.metadata).to_owned(),

@@ -51,9 +51,18 @@ const SETTLE: Duration = Duration::from_secs(1);
 const REST: u32 = 9;
 /// A cluster in which nothing happens is looked at this often all the same.
 const REFRESH: SignedDuration = SignedDuration::from_mins(5);
-/// What has to be known for a look.
-const KINDS: [&str; 6] =
-    ["pods", "nodes", "nodeclaims", "nodepools", "poddisruptionbudgets", "namespaces"];
+/// What has to be known for a look, as far as it is watched: who is protected, who has a say, and what new machines need.
+const KINDS: [&str; 9] = [
+    "pods",
+    "nodes",
+    "nodeclaims",
+    "nodepools",
+    "poddisruptionbudgets",
+    "namespaces",
+    "daemonsets",
+    "nodeoverlays",
+    "capacitybuffers",
+];
 
 /// Looks for machines to remove.
 ///
@@ -194,7 +203,7 @@ impl DisruptionLoop {
             held_back,
             drift_resumes,
             restless_since,
-            namespace: Some(self.disruption.namespace().to_owned()),
+            namespace: Some(self.disruption.pause.namespace().to_owned()),
             reads_kindly: false,
         };
         self.context.cache.intend(|intended| intended.tidy(now));
@@ -259,14 +268,12 @@ impl DisruptionLoop {
     }
 
     fn begin(&self, command: &Command) {
-        let machines = self.context.cache.read(|world| going(world, &command.candidates));
-        let ready = machines
-            .map_err(|gone| format!("NodeClaim {gone} is gone"))
-            .and_then(|machines| Ok((machines, self.places(command)?)));
+        let now = self.context.now();
+        let machines = self.context.cache.read(|world| going(world, &command.candidates, now));
+        let ready = machines.and_then(|machines| Ok((machines, self.places(command)?)));
         match ready {
             Ok((machines, places)) => {
-                let (now, random) = (self.context.now(), &self.context.random);
-                let commands = &self.disruption.commands;
+                let (commands, random) = (&self.disruption.commands, &self.context.random);
                 let record = commands.begin(command.clone(), machines, places, now, random);
                 if let Some(record) = record {
                     telling::begun(&self.context, command, &record);

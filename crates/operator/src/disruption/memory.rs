@@ -9,7 +9,7 @@ use joiner_core::disruption::{HeldMove, Restless};
 /// How soon a machine of the same kind has to be needed again for its removal to count as undone.
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
 /// One machine in so many that is needed again is as good as all.
-const UNDONE_SHARE: u32 = 4;
+const UNDONE_SHARE: usize = 4;
 /// For how long moves like an undone one are held back: at first, and at most.
 const HELD: Growth =
     Growth { first: SignedDuration::from_mins(15), longest: SignedDuration::from_hours(4) };
@@ -44,20 +44,24 @@ pub struct Moves {
     held: BTreeMap<Kind, Held>,
 }
 
-/// Machines of a kind that were removed.
-#[derive(Debug, Clone, Copy)]
+/// When machines of a kind were removed, and made again.
+#[derive(Debug, Clone, Default)]
 struct Made {
-    /// When the last of them was.
-    at: Timestamp,
-    /// How many were, and how many had to be made again.
-    removed: u32,
-    again: u32,
+    removed: Vec<Timestamp>,
+    again: Vec<Timestamp>,
 }
 
 impl Made {
     /// A move of many machines may leave a pod over that needs one of them again, and has still been good.
-    fn is_undone(self) -> bool {
-        self.again * UNDONE_SHARE >= self.removed
+    fn is_undone(&self) -> bool {
+        !self.removed.is_empty() && self.again.len() * UNDONE_SHARE >= self.removed.len()
+    }
+
+    /// Forgets what was too long ago.
+    fn tidy(&mut self, now: Timestamp) {
+        for times in [&mut self.removed, &mut self.again] {
+            times.retain(|at| now.duration_since(*at) <= UNDONE_WITHIN);
+        }
     }
 }
 
@@ -73,9 +77,7 @@ struct Held {
 impl Moves {
     /// A machine is removed because its pods fit elsewhere or on something cheaper.
     pub fn made(&mut self, pool: &str, instance_type: &str, now: Timestamp) {
-        let made = self.made.entry(kind(pool, instance_type));
-        let made = made.or_insert(Made { at: now, removed: 0, again: 0 });
-        *made = Made { at: now, removed: made.removed + 1, ..*made };
+        self.made.entry(kind(pool, instance_type)).or_default().removed.push(now);
         if let Some(held) = self.held.get_mut(&kind(pool, instance_type)) {
             held.failed = 0;
         }
@@ -84,10 +86,9 @@ impl Moves {
     /// A machine of this kind was made because pods wait. Answers whether that undoes a move.
     pub fn provisioned(&mut self, pool: &str, instance_type: &str, now: Timestamp) -> bool {
         let kind = kind(pool, instance_type);
-        let recent = self.made.get_mut(&kind);
-        let recent = recent.filter(|made| now.duration_since(made.at) <= UNDONE_WITHIN);
-        let is_undone = recent.is_some_and(|made| {
-            made.again += 1;
+        let is_undone = self.made.get_mut(&kind).is_some_and(|made| {
+            made.again.push(now);
+            made.tidy(now);
             made.is_undone()
         });
         if is_undone {
@@ -120,7 +121,10 @@ impl Moves {
 
     /// Forgets what does not matter any more.
     pub fn tidy(&mut self, now: Timestamp) {
-        self.made.retain(|_, made| now.duration_since(made.at) <= UNDONE_WITHIN);
+        self.made.retain(|_, made| {
+            made.tidy(now);
+            !made.removed.is_empty()
+        });
         // A kind of move that has been good for as long as the longest wait starts anew.
         self.held.retain(|_, held| now.duration_since(held.until) <= HELD.longest);
     }
@@ -241,6 +245,20 @@ mod tests {
         let undone: Vec<bool> =
             (1..=3).map(|now| moves.provisioned("general", "small", minute(now))).collect();
         assert_eq!(undone, [false, false, true]);
+    }
+
+    #[test]
+    fn what_was_good_half_an_hour_ago_does_not_excuse_what_is_undone_now() {
+        let mut moves = Moves::default();
+        for _ in 0..40 {
+            moves.made("general", "small", minute(0));
+        }
+        for now in [10, 20, 30] {
+            moves.made("general", "small", minute(now));
+            assert!(!moves.provisioned("general", "small", minute(now)), "one of very many");
+        }
+        moves.made("general", "small", minute(40));
+        assert!(moves.provisioned("general", "small", minute(40)));
     }
 
     #[test]

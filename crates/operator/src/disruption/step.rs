@@ -123,9 +123,9 @@ impl fmt::Display for Cause {
 
 /// What to do next.
 ///
-/// Nothing is deleted before every candidate is marked and every replacement ready, and nothing on
-/// the word of a process that has ended: what such a one has prepared in full is carried on, all
-/// else is taken back.
+/// Nothing is deleted before every candidate is marked and every replacement ready; only where no replacement is needed
+/// those that are marked go in the end without the others. And nothing is deleted on the word of a process that has ended:
+/// what such a one has prepared in full is carried on, all else is taken back.
 pub fn decide(seen: &Seen) -> Step {
     let names = |wanted: Candidate| -> Vec<String> {
         let of_kind = seen.candidates.iter().filter(|(_, candidate)| *candidate == wanted);
@@ -151,8 +151,15 @@ pub fn decide(seen: &Seen) -> Step {
         return Step::TakeBack(Cause::Interrupted);
     }
     let to_be_made = replacements(Replacement::ToBeMade);
-    if !(unmarked.is_empty() && to_be_made.is_empty()) && seen.now >= seen.start_by {
-        return Step::TakeBack(Cause::NotStarted);
+    let is_under_way = to_be_made.is_empty() && !seen.replacements.is_empty();
+    let start_by = if is_under_way { seen.ready_by } else { seen.start_by };
+    if !(unmarked.is_empty() && to_be_made.is_empty()) && seen.now >= start_by {
+        // Machines that need no replacement do not wait for one that cannot be marked.
+        return if seen.replacements.is_empty() && !marked.is_empty() {
+            Step::Delete(marked)
+        } else {
+            Step::TakeBack(Cause::NotStarted)
+        };
     }
     if !unmarked.is_empty() {
         return Step::Mark(unmarked);
@@ -263,6 +270,33 @@ mod tests {
         ] {
             slow.now = at(60);
             assert_eq!(decide(&slow), Step::TakeBack(Cause::NotStarted));
+        }
+    }
+
+    #[test]
+    fn machines_that_need_no_replacement_do_not_wait_for_one_that_cannot_be_marked() {
+        use Candidate::{Leaves, Marked, Unmarked};
+        let mut slow = seen(&[Marked, Unmarked], &[]);
+        assert_eq!(decide(&slow), Step::Mark(names(&["old2"])));
+        slow.now = at(60);
+        assert_eq!(decide(&slow), Step::Delete(names(&["old1"])));
+        slow.candidates[0].1 = Leaves;
+        assert_eq!(decide(&slow), Step::TakeBack(Cause::NotStarted), "the other one is free again");
+        let mut slow = seen(&[Marked, Unmarked], &[Replacement::ToBeMade]);
+        slow.now = at(60);
+        assert_eq!(decide(&slow), Step::TakeBack(Cause::NotStarted), "it was planned for both");
+    }
+
+    #[test]
+    fn a_mark_that_somebody_takes_while_a_replacement_comes_is_set_again() {
+        let mut seen = seen(&[Candidate::Unmarked], &[Replacement::Comes]);
+        for (now, step) in [
+            (at(60), Step::Mark(names(&["old1"]))),
+            (at(2099), Step::Mark(names(&["old1"]))),
+            (at(2100), Step::TakeBack(Cause::NotStarted)),
+        ] {
+            seen.now = now;
+            assert_eq!(decide(&seen), step, "{now}");
         }
     }
 

@@ -62,14 +62,15 @@ impl Turns {
                 .ok()
                 .filter(|left| !left.is_zero())
         };
-        until(wanted.since, LONGEST)?;
+        let longest = until(wanted.since, LONGEST)?;
         let is_larger = |size: &Size| *size > wanted.size;
         if self.in_line.last().is_some_and(|(size, _)| is_larger(size)) {
-            return Some(LOOK_EVERY);
+            return Some(LOOK_EVERY.min(longest));
         }
         let asked = self.asked.iter().filter(|(size, _)| is_larger(size)).map(|(_, at)| *at).max();
         let settling = asked.and_then(|at| until(at, SETTLING));
-        settling.or_else(|| until(wanted.since, GATHERING).filter(|_| others_go()))
+        let wait = settling.or_else(|| until(wanted.since, GATHERING).filter(|_| others_go()));
+        wait.map(|wait| wait.min(longest))
     }
 }
 
@@ -138,6 +139,8 @@ mod tests {
         turns.join(&id("large"), size("4", "16Gi"));
         assert_eq!(wait(&turns, 19), Some(1));
         assert_eq!(wait(&turns, 20), None);
+        turns.asked(&id("large"), size("4", "16Gi"), at(18));
+        assert_eq!(wait(&turns, 18), Some(2), "not until the large one has settled");
     }
 
     #[test]

@@ -8,8 +8,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use jiff::{SignedDuration, Timestamp};
-use joiner_api::{condition, duration::NillableDuration, node_claim::NodeClaim};
+use jiff::Timestamp;
+use joiner_api::{condition, node_claim::NodeClaim};
 use joiner_core::{
     disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Machine, PodFacts},
     label,
@@ -129,14 +129,11 @@ impl<'o> Reader<'o> {
             (claim.holds(INITIALIZED), claim.since(INITIALIZED).unwrap_or(self.now))
         };
         let moved = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
-        let expire_after = claim.spec.expire_after.as_ref().and_then(NillableDuration::nanos);
         ClaimFacts {
-            created: created.unwrap_or(self.now),
             quiet_since: is_initialized.then(|| moved.map_or(since, |time| time.0)),
             consolidatable: claim.holds(CONSOLIDATABLE) || (is_hand_written && is_initialized),
             drifted: drifted(claim, created.unwrap_or(self.now)),
             has_grace_period: claim.spec.termination_grace_period.is_some(),
-            expire_after: expire_after.map(SignedDuration::from_nanos),
             instance_terminating: claim.holds(INSTANCE_TERMINATING),
         }
     }

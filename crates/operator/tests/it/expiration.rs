@@ -1,7 +1,7 @@
 //! §11.1 X-01 to X-09: claims that have become too old.
 
 use jiff::SignedDuration;
-use joiner_operator::expiration::Expiration;
+use joiner_operator::{context::Context, disruption::pause::Pause, expiration::Expiration};
 use serde_json::json;
 
 use crate::{
@@ -11,9 +11,13 @@ use crate::{
 
 const HOUR: i64 = 3600;
 
+fn expiration(context: Context) -> Expiration {
+    Expiration::new(context, Pause::by("kube-system"))
+}
+
 /// A stage with a claim that may become this old. A finalizer keeps it, so that its end can be seen.
 fn stage(expire_after: Option<&str>) -> Stage {
-    let stage = Stage::bare().with(Expiration);
+    let stage = Stage::bare().with(expiration);
     let mut claim = claim("web-1");
     claim["metadata"]["finalizers"] = json!(["example.com/keep"]);
     if let Some(expire_after) = expire_after {
@@ -54,7 +58,7 @@ async fn x01_a_claim_that_says_nothing_may_become_thirty_days_old() {
 
 #[tokio::test(start_paused = true)]
 async fn x02_a_foreign_claim_is_let_alone() {
-    let mut stage = Stage::bare().with(Expiration);
+    let mut stage = Stage::bare().with(expiration);
     let mut foreign = foreign_claim("other-1");
     foreign["spec"]["expireAfter"] = "1h".into();
     stage.create_claim_as(foreign);
@@ -139,4 +143,17 @@ async fn x08_x09_an_expired_claim_and_the_pods_that_have_to_move_are_counted() {
     let labels = r#"{capacity_type="",consolidation_policy="",nodepool="",reason="expired",termination_mode="graceful"}"#;
     assert_eq!(stage.series("karpenter_nodeclaims_disrupted_total"), [format!("{labels} 1")]);
     assert_eq!(stage.series("karpenter_pods_disruption_initiated_total"), [format!("{labels} 2")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_disruption_is_paused_a_claim_that_is_too_old_stays() {
+    let mut stage = stage(Some("1h"));
+    stage.pause("namespaces", "kube-system", Some("bert, storage is being moved"));
+    stage.pass(2 * HOUR).await;
+    assert!(!is_deleted(&stage, "web-1"));
+    let told = stage.events("NodeClaim", "web-1");
+    assert!(told.iter().any(|event| event.contains("paused by bert, storage")), "{told:?}");
+    stage.pause("namespaces", "kube-system", None);
+    stage.pass(90).await;
+    assert!(is_deleted(&stage, "web-1"));
 }

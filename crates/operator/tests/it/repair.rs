@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use joiner_cloud::RepairPolicy;
-use joiner_operator::{pools::PoolValidation, repair::NodeRepair};
+use joiner_operator::{disruption::pause::Pause, pools::PoolValidation, repair::NodeRepair};
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,7 +16,7 @@ const TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 
 /// A stage with a pool of so many nodes, all healthy: `node-1` of `web-1` and so on.
 fn stage(nodes: usize) -> Stage {
-    let stage = Stage::bare().with(NodeRepair);
+    let stage = Stage::bare().with(|context| NodeRepair::new(context, Pause::by("kube-system")));
     let general = stage.create_pool("general");
     for n in 1..=nodes {
         add_node(&stage, n, pool_claim(&format!("web-{n}"), &general), Some("general"));
@@ -71,6 +71,20 @@ async fn he01_a_node_that_stays_unhealthy_is_replaced() {
     stage.pass(30 * MINUTE + 1).await;
     assert!(is_deleted(&stage, 1));
     assert!(!is_deleted(&stage, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_its_pool_is_paused_an_unhealthy_node_stays() {
+    let mut stage = stage(5);
+    stage.pause("nodepools", "general", Some("anna, new switches"));
+    fall_ill(&stage, 1);
+    stage.pass(40 * MINUTE).await;
+    assert!(!is_deleted(&stage, 1));
+    let told = stage.events("Node", "node-1");
+    assert!(told.iter().any(|event| event.contains("paused by anna, new switches")), "{told:?}");
+    stage.pause("nodepools", "general", None);
+    stage.pass(90).await;
+    assert!(is_deleted(&stage, 1));
 }
 
 #[tokio::test(start_paused = true)]

@@ -167,6 +167,13 @@ impl Stage {
         created.unwrap().value()
     }
 
+    /// Somebody pauses disruption, in a word: of a pool, or of everything. With none it goes on.
+    pub(crate) fn pause(&self, plural: &str, name: &str, why: Option<&str>) {
+        let group = if plural == "namespaces" { "" } else { "karpenter.sh" };
+        let patch = json!({"metadata": {"annotations": {"joiner.sh/pause-disruption": why}}});
+        self.merge(group, plural, name, None, patch);
+    }
+
     /// Changes an object as an administrator would; `status` for its status.
     pub(crate) fn merge(
         &self,

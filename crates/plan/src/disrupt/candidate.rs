@@ -183,9 +183,6 @@ impl<'s> Scene<'s> {
         }
         for (pool, total) in &mut totals {
             let Some(rules) = self.fleet.pools.get(*pool) else { continue };
-            if let Some(cost) = rules.cost.filter(|cost| *cost > 0.0) {
-                total.price = cost;
-            }
             let now = self.fleet.now;
             let since = rules.restless_since.unwrap_or(now);
             total.patience = Patience::with(total.unrest, since, now);
@@ -376,8 +373,8 @@ impl<'s> Removable<'s> {
             held.pool == self.pool && held.instance_type == *named && held.until > fleet.now
         })?;
         let message = format!(
-            "a {named} of NodePool {:?} was removed and soon needed again; such machines are left \
-             alone until {}",
+            "a {named} of NodePool {:?} was removed and soon needed again, or its replacement has \
+             failed; such machines are left alone until {}",
             self.pool, held.until
         );
         let reason = Reason::new(ReasonId::RevertedRecently, message).in_pool(self.pool);

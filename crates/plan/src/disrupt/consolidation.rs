@@ -126,8 +126,7 @@ pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
     let candidates;
     let found = if method == Method::MultiNode {
         candidates = settled_candidates(pass);
-        let may_go = pass.ledger.within(candidates.iter().map(|each| (each, each.pool)), REASON);
-        sets::run_by_halving(pass, &may_go).and_then(|found| steady::part(pass, found))
+        sets::as_karpenter(pass, &candidates).and_then(|found| steady::part(pass, found))
     } else {
         candidates = in_turns(sorted_candidates(pass));
         candidates.iter().find_map(|each| {

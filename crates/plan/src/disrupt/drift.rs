@@ -21,6 +21,9 @@ const REASON: DisruptionReason = DisruptionReason::Drifted;
 pub(super) fn decide_static(pass: &mut Pass<'_>) {
     let drifted = in_order(pass.candidates(|each| each.may_drift(true)));
     for each in drifted {
+        if waits_after_failure(pass, &each) {
+            continue;
+        }
         let replacements = match room(pass, &each) {
             Ok(true) => {
                 let snapshot = pass.scene.snapshot;
@@ -94,8 +97,7 @@ pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
         if !pass.is_free(each.at) {
             continue;
         }
-        if let Some(reason) = backoff(pass, &each) {
-            pass.stays(each.at, [reason]);
+        if waits_after_failure(pass, &each) {
             continue;
         }
         if pass.ledger.left(each.pool, REASON) == 0 {
@@ -133,14 +135,18 @@ fn in_order(mut drifted: Vec<Removable<'_>>) -> Vec<Removable<'_>> {
     in_turns(drifted)
 }
 
+/// Whether a machine stays for now because replacing one of its pool has failed.
+///
 /// COMPAT: upstream tries a machine that cannot be replaced again and again, before any other
 /// (defect 12).
-fn backoff(pass: &Pass<'_>, each: &Removable<'_>) -> Option<Reason> {
-    let resumes = each.rules.drift_resumes.filter(|at| *at > pass.scene.fleet.now)?;
+fn waits_after_failure(pass: &mut Pass<'_>, each: &Removable<'_>) -> bool {
+    let resumes = each.rules.drift_resumes.filter(|at| *at > pass.scene.fleet.now);
+    let Some(resumes) = resumes else { return false };
     let message = format!(
         "replacing a drifted machine of NodePool {:?} has failed; it is tried again from {resumes}",
         each.pool
     );
     let reason = Reason::new(ReasonId::DriftBackoff, message).in_pool(each.pool);
-    Some(reason.with("until", resumes))
+    pass.stays(each.at, [reason.with("until", resumes)]);
+    true
 }

@@ -32,7 +32,8 @@ pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
     let what =
         format!("{} is not what NodePool {:?} wants any more ({why})", each.name(), each.pool);
     let message = if each.is_static() {
-        format!("{what}; another one takes its place first")
+        let when = if proposal.replacements.is_empty() { "once it is gone" } else { "first" };
+        format!("{what}; another one takes its place {when}")
     } else {
         format!("{what}; {}", places(&[each], proposal))
     };

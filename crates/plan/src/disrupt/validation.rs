@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use joiner_core::{
     disruption::{Change, Command, Decision, DisruptionSettings, Fleet, Method, Rejected},
+    label,
     plan::PlannedClaim,
     reason::{Reason, ReasonId},
+    requirement::{Requirement, Requirements},
     settings::PlanSettings,
     snapshot::Snapshot,
 };
@@ -146,7 +148,7 @@ fn all_kept(
     promised.iter().map(keep_one).collect()
 }
 
-/// The promised machine for the pods of now, if each type it may become would still do.
+/// The promised machine for the pods of now, if everything it may become would still do.
 fn kept(promised: &PlannedClaim, claim: &PlannedClaim) -> Result<PlannedClaim, Rejected> {
     let options: BTreeSet<&String> = claim.instance_types.iter().collect();
     if promised.node_pool != claim.node_pool {
@@ -158,11 +160,32 @@ fn kept(promised: &PlannedClaim, claim: &PlannedClaim) -> Result<PlannedClaim, R
     if let Some(gone) = promised.instance_types.iter().find(|name| !options.contains(name)) {
         return Err(scheduling(format!("the new machine could not be a {gone} any more")));
     }
+    if let Some(key) = demanded(promised, claim) {
+        return Err(scheduling(format!(
+            "pods demand something else of the new machine's {key} now"
+        )));
+    }
     Ok(PlannedClaim {
         pods: claim.pods.clone(),
         requests: claim.requests.clone(),
         ..promised.clone()
     })
+}
+
+/// A label of the promised machine that may turn out otherwise than is demanded now.
+///
+/// COMPAT: upstream looks at the types alone, and makes a machine in a zone that is the right one no more.
+fn demanded(promised: &PlannedClaim, claim: &PlannedClaim) -> Option<String> {
+    let promised = Requirements::from_specs(promised.requirements.iter());
+    let demanded = Requirements::from_specs(claim.requirements.iter());
+    let is_met = |key: &str, wanted: &Requirement| {
+        promised
+            .get(key)
+            .is_some_and(|own| own.intersection(wanted).with_min_values(own.min_values()) == *own)
+    };
+    // Types were looked at already.
+    let mut labels = demanded.iter().filter(|(key, _)| *key != label::INSTANCE_TYPE);
+    labels.find(|(key, wanted)| !is_met(key, wanted)).map(|(key, _)| key.to_owned())
 }
 
 fn renewed(

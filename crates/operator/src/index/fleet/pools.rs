@@ -92,8 +92,8 @@ pub fn paused<'o>(objects: &'o Objects, namespace: Option<&str>) -> Option<(&'o 
     pauses.min()
 }
 
-/// Who has paused the removal of machines by an object, and why.
+/// Who has paused the removal of machines by an object, and why. An annotation without a text is a pause, too.
 pub(crate) fn pause(metadata: &ObjectMeta) -> Option<&str> {
     let text = metadata.annotations.as_ref()?.get(PAUSE_DISRUPTION)?.trim();
-    (!text.is_empty()).then_some(text)
+    Some(if text.is_empty() { "somebody who does not say why" } else { text })
 }

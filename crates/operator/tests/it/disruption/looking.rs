@@ -1,8 +1,12 @@
 //! From a cluster to commands: what is proposed, what is looked at once more, and what is told.
 
+use joiner_lab::faults::Fault;
 use serde_json::json;
 
-use super::scene::{NAMESPACE, Scene};
+use super::{
+    meanwhile::instead,
+    scene::{NAMESPACE, Scene},
+};
 
 const EMPTY: &str = r#"consolidation_type="empty""#;
 const SINGLE: &str = r#"consolidation_type="single""#;
@@ -323,16 +327,32 @@ async fn a_cluster_in_which_nothing_happens_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn while_everything_is_paused_nothing_is_proposed() {
     let mut scene = empty_machines(&[]).await;
-    scene.pause("namespaces", NAMESPACE, "ops: freeze");
+    scene.stage.pause("namespaces", NAMESPACE, Some("ops: freeze"));
     scene.stage.pass(2).await;
     scene.machine("a").await;
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["a"]);
     let told = scene.stage.events("Node", "a");
     assert!(told.iter().any(|event| event.contains("ops: freeze")), "{told:?}");
-    scene.pause("namespaces", NAMESPACE, "");
+    scene.stage.pause("namespaces", NAMESPACE, None);
     scene.stage.pass(30).await;
     assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// A DaemonSet that is not known would make machines too small, a budget that is not known would be overrun.
+#[tokio::test(start_paused = true)]
+async fn while_something_that_counts_cannot_be_watched_nothing_is_proposed() {
+    for plural in ["daemonsets", "poddisruptionbudgets"] {
+        let mut scene = empty_machines(&[]).await;
+        for verb in ["watch", "list"] {
+            instead(&scene, verb, plural, Fault::Unavailable, 1000);
+        }
+        // The watch that is open comes to its end.
+        scene.stage.pass(600).await;
+        scene.machine("a").await;
+        scene.stage.pass(60).await;
+        assert_eq!(scene.claims(), ["a"], "{plural}");
+    }
 }
 
 /// A schedule that opens is waited for, although nothing happens in the cluster.

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::scene::{NAMESPACE, Scene};
 
 /// The next calls of this kind get this instead.
-fn instead(scene: &Scene, verb: &str, plural: &str, fault: Fault, times: u32) {
+pub(super) fn instead(scene: &Scene, verb: &str, plural: &str, fault: Fault, times: u32) {
     scene.stage.lab.faults().add(Rule {
         fault,
         aim: Aim { client: "joiner".into(), verb: verb.into(), plural: plural.into() },
@@ -81,7 +81,7 @@ async fn whoever_pauses_a_pool_stops_its_commands() {
     let mut scene = Scene::with_machines(&["a"]).await;
     let record = scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
-    scene.pause("nodepools", "general", "ops: freeze until Monday");
+    scene.stage.pause("nodepools", "general", Some("ops: freeze until Monday"));
     scene.stage.pass(1).await;
     assert_eq!(scene.marks("a"), "none");
     assert!(!scene.stays(&record.replacements[0]));
@@ -94,10 +94,10 @@ async fn whoever_pauses_everything_stops_all_commands() {
     scene.stage.create("", "namespaces", json!({"metadata": {"name": "other"}}));
     scene.begin(Method::SingleNode, &["a"], 1);
     scene.stage.pass(1).await;
-    scene.pause("namespaces", "other", "not the lease's namespace");
+    scene.stage.pause("namespaces", "other", Some("not the lease's namespace"));
     scene.stage.pass(1).await;
     assert_eq!(scene.marks("a"), "all");
-    scene.pause("namespaces", NAMESPACE, "ops: freeze");
+    scene.stage.pause("namespaces", NAMESPACE, Some("ops: freeze"));
     scene.stage.pass(1).await;
     assert_eq!(scene.marks("a"), "none");
 }

@@ -14,6 +14,7 @@ use joiner_operator::{
     conditions::{Conditioned, DISRUPTION_REASON, INITIALIZED},
     disruption::{
         CommandQueue, Disruption, DisruptionLoop,
+        pause::Pause,
         record::{Going, Record, id_on},
     },
     disruption_conditions::DisruptionConditions,
@@ -61,7 +62,7 @@ impl Scene {
 
     fn on(stage: Stage) -> Self {
         let reservations = Reservations::default();
-        let disruption = Disruption::new(&stage.context.clock, NAMESPACE, reservations);
+        let disruption = Disruption::new(&stage.context.clock, Pause::by(NAMESPACE), reservations);
         let queue = disruption.clone();
         let stage = stage
             .with(|context| Lifecycle::new(context, RegistrationHealth::default()))
@@ -273,13 +274,6 @@ impl Scene {
     pub(super) fn counted_as_leaving(&self) -> Vec<String> {
         let cache = &self.stage.context.cache;
         cache.read(|world| world.intended.leaving().iter().cloned().collect())
-    }
-
-    /// Somebody pauses disruption, in a word: of a pool, or of everything.
-    pub(super) fn pause(&self, plural: &str, name: &str, why: &str) {
-        let group = if plural == "namespaces" { "" } else { "karpenter.sh" };
-        let patch = json!({"metadata": {"annotations": {"joiner.sh/pause-disruption": why}}});
-        self.stage.merge(group, plural, name, None, patch);
     }
 
     /// Sets annotations of the pool.

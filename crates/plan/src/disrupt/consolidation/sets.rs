@@ -21,6 +21,9 @@ use super::{
 /// As many machines as Karpenter's search looks at together, counted from 0.
 const UPSTREAM_LAST: usize = 100;
 
+/// The part of their price for which machines are moved together even if the policy Balanced would not.
+const SAVED_MIN: f64 = 1.0 / 3.0;
+
 /// With how many more machines a set is tried.
 const GROWTH_TRIES_MAX: usize = 16;
 
@@ -47,11 +50,22 @@ impl<'c, 's> Found<'c, 's> {
         candidates.iter().filter(move |each| !own.contains(&each.at))
     }
 
+    /// What it saves, its moving considered.
+    fn worth(&self, totals: &BTreeMap<&str, Totals>) -> f64 {
+        balanced::worth(&self.set, self.proposal.savings, totals)
+    }
+
+    /// Whether it is worth its moving, or saves a good part of what the machines cost.
+    fn pays(&self, totals: &BTreeMap<&str, Totals>) -> bool {
+        let price: f64 = self.set.iter().map(|each| each.price).sum();
+        let is_much = !replacement::is_less(self.proposal.savings, SAVED_MIN * price);
+        is_much || self.worth(totals) >= 0.0
+    }
+
     /// Is worth more than the other, its moving considered; of equals the one that moves less.
     fn is_better_than(&self, other: &Self, totals: &BTreeMap<&str, Totals>) -> bool {
         let cost = |found: &Self| found.set.iter().map(|each| each.cost).sum::<f64>();
-        let worth = |found: &Self| balanced::worth(&found.set, found.proposal.savings, totals);
-        let (own, others) = (worth(self), worth(other));
+        let (own, others) = (self.worth(totals), other.worth(totals));
         replacement::is_less(others, own)
             || (!replacement::is_less(own, others) && cost(self) < cost(other))
     }
@@ -66,7 +80,8 @@ const ORDERS: [fn(&Removable<'_>, &Removable<'_>) -> Ordering; 4] =
 ///
 /// Karpenter looks for the longest run of the best machines that can go together. This looks for the same, and besides
 /// among the machines of each pool and of each type, in other orders, and for sets that are no runs. It takes what is
-/// worth most, its moving considered. Where very many machines may go at once, each question is dear: then it asks fewer.
+/// worth most, its moving considered, and leaves what does not pay unless Karpenter would do it, too. Where very many
+/// machines may go at once, each question is dear: then it asks fewer.
 #[derive(Debug, Default)]
 pub(super) struct Search<'s> {
     /// Room only becomes less, so a pool or type that had nothing to offer in an order is not asked
@@ -84,10 +99,13 @@ impl<'s> Search<'s> {
     ) -> Option<Found<'c, 's>> {
         let mut all = self.runs(pass, candidates, is_thorough);
         all.extend(gathered(pass, candidates, is_thorough));
+        all.retain(|found| found.pays(&pass.totals));
         let better = |best: Found<'c, 's>, found: Found<'c, 's>| {
             if found.is_better_than(&best, &pass.totals) { found } else { best }
         };
-        let mut found = all.into_iter().reduce(better)?;
+        let Some(mut found) = all.into_iter().reduce(better) else {
+            return as_karpenter(pass, candidates);
+        };
         // What is left is looked at next; but a machine that comes now takes no more pods then.
         if is_thorough || !found.proposal.replacements.is_empty() {
             found = grown(pass, candidates, found)?;
@@ -180,8 +198,16 @@ fn longest_run<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Opti
     found
 }
 
-/// The run that Karpenter finds.
-pub(super) fn run_by_halving<'c, 's>(
+/// The run that Karpenter finds among machines that come in its order.
+pub(super) fn as_karpenter<'c, 's>(
+    pass: &mut Pass<'s>,
+    candidates: &'c [Removable<'s>],
+) -> Option<Found<'c, 's>> {
+    let may_go = pass.ledger.within(candidates.iter().map(|each| (each, each.pool)), REASON);
+    run_by_halving(pass, &may_go)
+}
+
+fn run_by_halving<'c, 's>(
     pass: &mut Pass<'s>,
     order: &[&'c Removable<'s>],
 ) -> Option<Found<'c, 's>> {
@@ -222,7 +248,7 @@ fn grown<'c, 's>(
     enlarged(pass, Some(found), &others)
 }
 
-/// A set, or none yet, with every machine in turn with which more is saved.
+/// A set, or none yet, with every machine in turn with which it is worth more.
 fn enlarged<'c, 's>(
     pass: &mut Pass<'s>,
     mut found: Option<Found<'c, 's>>,
@@ -232,9 +258,10 @@ fn enlarged<'c, 's>(
         let mut set = found.as_ref().map_or_else(Vec::new, |found| found.set.clone());
         set.push(*each);
         let Some(proposal) = affordable(pass, &set) else { continue };
-        let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.proposal.savings);
-        if pays_together(pass, before, each, &proposal) {
-            found = Some(Found { set, proposal });
+        let joined = Found { set, proposal };
+        let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.worth(&pass.totals));
+        if pays_together(pass, before, each, &joined) {
+            found = Some(joined);
         }
     }
     found
@@ -366,20 +393,21 @@ fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposa
     together(pass, set)
 }
 
-/// Whether a machine that joins a set, which saves so much `before`, saves more than if it went by itself. Machines that
+/// Whether a set that was worth so much `before` is worth more with a machine than if that went by itself. Machines that
 /// need not wait for the same new one are not tied together.
 fn pays_together<'s>(
     pass: &mut Pass<'s>,
     before: f64,
     each: &Removable<'s>,
-    joined: &Proposal,
+    joined: &Found<'_, 's>,
 ) -> bool {
-    let alone = if joined.replacements.is_empty() {
+    let alone = if joined.proposal.replacements.is_empty() {
         0.0
     } else {
-        ask(pass, &[each]).map_or(0.0, |alone| alone.savings)
+        let alone = ask(pass, &[each]);
+        alone.map_or(0.0, |it| balanced::worth(&[each], it.savings, &pass.totals))
     };
-    replacement::is_less(before + alone, joined.savings)
+    replacement::is_less(before + alone, joined.worth(&pass.totals))
 }
 
 #[cfg(test)]

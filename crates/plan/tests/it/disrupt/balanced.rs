@@ -118,23 +118,3 @@ fn pools_with_other_policies_are_not_scored_and_each_that_is_must_agree() {
         "#]],
     );
 }
-
-/// The cost of a pool may be known better than from its machines.
-#[test]
-fn a_known_cost_of_the_pool_counts() {
-    let n = || cluster().node(machine("n", "large").pod(pod("a").cpu("1")));
-    check(
-        n(),
-        |fleet| balanced(fleet).pool("default", |rules| rules.cost = Some(100.0)),
-        expect![[r#"
-            n stays: move.score
-        "#]],
-    );
-    check(
-        n(),
-        |fleet| balanced(fleet).pool("default", |rules| rules.cost = Some(0.0)),
-        expect![[r#"
-            singleNodeConsolidation: n -> new small +1: a; saves 3.00 score 0.75
-        "#]],
-    );
-}

@@ -345,7 +345,7 @@ fn a_move_that_was_undone_is_not_made_again_at_once() {
         n(),
         |fleet| fleet.held_back("default", "small", 15),
         expect![[r#"
-        n: revertedRecently: a small of NodePool "default" was removed and soon needed again; such machines are left alone until 2026-03-04T12:15:00Z
+        n: revertedRecently: a small of NodePool "default" was removed and soon needed again, or its replacement has failed; such machines are left alone until 2026-03-04T12:15:00Z
     "#]],
     );
     check(

@@ -1,7 +1,9 @@
 //! Drifted machines of pools that keep a fixed number.
 
 use expect_test::expect;
-use joiner_core::testing::{FleetBuilder, SnapshotBuilder, budget, pod, pool, snapshot};
+use joiner_core::testing::{
+    FleetBuilder, SnapshotBuilder, budget, minutes, now, pod, pool, snapshot,
+};
 
 use super::{check, check_reasons, machine_of, sizes};
 
@@ -170,4 +172,19 @@ fn the_replacement_is_made_from_the_template_alone() {
     assert!(claim.pods.is_empty() && claim.instance_types.is_empty());
     assert_eq!(claim.labels["karpenter.sh/nodepool"], "fixed");
     assert_eq!(claim.annotations["karpenter.sh/nodepool-hash"], "fixed-hash");
+}
+
+#[test]
+fn a_pool_whose_replacement_has_failed_waits() {
+    check_reasons(
+        fixed(1),
+        |fleet| {
+            let until = now() + minutes(2);
+            drifted(fleet, "fixed", 1).pool("fixed", |rules| rules.drift_resumes = Some(until))
+        },
+        expect![[r#"
+            fixed-0: drift.backoff: replacing a drifted machine of NodePool "fixed" has failed; it is tried again from 2026-03-04T12:02:00Z
+            fixed-0: static.replicas: NodePool "fixed" keeps 1 machines, whether they are used or not
+        "#]],
+    );
 }

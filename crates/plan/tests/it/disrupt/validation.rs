@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use joiner_core::{
     disruption::{Candidate, Command, Fleet, KeptBy, Method},
+    label::ZONE,
     snapshot::Snapshot,
     testing::{FleetBuilder, SnapshotBuilder, budget, fleet, node, pod},
 };
@@ -197,6 +198,15 @@ fn pods_that_would_not_find_places_as_they_did_reject() {
         more(),
         as_it_is,
         expect!["scheduling: the new machine could not be a small any more"],
+    );
+    let in_zone = pod("p").cpu("1").on_node_selector(ZONE, "a");
+    check_change(
+        replaceable(),
+        cluster().node(machine("n", "large").pod(in_zone)),
+        as_it_is,
+        expect![
+            "scheduling: pods demand something else of the new machine's topology.kubernetes.io/zone now"
+        ],
     );
 }
 
