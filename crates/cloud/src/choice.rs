@@ -17,6 +17,8 @@ pub struct Choice<'t> {
     pub instance_type: &'t Arc<InstanceType>,
     /// The terms.
     pub offering: &'t Offering,
+    /// What an hour costs, as those see it who planned the machine.
+    pub price: f64,
 }
 
 impl Choice<'_> {
@@ -36,26 +38,34 @@ pub fn cheapest<'t>(
     types: &'t [Arc<InstanceType>],
     well_known: &WellKnown,
 ) -> Option<Choice<'t>> {
-    every(order, types, well_known).min_by(|a, b| a.offering.price.total_cmp(&b.offering.price))
+    every(order, types, well_known).min_by(|a, b| a.price.total_cmp(&b.price))
 }
 
 /// Every available way to make a machine that serves the order, in order of types and offerings.
-pub fn every<'t>(
-    order: &Order,
+///
+/// COMPAT: upstream's providers know nothing of corrections, and choose what a corrected price has ruled out.
+pub fn every<'o, 't: 'o>(
+    order: &'o Order,
     types: &'t [Arc<InstanceType>],
-    well_known: &WellKnown,
+    well_known: &'o WellKnown,
 ) -> impl Iterator<Item = Choice<'t>> {
     let requirements: &Requirements = &order.requirements;
     types
         .iter()
         .filter(|instance_type| requirements.intersects(&instance_type.requirements).is_ok())
         .flat_map(|instance_type| {
-            instance_type.offerings.iter().map(move |offering| Choice { instance_type, offering })
+            let corrected = order.corrected_type(&instance_type.name).unwrap_or(instance_type);
+            // A correction leaves offerings in their order.
+            let offerings = instance_type.offerings.iter().zip(&corrected.offerings);
+            offerings.map(move |(offering, as_corrected)| {
+                let choice = Choice { instance_type, offering, price: as_corrected.price };
+                (choice, corrected.allocatable(as_corrected))
+            })
         })
-        .filter(|choice| {
-            let Choice { instance_type, offering } = choice;
+        .filter(|(Choice { offering, .. }, allocatable)| {
             offering.available
                 && offering.serves(requirements, well_known)
-                && order.requests.fits(&instance_type.allocatable(offering))
+                && order.requests.fits(allocatable)
         })
+        .map(|(choice, _)| choice)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use joiner_core::{
+    instance_type::InstanceType,
     label::{self, Labels},
     requirement::Requirements,
     resources::Resources,
@@ -40,6 +41,8 @@ pub struct Order {
     pub taints: Vec<Taint>,
     /// Taints that it starts with and that others take off.
     pub startup_taints: Vec<Taint>,
+    /// Types of its pool whose price or capacity somebody has corrected, as corrected.
+    pub corrected: Vec<Arc<InstanceType>>,
     /// How machines of this class are made.
     pub class: Arc<NodeClass>,
     /// What its provider needs of the cluster.
@@ -58,9 +61,15 @@ impl Order {
             requests: Resources::new(),
             taints: Vec::new(),
             startup_taints: Vec::new(),
+            corrected: Vec::new(),
             class,
             inputs: OrderInputs::default(),
         }
+    }
+
+    /// A type as somebody has corrected it, if somebody has.
+    pub fn corrected_type(&self, name: &str) -> Option<&Arc<InstanceType>> {
+        self.corrected.iter().find(|each| each.name == name)
     }
 
     /// Every taint that the node registers with, the one that marks it as not registered yet among

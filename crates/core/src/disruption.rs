@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    label,
     plan::{ExistingPlacement, PlannedClaim},
     reason::Reason,
 };
@@ -20,8 +21,8 @@ pub struct Fleet {
     pub machines: Vec<Machine>,
     /// What each pool allows, by its name. A machine whose pool is not here has lost it.
     pub pools: BTreeMap<String, PoolRules>,
-    /// Who has paused the removal of machines for the whole cluster, as a phrase for people.
-    pub paused: Option<String>,
+    /// Who has paused the removal of machines for the whole cluster.
+    pub paused: Option<Paused>,
     /// Moves that were made and undone, and are not made again for a while.
     pub held_back: Vec<HeldMove>,
     /// The moment that the fleet was looked at.
@@ -117,8 +118,8 @@ pub struct PoolRules {
     /// Whether drifted machines of a static pool go before their replacements come, where the limit
     /// has no room for both.
     pub delete_first: bool,
-    /// Who has paused the removal of the pool's machines, as a phrase for people.
-    pub paused: Option<String>,
+    /// Who has paused the removal of the pool's machines.
+    pub paused: Option<Paused>,
     /// Until when drifted machines are left alone, because replacing one has failed.
     pub drift_resumes: Option<Timestamp>,
     /// Since when it has been restless at every look, as far as somebody remembers.
@@ -202,6 +203,26 @@ impl FromStr for NodeCount {
     }
 }
 
+/// Somebody wants machines to be left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Paused {
+    /// Who, and why, as a phrase for people.
+    pub by: String,
+    /// The object that says so, such as `NodePool general`.
+    pub on: String,
+}
+
+impl fmt::Display for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, on } = self;
+        let annotation = label::PAUSE_DISRUPTION;
+        write!(
+            f,
+            "disruption is paused by {by}; remove the annotation {annotation} from {on} to resume"
+        )
+    }
+}
+
 /// A kind of move that was undone soon after it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldMove {
@@ -249,12 +270,15 @@ pub struct Command {
     /// The machines that come first.
     pub replacements: Vec<PlannedClaim>,
     /// Where pods go on machines that exist.
-    #[serde(skip)]
+    #[serde(rename = "existing", default, skip_serializing_if = "Vec::is_empty")]
     pub destinations: Vec<ExistingPlacement>,
     /// Why.
     pub reason: Reason,
     /// How much less an hour costs.
     pub savings: f64,
+    /// What that is worth for the moving, to the pool to which it is worth least; 0 where it is not weighed, since
+    /// nothing moves or the machines have to go.
+    pub score: f64,
     /// How much the savings are worth the moving, for each pool that asks for that, in order of name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<Score>,

@@ -41,6 +41,10 @@ pub(crate) async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
 pub(crate) fn client(mut config: Config, throttle: Option<&Throttle>) -> Result<Client, Failure> {
     // Every call has a deadline of its own; a watch may be quiet for longer than any.
     config.read_timeout = None;
+    // What the API server refuses for now is an answer: a budget that allows no eviction says so with the code by which a
+    // busy server asks for patience, and who called decides what comes next. A client that asks again by itself, fifteen
+    // times, would let every such call end at its deadline instead.
+    config.default_retry = false;
     let builder = ClientBuilder::try_from(config).map_err(|error| no_cluster(&error))?;
     Ok(match throttle {
         Some(throttle) => builder.with_layer(throttle).build(),

@@ -1,6 +1,7 @@
 //! `joiner explain`: why something is as it is, and what would have to change.
 
 mod drain;
+mod loaded;
 mod machine;
 mod near;
 mod node;

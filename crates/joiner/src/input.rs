@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, io};
 use jiff::Timestamp;
 use joiner_core::{disruption::Fleet, instance_type::Catalog, snapshot::Snapshot};
 use joiner_operator::{
+    disruption::record,
     files, index,
     live::{self, Live},
     objects::{DEFAULT_NAMESPACE, Objects},
@@ -19,6 +20,7 @@ use crate::{
     errors::{Failure, chain},
     output,
     settings::Settings,
+    text,
 };
 
 impl InputArgs {
@@ -57,7 +59,17 @@ impl Input {
         }
         let objects = of_files(args)?;
         let namespace = DEFAULT_NAMESPACE.to_owned();
-        Ok(Self { objects, namespace, read: BTreeSet::new(), now: args.now() })
+        Ok(Self::new(objects, namespace, BTreeSet::new(), args.now()))
+    }
+
+    fn new(
+        mut objects: Objects,
+        namespace: String,
+        read: BTreeSet<String>,
+        now: Timestamp,
+    ) -> Self {
+        objects.leaving = under_way(&objects);
+        Self { objects, namespace, read, now }
     }
 
     /// The snapshot of the objects. What is odd about them is told on stderr.
@@ -71,6 +83,9 @@ impl Input {
         let catalog = if settings.node_overlay {
             overlaid(objects, &machines.catalog)
         } else {
+            if let Some(note) = overlays_ignored(objects.node_overlays.len()) {
+                output::talk(&format!("joiner: {note}"));
+            }
             machines.catalog.clone()
         };
         let mut indexed = index::snapshot(objects, catalog, &settings.index, self.now);
@@ -86,8 +101,27 @@ impl Input {
         for note in index::fleet::notes(&self.objects) {
             output::talk(&format!("joiner: {note}"));
         }
-        index::fleet(&self.objects, snapshot, &index::Live::of_nobody(), self.now)
+        self.machines(snapshot)
     }
+
+    /// The same without a word.
+    pub(crate) fn machines(&self, snapshot: &Snapshot) -> Fleet {
+        let live = index::Live { queued: self.objects.leaving.clone(), ..index::Live::of_nobody() };
+        index::fleet(&self.objects, snapshot, &live, self.now)
+    }
+}
+
+/// Names of the claims that a running controller is about to delete, as it has written on claims. It
+/// looks at them as leaving machines, and so does whoever looks from outside. What cannot be read is
+/// told on stderr.
+fn under_way(objects: &Objects) -> BTreeSet<String> {
+    let (commands, unreadable) =
+        record::found(objects.node_claims.iter().map(|claim| claim.as_ref()));
+    for problem in unreadable {
+        output::talk(&format!("joiner: {problem}"));
+    }
+    let going = commands.into_values().flat_map(|command| command.candidates);
+    going.map(|candidate| candidate.node_claim).collect()
 }
 
 fn of_files(args: &InputArgs) -> Result<Objects, Failure> {
@@ -140,13 +174,24 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
     for note in notes {
         output::talk(&format!("joiner: {note}"));
     }
-    Ok(Input { objects, namespace, read, now: args.now() })
+    Ok(Input::new(objects, namespace, read, args.now()))
+}
+
+/// What to say of overlays where their gate is off.
+fn overlays_ignored(overlays: usize) -> Option<String> {
+    let are = if overlays == 1 { "is" } else { "are" };
+    (overlays > 0).then(|| {
+        format!(
+            "{} {are} ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)",
+            text::count(overlays, "NodeOverlay")
+        )
+    })
 }
 
 /// The catalog with the corrections of `NodeOverlay`s.
 fn overlaid(objects: &Objects, catalog: &Catalog) -> Catalog {
     let pools = index::pools::node_pools(objects, &catalog.well_known);
-    let evaluated = overlay::evaluate(&index::overlays(objects), &pools, catalog);
+    let evaluated = overlay::evaluate(&index::overlays(&objects.node_overlays), &pools, catalog);
     for (name, verdict) in &evaluated.verdicts {
         if *verdict != Verdict::Applied {
             output::talk(&format!("joiner: NodeOverlay {name:?} has no effect: {verdict}"));

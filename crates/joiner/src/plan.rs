@@ -20,7 +20,8 @@ use crate::{
     input::Input,
     output::{self, Format},
     settings::Settings,
-    table, text,
+    table::{self, View},
+    text,
 };
 
 /// A plan in figures.
@@ -108,7 +109,8 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
         (fleet, disruptions)
     });
     summary.checked = findings.is_empty();
-    print(args.output, &snapshot, &planned.plan, &summary, disruptions.as_ref())?;
+    let view = View { wide: args.output == Format::Wide, live: args.input.is_live() };
+    print(args.output, view, &snapshot, &planned.plan, &summary, disruptions.as_ref())?;
     if !findings.is_empty() {
         refuse(&findings);
         return Ok(Exit::Refused);
@@ -120,16 +122,16 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
 
 fn print(
     format: Format,
+    view: View,
     snapshot: &Snapshot,
     plan: &Plan,
     summary: &Summary,
     disruptions: Option<&(Fleet, Disruptions)>,
 ) -> Result<(), Failure> {
     if matches!(format, Format::Table | Format::Wide) {
-        let wide = format == Format::Wide;
-        let mut sections = vec![table::render(snapshot, plan, summary, wide)];
+        let mut sections = vec![table::render(snapshot, plan, summary, view)];
         sections.extend(disruptions.map(|(fleet, disruptions)| {
-            table::disruptions::render(snapshot, fleet, disruptions, wide)
+            table::disruptions::render(snapshot, fleet, disruptions, view)
         }));
         return output::text(&sections.join("\n"));
     }

@@ -17,27 +17,45 @@ use joiner_core::{
 
 use crate::{
     plan::Summary,
-    text::{self, BOLD, styled},
+    text::{self, BOLD, DIM, styled},
 };
 
 /// Pods to place by `namespace/name`.
 type Pods<'s> = HashMap<String, &'s Pod>;
 
-/// Renders a plan. `wide` names every pod and every type and folds nothing.
-pub(crate) fn render(snapshot: &Snapshot, plan: &Plan, summary: &Summary, wide: bool) -> String {
+/// How a plan is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    /// Whether every pod and every type is named and nothing is folded.
+    pub(crate) wide: bool,
+    /// Whether a cluster itself was read, and not files.
+    pub(crate) live: bool,
+}
+
+impl View {
+    /// Where to read on; nothing where everything is told.
+    fn more(self, about: &str) -> Option<String> {
+        let files = if self.live { "" } else { " -f …" };
+        (!self.wide).then(|| styled(&format!("More: joiner explain {about}{files}"), DIM))
+    }
+}
+
+/// Renders a plan.
+pub(crate) fn render(snapshot: &Snapshot, plan: &Plan, summary: &Summary, view: View) -> String {
     let pods: Pods<'_> = snapshot.pods.iter().map(|pod| (pod.key(), pod)).collect();
     let mut sections = Vec::new();
-    sections.extend(machines::render(snapshot, &pods, plan, wide));
+    sections.extend(machines::render(snapshot, &pods, plan, view.wide));
     sections.push(totals(plan, summary));
-    sections.extend(unplaced::render_unschedulable(&plan.unschedulable, &pods, wide));
-    sections.extend(unplaced::render_deferred(&plan.deferred, &pods, wide));
+    sections.extend(unplaced::render_unschedulable(&plan.unschedulable, &pods, view));
+    sections.extend(unplaced::render_deferred(&plan.deferred, &pods, view));
     sections.join("\n")
 }
 
-/// `s-8x-amd64-linux or 3 others`.
-pub(crate) fn shape(instance_types: &[String]) -> String {
-    match instance_types {
-        [] => "no type".to_owned(),
+/// `s-8x-amd64-linux or 3 others`. A pool that keeps a fixed number of machines leaves the choice to
+/// its provider.
+pub(crate) fn shape(claim: &PlannedClaim) -> String {
+    match &*claim.instance_types {
+        [] => format!("any type that NodePool {} allows", claim.node_pool),
         [only] => only.clone(),
         [cheapest, _] => format!("{cheapest} or 1 other"),
         [cheapest, others @ ..] => format!("{cheapest} or {} others", others.len()),

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
+use joiner_core::disruption::Paused;
 
 /// Titles and what matters most.
 pub(crate) const BOLD: Style = Style::new().bold();
@@ -176,6 +177,12 @@ pub(crate) fn some_of<T: AsRef<str>>(items: &[T], shown: usize) -> String {
         0 => listed.join(", "),
         _ => format!("{} and {} more", listed.join(", "), thousands(rest)),
     }
+}
+
+/// Who has paused the removal of machines for the whole cluster, as a sentence.
+pub(crate) fn paused(paused: &Paused) -> String {
+    let Paused { by, on } = paused;
+    format!("Disruption is paused for the whole cluster by {on}: {by}")
 }
 
 /// `items` separated by commas, in lines of at most `line_width` columns after `indent` blanks; the

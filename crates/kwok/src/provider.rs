@@ -289,7 +289,7 @@ impl Kwok {
         let cheapest = choice::cheapest(order, types, &well_known)?;
         let is_equal = |other: &Choice<'t>| {
             Arc::ptr_eq(other.instance_type, cheapest.instance_type)
-                && other.offering.price.total_cmp(&cheapest.offering.price).is_eq()
+                && other.price.total_cmp(&cheapest.price).is_eq()
         };
         let equals: Vec<Choice<'t>> =
             choice::every(order, types, &well_known).filter(is_equal).collect();

@@ -82,6 +82,11 @@ impl Budgets {
         }
     }
 
+    /// The budgets that are about a pod, whether they allow its eviction or not.
+    pub fn of(&self, pod: &Pod) -> Vec<&Key> {
+        self.about(pod).into_iter().map(|budget| &budget.key).collect()
+    }
+
     /// The budgets that keep an active pod where it is now.
     pub fn keeping(&self, pod: &Pod) -> Vec<&Key> {
         match self.about(pod).as_slice() {

@@ -39,6 +39,8 @@ pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 pub const CONSISTENT_STATE_FOUND: &str = "ConsistentStateFound";
 /// Of pools and overlays: what the object says makes sense.
 pub const VALIDATION_SUCCEEDED: &str = "ValidationSucceeded";
+/// Of pools, and only when false: its budgets can be read. If not, none of its machines is disrupted.
+pub const BUDGETS_VALID: &str = "BudgetsValid";
 /// Of pools: its class can be used.
 pub const NODE_CLASS_READY: &str = "NodeClassReady";
 /// Of pools: machines made from it have joined lately.

@@ -8,6 +8,7 @@ use joiner_api::{
 };
 use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Providers, class::NodeClass};
+use joiner_core::instance_type::Catalog;
 use k8s_openapi::api::core::v1::Node;
 
 use crate::{
@@ -16,6 +17,7 @@ use crate::{
     events::Recorder,
     inputs::Inputs,
     metrics::Metrics,
+    provisioning::pass::corrected,
     random::Random,
     settings::Settings,
     trouble::Trouble,
@@ -80,6 +82,12 @@ impl Context {
     pub fn pool_of(&self, claim: &NodeClaim) -> Option<Arc<NodePool>> {
         let pool = claims::pool(claim)?;
         self.cache.read(|world| world.node_pools.named(pool).cloned())
+    }
+
+    /// The types of all pools as overlays correct them; none where there is nothing to correct.
+    pub fn corrected_types(&self) -> Option<Catalog> {
+        let serves_overlays = self.settings.planner.gates.node_overlay;
+        serves_overlays.then(|| self.cache.read(|world| corrected(world, &self.providers)))?
     }
 
     /// The class that a claim names, if it is there.

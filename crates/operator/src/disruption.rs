@@ -20,6 +20,7 @@ pub mod pause;
 pub mod record;
 pub mod step;
 mod telling;
+mod wishes;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

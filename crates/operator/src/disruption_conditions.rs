@@ -114,7 +114,11 @@ impl Controller for DisruptionConditions {
             None => self.ask(&facts, pool).await,
         };
         // Much may have happened while the cloud was asked.
-        let Some(Facts { claim, pool: Some(pool), .. }) = self.facts(key) else {
+        let identity = uid(&facts.claim.metadata);
+        let same = self.facts(key).filter(|now| uid(&now.claim.metadata) == identity);
+        let Some(Facts { claim, pool: Some(pool), .. }) = same else {
+            // The claim may have been gone before its answers came.
+            self.answers.forget(identity);
             return Ok(Next::Again);
         };
         let now = self.context.now();

@@ -17,11 +17,13 @@ use k8s_openapi::api::core::v1::Pod;
 
 pub use self::list::{Evictions, PodId};
 use self::{
-    answer::Answer,
+    answer::{Answer, Refusal},
     decide::{Seen, Step, decide},
     list::Wanted,
+    turns::Turn,
 };
 use crate::{
+    budgets::Budgets,
     claims::is_deleting,
     context::Context,
     controller::{Controller, Next},
@@ -29,7 +31,7 @@ use crate::{
     pods::DoNotDisrupt,
     queue::{Backoff, Queue},
     trouble::Trouble,
-    world::{Change, World},
+    world::{Change, Key, World},
 };
 
 /// How often a pod is asked to leave: often at first, since most budgets free themselves soon.
@@ -105,11 +107,7 @@ impl Controller for EvictionQueue {
                     Answer::Gone => self.evictions.remove(id),
                     Answer::Refused(refusal) => {
                         self.evictions.protected(id);
-                        if let Some(node) = &seen.node {
-                            let why = format!("{} (Pod={})", refusal.text(), id.pod);
-                            let node = Subject::of(&**node);
-                            self.context.events.tell(Event::failed_draining(&node, &why));
-                        }
+                        self.tell_of_refusal(id, &seen, refusal);
                         return Ok(self.again(id, &seen.pod, &wanted));
                     }
                     Answer::Failed(trouble) => return Err(trouble),
@@ -148,16 +146,34 @@ impl EvictionQueue {
 
     /// How long a pod lets larger ones go first; none if it is its turn.
     fn wait_for_turn(&self, seen: &Seen, wanted: &Wanted) -> Option<Duration> {
-        let others_go = || {
-            self.context.cache.read(|world| {
-                let leaving = world.node_claims.values().filter(|claim| is_deleting(&***claim));
-                let nodes = leaving.filter_map(|claim| claim.status.as_ref()?.node_name.as_deref());
-                nodes.into_iter().any(|node| node != seen.node_name())
-            })
+        let wait = match self.evictions.turn(wanted) {
+            Turn::After(wait) => wait,
+            Turn::AfterOthers(wait) if self.others_go(seen) => wait,
+            Turn::AfterOthers(_) | Turn::Now => return None,
         };
-        let wait = self.evictions.wait_for_turn(wanted, others_go)?;
         let forced = wanted.until_forced(&seen.pod, self.context.now());
         Some(forced.map_or(wait, |forced| wait.min(forced)))
+    }
+
+    /// Whether nodes other than the pod's own are on their way out.
+    fn others_go(&self, seen: &Seen) -> bool {
+        self.context.cache.read(|world| {
+            let leaving = world.node_claims.values().filter(|claim| is_deleting(&***claim));
+            let mut nodes = leaving.filter_map(|claim| claim.status.as_ref()?.node_name.as_deref());
+            nodes.any(|node| node != seen.node_name())
+        })
+    }
+
+    /// Says what keeps a pod on a node that goes away.
+    fn tell_of_refusal(&self, id: &PodId, seen: &Seen, refusal: Refusal) {
+        let Some(node) = &seen.node else { return };
+        let budgets: Vec<Key> = self.context.cache.read(|world| {
+            let all = world.pod_disruption_budgets.values();
+            let beside = all.filter(|it| it.metadata.namespace == seen.pod.metadata.namespace);
+            Budgets::new(beside).of(&seen.pod).into_iter().cloned().collect()
+        });
+        let (node, why) = (Subject::of(&**node), refusal.text(&id.pod, &budgets));
+        self.context.events.tell(Event::failed_draining(&node, &id.pod.to_string(), &why));
     }
 
     /// Says what comes of a pod's wish not to be disrupted.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_api::node_claim::NodeClaim;
+use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
+use k8s_openapi::api::core::v1::Namespace;
 
 use crate::{
     claims::{self, is_deleting},
@@ -30,6 +31,18 @@ impl Expiration {
     /// Deletes claims unless somebody has asked for a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
         Self { context, pause }
+    }
+
+    /// Whether a pause would be known. What has become too old can wait, and what was deleted against a pause does not come
+    /// back.
+    fn sure_of_pauses(&self, claim: &Key) -> Result<(), Trouble> {
+        if let Some(missing) = self.context.feeds.missing_of(&["nodepools", "namespaces"]) {
+            return Err(Trouble::Object(format!(
+                "NodeClaim {claim} has expired and is not deleted because of stale facts: {missing}"
+            )));
+        }
+        self.context.sure_of::<NodePool>()?;
+        self.context.sure_of::<Namespace>()
     }
 }
 
@@ -58,8 +71,9 @@ impl Controller for Expiration {
         if let Some(left) = left_until(expiry, context.now()) {
             return Ok(Next::After(left));
         }
-        if let Some(who) = context.cache.read(|world| self.pause.of(world, claims::pool(&claim))) {
-            let paused = pause::told(&who);
+        self.sure_of_pauses(key)?;
+        let paused = context.cache.read(|world| self.pause.of(world, claims::pool(&claim)));
+        if let Some(paused) = paused {
             let message = format!("expired at {expiry}, and goes once the pause is over: {paused}");
             context.events.tell(Event::disruption_blocked(&Subject::of(&*claim), &message));
             return Ok(Next::After(pause::LOOK_EVERY));

@@ -26,7 +26,10 @@ use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::{
     CloudError, CloudProvider, bootstrap::token::Lifetime, machine::Machine, order::Order,
 };
-use joiner_core::label::{NODE_POOL, ZONE};
+use joiner_core::{
+    instance_type::InstanceType,
+    label::{NODE_POOL, ZONE},
+};
 use k8s_openapi::api::{core::v1::Node, resource::v1::ResourceSlice};
 use kube::{
     Api,
@@ -251,8 +254,10 @@ impl Lifecycle {
         if let Some(left) = self.launches.wait(identity) {
             return Launch::Waits(left);
         }
+        order.corrected = self.corrected_types(claim);
         match self.make(claim, &mut order, provider).await {
             Ok(mut machine) => {
+                launch::correct(&mut machine, &order);
                 launch::log(claim, &machine);
                 let hash = provider.class_hash(&order.class);
                 launch::mark(&mut machine, hash.as_ref());
@@ -265,6 +270,16 @@ impl Lifecycle {
                 Launch::Failed(error)
             }
         }
+    }
+
+    /// Types of a claim's pool that overlays correct. The machine was planned with those in mind, and is made and counted
+    /// with them in mind too.
+    fn corrected_types(&self, claim: &NodeClaim) -> Vec<Arc<InstanceType>> {
+        let Some(pool) = claims::pool(claim) else { return Vec::new() };
+        let catalog = self.context.corrected_types().unwrap_or_default();
+        let is_corrected =
+            |each: &&Arc<InstanceType>| each.price_overlaid || each.capacity_overlaid;
+        catalog.types(pool).iter().filter(is_corrected).cloned().collect()
     }
 
     /// Asks the cloud for a machine, with everything that it needs of the cluster.

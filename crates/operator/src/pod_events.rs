@@ -90,7 +90,11 @@ impl Controller for PodEvents {
     async fn reconcile(&self, key: &Key) -> Result<Next, Trouble> {
         let Some(at) = self.last.on(key) else { return Ok(Next::Done) };
         let claim = self.context.cache.read(|world| {
-            let node = world.nodes.get(key)?;
+            let Some(node) = world.nodes.get(key) else {
+                // Its last pods have gone after it.
+                self.last.forget(key);
+                return None;
+            };
             let id = node.spec.as_ref()?.provider_id.as_deref()?;
             world.claims_of(id).next().cloned()
         });

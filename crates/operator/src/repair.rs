@@ -13,8 +13,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::RepairPolicy;
-use joiner_core::label::{CAPACITY_TYPE, NODE_POOL};
-use k8s_openapi::api::core::v1::{Node, NodeCondition};
+use joiner_core::{
+    disruption::Paused,
+    label::{CAPACITY_TYPE, NODE_POOL},
+};
+use k8s_openapi::api::core::v1::{Namespace, Node, NodeCondition};
 
 use self::{
     breaker::{Breaker, MAX_UNHEALTHY, max_unhealthy_of},
@@ -39,6 +42,8 @@ use crate::{
 const REASON: &str = "unhealthy";
 /// How often a node is looked at that is not repaired because too many others are unhealthy too.
 const BLOCKED_FOR: Duration = Duration::from_mins(5);
+/// What has to be known before a node is repaired: how all of them are, whose they are, and who has a say.
+const KINDS: [&str; 4] = ["nodes", "nodeclaims", "nodepools", "namespaces"];
 
 /// Replaces nodes that stay unhealthy.
 #[derive(Debug)]
@@ -47,15 +52,22 @@ pub struct NodeRepair {
     pause: Pause,
 }
 
-/// A node that its provider would not tolerate for ever, and what else has a say.
+/// A node that its provider would not tolerate for ever.
 struct Patient {
     node: Arc<Node>,
     claim: Arc<NodeClaim>,
+    /// The name of its pool, if it has one.
+    pool_name: Option<String>,
     pool: Option<Arc<NodePool>>,
+    policies: &'static [RepairPolicy],
     due: Due,
+}
+
+/// What has a say in whether a node is repaired.
+struct Circumstances {
     breaker: Breaker,
     /// Who has paused the removal of machines, if somebody has.
-    paused: Option<String>,
+    paused: Option<Paused>,
 }
 
 impl Controller for NodeRepair {
@@ -81,24 +93,27 @@ impl Controller for NodeRepair {
         {
             return Ok(Next::After(left));
         }
-        if let Some(who) = &patient.paused {
-            self.tell_blocked(&patient, &format!("not repaired while {}", pause::told(who)));
+        self.sure_of_facts(key)?;
+        let Circumstances { breaker, paused } = self.circumstances(&patient);
+        if let Some(paused) = &paused {
+            self.tell_blocked(&patient, &format!("is not repaired meanwhile: {paused}"));
             return Ok(Next::After(pause::LOOK_EVERY));
         }
-        if let Some(why) = patient.breaker.blocks() {
+        if let Some(why) = breaker.blocks() {
             self.tell_blocked(&patient, &why);
             return Ok(Next::After(BLOCKED_FOR));
         }
         let Patient { claim, due, .. } = &patient;
-        let claim = self.end_now(claim, now).await?;
-        if !is_deleting(&*claim) {
-            self.context.cluster.delete(&*claim).await?;
-            self.count(&claim, due.condition);
+        if !is_deleting(&**claim) {
+            self.context.cluster.delete(&**claim).await?;
+            self.count(claim, due.condition);
             tracing::info!(
                 Node = %key, NodeClaim = %claim.key(), condition = due.condition,
                 "deleting unhealthy node"
             );
         }
+        // Not before: on a claim that is not deleted after all the time would stay, and end the pods of some later drain.
+        self.end_now(claim, now).await?;
         Ok(Next::Done)
     }
 }
@@ -120,34 +135,55 @@ impl NodeRepair {
             let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());
             let pool = pool_name.and_then(|name| world.node_pools.named(name));
             Some(Patient {
-                breaker: breaker(world, pool_name, pool.map(AsRef::as_ref), policies),
                 node: Arc::clone(node),
                 claim: Arc::clone(claim),
+                pool_name: pool_name.map(str::to_owned),
                 pool: pool.cloned(),
+                policies,
                 due,
-                paused: self.pause.of(world, pool_name),
             })
         })
     }
 
-    /// The claim with a time for its pods that has come already, so that nothing keeps them. A time
-    /// in the past that somebody has set stays.
-    async fn end_now(
-        &self,
-        claim: &Arc<NodeClaim>,
-        now: Timestamp,
-    ) -> Result<Arc<NodeClaim>, Trouble> {
+    /// Whether what is known is what there is: a node may have recovered, others may have fallen ill, and somebody may have
+    /// asked for a pause.
+    fn sure_of_facts(&self, node: &Key) -> Result<(), Trouble> {
+        if let Some(missing) = self.context.feeds.missing_of(&KINDS) {
+            return Err(Trouble::Object(format!(
+                "Node {node} is not repaired because of stale facts: {missing}"
+            )));
+        }
+        self.context.sure_of::<Node>()?;
+        self.context.sure_of::<NodeClaim>()?;
+        self.context.sure_of::<NodePool>()?;
+        self.context.sure_of::<Namespace>()
+    }
+
+    fn circumstances(&self, patient: &Patient) -> Circumstances {
+        let Patient { pool_name, pool, policies, .. } = patient;
+        let pool_name = pool_name.as_deref();
+        self.context.cache.read(|world| Circumstances {
+            breaker: breaker(world, pool_name, pool.as_deref(), policies),
+            paused: self.pause.of(world, pool_name),
+        })
+    }
+
+    /// Gives the pods of a claim a time that has come already, so that nothing keeps them. A time in the past that somebody
+    /// has set stays.
+    async fn end_now(&self, claim: &NodeClaim, now: Timestamp) -> Result<(), Trouble> {
         let annotations = claim.metadata.annotations.as_ref();
         let written = annotations.and_then(|all| all.get(TERMINATION_TIMESTAMP));
         let has_come = |text: &String| text.parse::<Timestamp>().is_ok_and(|end| end <= now);
         if written.is_some_and(has_come) {
-            return Ok(Arc::clone(claim));
+            return Ok(());
         }
-        let mut ending = NodeClaim::clone(claim);
+        let mut ending = claim.clone();
         let annotations = ending.metadata.annotations.get_or_insert_default();
         annotations.insert(TERMINATION_TIMESTAMP.to_owned(), seconds(now).to_string());
-        let written = self.context.cluster.patch(&**claim, &ending, Lock::None).await?;
-        Ok(written.map_or_else(|| Arc::clone(claim), Arc::new))
+        match self.context.cluster.patch(claim, &ending, Lock::None).await {
+            Err(trouble) if !trouble.is_not_found() => Err(trouble),
+            _ => Ok(()),
+        }
     }
 
     fn count(&self, claim: &NodeClaim, condition: &str) {

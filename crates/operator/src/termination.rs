@@ -229,7 +229,7 @@ impl NodeTermination {
         }
         if waiting > 0 {
             let why = format!("{waiting} pods are waiting to be evicted");
-            self.tell(Event::failed_draining(&Subject::of(node), &why));
+            self.tell(Event::failed_draining(&Subject::of(node), "", &why));
         }
         let Some(claim) = claim else { return waiting == 0 };
         let is_drained = waiting == 0 && drain::lasted_long_enough(claim, now);

@@ -41,7 +41,8 @@ pub fn prepare(scenario: &Scenario) -> Result<Question> {
     let mut catalog = types(scenario)?.catalog(pools);
     if scenario.flag_is("feature-gates", "NodeOverlay=true") {
         let pools = index::pools::node_pools(&objects, &catalog.well_known);
-        catalog = overlay::evaluate(&index::overlays(&objects), &pools, &catalog).catalog;
+        catalog =
+            overlay::evaluate(&index::overlays(&objects.node_overlays), &pools, &catalog).catalog;
     }
     let settings = IndexSettings { ignore_dra: true, ..IndexSettings::default() };
     let indexed = index::snapshot(&objects, catalog, &settings, now()?);

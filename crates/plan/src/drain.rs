@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use joiner_core::{
-    disruption::Fleet,
+    disruption::{Fleet, KeptBy, Machine, PodFacts},
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
     pod::{Pod, Role},
     settings::PlanSettings,
@@ -23,11 +23,12 @@ pub struct Moves {
     pub unplaced: Vec<Unplaced>,
 }
 
-/// What becomes of the pods that can be moved when these machines, by their positions in the
-/// snapshot, are drained now.
+/// What becomes of the pods that leave these machines, by their positions in the snapshot, when they
+/// are drained now. Pods that are kept for a while leave after it; those that are kept for good stay.
 ///
 /// It is what the planner will say once somebody has deleted the machines: pods may go to machines
-/// that are on their way, and to such that are about to be looked at themselves.
+/// that are on their way, and to such that are about to be looked at themselves. Machines that are
+/// leaving already may still hold the pods that move off them.
 pub fn drain(
     snapshot: &Snapshot,
     fleet: &Fleet,
@@ -36,22 +37,32 @@ pub fn drain(
 ) -> Moves {
     let mut drained = snapshot.clone();
     let mut moved = BTreeSet::new();
-    for &at in machines {
-        let node = &mut drained.nodes[at];
-        // What moves off a machine that is leaving already is among the snapshot's pods.
-        let leaves_now = !node.leaving;
-        node.leaving = true;
-        for (pod, facts) in std::mem::take(&mut node.pods).into_iter().zip(&fleet.machines[at].pods)
-        {
-            if facts.movable && leaves_now {
-                moved.insert(pod.key());
-                drained.pods.push(Pod { role: Role::Moving, ..pod });
-            } else {
-                drained.nodes[at].pods.push(pod);
+    for (at, (node, machine)) in drained.nodes.iter_mut().zip(&fleet.machines).enumerate() {
+        let is_drained = machines.contains(&at);
+        node.leaving |= is_drained;
+        if !node.leaving {
+            continue;
+        }
+        for (pod, facts) in std::mem::take(&mut node.pods).into_iter().zip(&machine.pods) {
+            let leaves = if is_drained { leaves(facts, machine) } else { facts.movable };
+            if !leaves {
+                node.pods.push(pod);
+                continue;
             }
+            if is_drained {
+                moved.insert(pod.key());
+            }
+            drained.pods.push(Pod { role: Role::Moving, ..pod });
         }
     }
     Moves::of(provision(&drained, settings).plan, &moved)
+}
+
+/// Whether a pod needs another place sooner or later, once its machine is drained.
+fn leaves(facts: &PodFacts, machine: &Machine) -> bool {
+    let is_kept_for_a_while = matches!(facts.kept_by, Some(KeptBy::DoNotDisrupt(Some(_))));
+    let goes_by_force = machine.claim.as_ref().is_some_and(|claim| claim.has_grace_period);
+    facts.movable || (facts.reschedulable && (is_kept_for_a_while || goes_by_force))
 }
 
 impl Moves {

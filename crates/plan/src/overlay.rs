@@ -24,6 +24,11 @@ use joiner_core::{
 /// Resources that a provider always knows better.
 const NOT_OVERLAID: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, PODS];
 
+/// Whether overlays may say how much a machine has of a resource.
+pub fn may_correct(resource: &str) -> bool {
+    !NOT_OVERLAID.contains(&resource)
+}
+
 /// A correction, and of what.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Overlay {
@@ -171,7 +176,7 @@ fn invalid(overlay: &Overlay, well_known: &WellKnown) -> Option<String> {
             return Some(format!("label {:?} has operator NotIn and no values", spec.key));
         }
     }
-    let provided = overlay.capacity.iter().find(|(name, _)| NOT_OVERLAID.contains(name));
+    let provided = overlay.capacity.iter().find(|(name, _)| !may_correct(name));
     provided.map(|(name, _)| {
         format!("capacity of {name} is the provider's to say: overlay other resources only")
     })

@@ -55,6 +55,7 @@ fn delete(name: &str, pod: &str, to: &str) -> Command {
         }],
         reason: Reason::new(ReasonId::NodeUnderutilized, "it can go"),
         savings: 2.0,
+        score: 0.0,
         scores: Vec::new(),
     }
 }

@@ -4,7 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     disruption::{
-        ClaimFacts, Drifted, Fleet, HeldMove, KeptBy, Machine, NodeBudget, PodFacts, PoolRules,
+        ClaimFacts, Drifted, Fleet, HeldMove, KeptBy, Machine, NodeBudget, Paused, PodFacts,
+        PoolRules,
     },
     pod::{Pod, Role},
     pool::NodePool,
@@ -141,7 +142,7 @@ impl FleetBuilder {
 
     /// Somebody has paused everything.
     pub fn paused(mut self, who: &str) -> Self {
-        self.fleet.paused = Some(who.to_owned());
+        self.fleet.paused = Some(Paused { by: who.to_owned(), on: "Namespace joiner".to_owned() });
         self
     }
 

@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
-use joiner_core::{plan::PlannedClaim, pod::Pod};
-use joiner_operator::termination::drain::{Tier, order};
+use joiner_core::plan::PlannedClaim;
+use joiner_operator::{
+    pods::node_of,
+    termination::drain::{Tier, order},
+    world::Kept as _,
+};
 use joiner_plan::Moves;
 use serde::Serialize;
 
@@ -20,7 +24,7 @@ use crate::{
 /// The answer, as programs read it.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'j> {
+pub(super) struct Answer<'j> {
     nodes: Vec<Drained<'j>>,
     /// Machines that would be made.
     replacements: &'j [PlannedClaim],
@@ -36,6 +40,8 @@ struct Answer<'j> {
 struct Drained<'j> {
     node: &'j str,
     node_claim: &'j str,
+    /// Whether it is on its way out already.
+    leaving: bool,
     /// Whether its pods go by force in the end.
     forced: bool,
     /// What leaves together, one group after the other.
@@ -53,14 +59,14 @@ struct Step<'j> {
 pub(super) fn run(args: &ExplainDrainArgs) -> Result<Exit, Failure> {
     let judged = Judged::read(&args.asking)?;
     let machines = judged.find_all(&args.nodes)?;
-    let moves =
-        joiner_plan::drain(&judged.snapshot, &judged.fleet, &judged.settings.plan, &machines);
+    let moves = judged.drain(&machines);
     let answer = Answer::new(&judged, &machines, &moves);
     judged.answer(&answer, || render(&answer), args.asking.output)
 }
 
 impl<'j> Answer<'j> {
-    fn new(judged: &'j Judged, machines: &[usize], moves: &'j Moves) -> Self {
+    /// What happens to the pods of these machines, and where they go.
+    pub(super) fn new(judged: &'j Judged, machines: &[usize], moves: &'j Moves) -> Self {
         let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
         let nodes: Vec<Drained<'j>> =
             machines.iter().map(|at| Drained::new(judged, *at, &places)).collect();
@@ -74,21 +80,15 @@ impl<'j> Answer<'j> {
 
 impl<'j> Drained<'j> {
     fn new(judged: &'j Judged, at: usize, places: &Places<'j>) -> Self {
-        let (node, machine) = (&judged.snapshot.nodes[at], &judged.fleet.machines[at]);
-        let known: HashMap<String, _> = node.pods.iter().map(Pod::key).zip(&machine.pods).collect();
+        let (node, machine) = (judged.loaded.node(at), &judged.loaded.fleet.machines[at]);
+        let pods = judged.loaded.pods(at);
+        let known: HashMap<String, _> = pods.map(|(pod, facts)| (pod.key(), facts)).collect();
         let on_it = judged.objects.pods.iter().filter(|pod| {
-            let on = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+            let on = node_of(pod);
             on.is_some() && on == node.node.as_deref()
         });
         let steps = order(on_it, judged.fleet.now).into_iter().map(|(tier, pods)| {
-            let mut keys: Vec<String> = pods
-                .iter()
-                .map(|pod| {
-                    let meta = &pod.metadata;
-                    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-                    format!("{}/{}", text(&meta.namespace), text(&meta.name))
-                })
-                .collect();
+            let mut keys: Vec<String> = pods.iter().map(|pod| pod.key().to_string()).collect();
             keys.sort();
             let place = |key: String| known.get(&key).map(|facts| places.of(key, facts));
             Step { what: words(tier), pods: keys.into_iter().filter_map(place).collect() }
@@ -96,6 +96,7 @@ impl<'j> Drained<'j> {
         Self {
             node: node.node.as_deref().unwrap_or_default(),
             node_claim: node.claim.as_deref().unwrap_or_default(),
+            leaving: node.leaving,
             forced: machine.claim.as_ref().is_some_and(|claim| claim.has_grace_period),
             steps: steps.collect(),
         }
@@ -111,7 +112,8 @@ fn words(tier: Tier) -> &'static str {
     }
 }
 
-fn render(answer: &Answer<'_>) -> String {
+/// As people read it.
+pub(super) fn render(answer: &Answer<'_>) -> String {
     let mut sections: Vec<String> = answer.nodes.iter().map(node).collect();
     sections.push(verdict(answer));
     sections.join("\n")
@@ -123,7 +125,8 @@ fn node(drained: &Drained<'_>) -> String {
     if drained.steps.is_empty() {
         return format!("{name} has no pod that would have to leave.\n");
     }
-    let mut out = format!("{name} is left by its pods in this order:\n");
+    let leaving = if drained.leaving { "leaving, and is " } else { "" };
+    let mut out = format!("{name} is {leaving}left by its pods in this order:\n");
     for (number, Step { what, pods }) in drained.steps.iter().enumerate() {
         let title = format!("  {}. {what}", number + 1);
         let mut table = Table::new([("POD", Align::Left), ("GOES TO", Align::Left)]);

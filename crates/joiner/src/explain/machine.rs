@@ -6,15 +6,18 @@ use joiner_check::{Finding, check_disruptions};
 use joiner_core::{
     disruption::{Command, Decision, Disruptions, Fleet, Staying},
     label,
-    reason::Reason,
+    reason::{Reason, ReasonId},
     resources::{CPU, MEMORY, Resources},
     snapshot::{Node, Snapshot},
 };
-use joiner_operator::{index, objects::Objects};
-use joiner_plan::disrupt::{self, disrupt};
+use joiner_operator::objects::Objects;
+use joiner_plan::{
+    Moves,
+    disrupt::{self, disrupt},
+};
 use serde::Serialize;
 
-use super::near::near_matches;
+use super::{loaded::Loaded, near::near_matches};
 use crate::{
     cli::AskingArgs,
     errors::{Exit, Failure},
@@ -33,6 +36,8 @@ pub(super) struct Judged {
     pub(super) settings: Settings,
     pub(super) snapshot: Snapshot,
     pub(super) fleet: Fleet,
+    /// The same with the pods of machines that are leaving still on them.
+    pub(super) loaded: Loaded,
     pub(super) disruptions: Disruptions,
     /// What the checker has against the decisions.
     findings: Vec<Finding>,
@@ -45,8 +50,8 @@ pub(super) enum Verdict<'j> {
     Goes(&'j Command),
     /// It stays, nearest reason first.
     Stays(&'j [Reason]),
-    /// It is on its way out already.
-    Leaving,
+    /// It is on its way out already, as the reasons say.
+    Leaving(&'j [Reason]),
     /// It is nobody's that we know, and none of our business.
     Foreign,
 }
@@ -58,9 +63,11 @@ impl Judged {
         let input = Input::read(&args.input, &settings)?;
         let snapshot = input.snapshot(&args.input, &settings)?;
         let fleet = input.fleet(&snapshot);
+        let loaded = Loaded::new(&input, &snapshot);
         let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
         let findings = check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
-        Ok(Self { objects: input.objects, settings, snapshot, fleet, disruptions, findings })
+        let objects = input.objects;
+        Ok(Self { objects, settings, snapshot, fleet, loaded, disruptions, findings })
     }
 
     /// Prints the answer to a question about it.
@@ -139,18 +146,27 @@ impl Judged {
                 return Verdict::Goes(command);
             }
         }
-        if node.leaving {
-            return Verdict::Leaving;
-        }
         let is_it = |staying: &&Staying| staying.claim == claim;
         let staying = self.disruptions.staying.iter().find(is_it);
-        Verdict::Stays(staying.map_or(&[], |staying| &staying.reasons))
+        match staying.map_or(&[][..], |staying| &staying.reasons) {
+            // A pause does not hold what has been told to go.
+            [first, others @ ..] if node.leaving && first.id == ReasonId::DisruptionPaused => {
+                Verdict::Leaving(others)
+            }
+            reasons if node.leaving => Verdict::Leaving(reasons),
+            reasons => Verdict::Stays(reasons),
+        }
+    }
+
+    /// Where the pods of these machines go when they are drained now.
+    pub(super) fn drain(&self, machines: &[usize]) -> Moves {
+        let Loaded { snapshot, fleet } = &self.loaded;
+        joiner_plan::drain(snapshot, fleet, &self.settings.plan, machines)
     }
 
     /// Who has paused the removal of machines for the whole cluster, as a sentence.
     pub(super) fn paused(&self) -> Option<String> {
-        let (namespace, why) = index::fleet::paused(&self.objects, None)?;
-        Some(format!("Disruption is paused for the whole cluster by Namespace {namespace}: {why}"))
+        self.fleet.paused.as_ref().map(text::paused)
     }
 }
 
@@ -163,7 +179,7 @@ impl Verdict<'_> {
                 Decision::Replace => "replace",
             },
             Self::Stays(_) => "stay",
-            Self::Leaving => "leaving",
+            Self::Leaving(_) => "leaving",
             Self::Foreign => "foreign",
         }
     }
@@ -176,16 +192,23 @@ impl Verdict<'_> {
                 Decision::Replace => "is replaced",
             },
             Self::Stays(_) => "stays",
-            Self::Leaving => "is leaving",
+            Self::Leaving(_) => "is leaving",
             Self::Foreign => "is not ours",
         }
     }
 
-    /// The first reason for it.
+    /// The reason for it, where nothing was decided.
     pub(super) fn reason(self) -> Option<&'static str> {
         match self {
             Self::Goes(_) | Self::Stays(_) => None,
-            Self::Leaving => Some("it has been told to go already"),
+            Self::Leaving(reasons) => {
+                let is_queued = reasons.iter().any(|reason| reason.id == ReasonId::NodeQueued);
+                Some(if is_queued {
+                    "a command that is being carried out removes it"
+                } else {
+                    "it has been told to go already"
+                })
+            }
             Self::Foreign => {
                 Some("no NodeClaim belongs to it, so that nobody removes it by itself")
             }
@@ -217,10 +240,9 @@ pub(super) struct Glance<'j> {
 impl<'j> Glance<'j> {
     /// The machine at this position.
     pub(super) fn new(judged: &'j Judged, at: usize) -> Self {
-        let node = &judged.snapshot.nodes[at];
+        let node = judged.loaded.node(at);
         let label = |key: &str| node.labels.get(key).map_or("", String::as_str);
         let requested = requested(node);
-        let pods = &judged.fleet.machines[at].pods;
         Self {
             node: node.node.as_deref().unwrap_or_default(),
             node_claim: node.claim.as_deref().unwrap_or_default(),
@@ -228,7 +250,7 @@ impl<'j> Glance<'j> {
             instance_type: label(label::INSTANCE_TYPE),
             zone: label(label::ZONE),
             price: disrupt::price(&judged.snapshot, node),
-            pods: pods.iter().filter(|pod| pod.reschedulable).count(),
+            pods: judged.loaded.pods(at).filter(|(_, facts)| facts.reschedulable).count(),
             cpu: share(&requested, &node.allocatable, CPU),
             memory: share(&requested, &node.allocatable, MEMORY),
             verdict: judged.verdict(at).word(),

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use joiner_core::{
-    disruption::{Allowance, Command},
+    disruption::{Allowance, Command, Method},
     plan::PlannedClaim,
     reason::Reason,
 };
@@ -10,6 +10,7 @@ use joiner_plan::{Moves, disrupt::consider, explain::remedy};
 use serde::Serialize;
 
 use super::{
+    drain,
     machine::{Glance, Judged, Verdict},
     places::{Places, PodPlace, new_shape},
 };
@@ -29,12 +30,15 @@ struct Answer<'j> {
     /// What is done about it, if anything is.
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<&'j Command>,
-    /// Why it stays, the first reason first.
+    /// Why it stays, or that it is on its way out; the first reason first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     reasons: Vec<ReasonToStay<'j>>,
     /// What would happen if it went now.
     #[serde(skip_serializing_if = "Option::is_none")]
     if_gone: Option<IfGone<'j>>,
+    /// What its drain waits for, if it is on its way out already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drain: Option<drain::Answer<'j>>,
     /// What the pool's budgets come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     budgets: Vec<Budget<'j>>,
@@ -86,22 +90,39 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
     let judged = Judged::read(&args.asking)?;
     let at = judged.find(&args.node)?;
     let moves = match judged.verdict(at) {
+        Verdict::Goes(command) if command.method == Method::StaticDrift => {
+            Some(of_static_pool(&judged, at, command))
+        }
         Verdict::Goes(command) => Some(Moves {
             existing: command.destinations.clone(),
             claims: command.replacements.clone(),
             unplaced: Vec::new(),
         }),
-        Verdict::Stays(_) => Some(consider(
-            &judged.snapshot,
-            &judged.fleet,
-            &judged.settings.plan,
-            &judged.disruptions.commands,
-            at,
-        )),
-        Verdict::Leaving | Verdict::Foreign => None,
+        Verdict::Stays(_) => Some(considered(&judged, at, &judged.disruptions.commands)),
+        Verdict::Leaving(_) => Some(judged.drain(&[at])),
+        Verdict::Foreign => None,
     };
     let answer = Answer::new(&judged, at, moves.as_ref());
     judged.answer(&answer, || render(&answer), args.asking.output)
+}
+
+/// Where the pods of a machine would be if it went after these commands, whatever keeps it.
+fn considered(judged: &Judged, at: usize, commands: &[Command]) -> Moves {
+    consider(&judged.snapshot, &judged.fleet, &judged.settings.plan, commands, at)
+}
+
+/// Where the pods of a machine would be that a pool of a fixed number replaces without looking at
+/// them. Those that fit on no other machine are taken to go to the one that comes first.
+fn of_static_pool(judged: &Judged, at: usize, command: &Command) -> Moves {
+    let others = judged.disruptions.commands.iter().filter(|other| *other != command);
+    let others: Vec<Command> = others.cloned().collect();
+    let moves = considered(judged, at, &others);
+    let [replacement] = command.replacements.as_slice() else { return moves };
+    let Moves { existing, claims, unplaced } = moves;
+    let left_over = claims.into_iter().flat_map(|claim| claim.pods);
+    let pods = left_over.chain(unplaced.into_iter().map(|each| each.pod)).collect();
+    let claims = vec![PlannedClaim { pods, ..replacement.clone() }];
+    Moves { existing, claims, unplaced: Vec::new() }
 }
 
 impl<'j> Answer<'j> {
@@ -109,8 +130,15 @@ impl<'j> Answer<'j> {
         let (glance, verdict) = (Glance::new(judged, at), judged.verdict(at));
         let (command, reasons) = match verdict {
             Verdict::Goes(command) => (Some(command), &[][..]),
-            Verdict::Stays(reasons) => (None, reasons),
-            Verdict::Leaving | Verdict::Foreign => (None, &[][..]),
+            Verdict::Stays(reasons) | Verdict::Leaving(reasons) => (None, reasons),
+            Verdict::Foreign => (None, &[][..]),
+        };
+        let (if_gone, drain) = match (verdict, moves) {
+            (_, None) => (None, None),
+            (Verdict::Leaving(_), Some(moves)) => {
+                (None, Some(drain::Answer::new(judged, &[at], moves)))
+            }
+            (_, Some(moves)) => (Some(IfGone::new(judged, at, moves, command, glance.price)), None),
         };
         let rules = judged.fleet.pools.get(glance.node_pool);
         let is_of_pool = |allowance: &&Allowance| {
@@ -123,7 +151,8 @@ impl<'j> Answer<'j> {
                 .iter()
                 .map(|reason| ReasonToStay { reason, remedy: remedy(reason) })
                 .collect(),
-            if_gone: moves.map(|moves| IfGone::new(judged, at, moves, command, glance.price)),
+            if_gone,
+            drain,
             budgets: judged
                 .disruptions
                 .allowances
@@ -131,7 +160,7 @@ impl<'j> Answer<'j> {
                 .filter(is_of_pool)
                 .map(Budget::new)
                 .collect(),
-            pool_paused: rules.and_then(|rules| rules.paused.as_deref()),
+            pool_paused: rules.and_then(|rules| Some(&*rules.paused.as_ref()?.by)),
             paused: judged.paused().filter(|_| is_ours),
             verdict,
             glance,
@@ -148,8 +177,10 @@ impl<'j> IfGone<'j> {
         price: Option<f64>,
     ) -> Self {
         let places = Places::new(&moves.existing, &moves.claims, &moves.unplaced);
-        let pods = judged.snapshot.nodes[at].pods.iter().zip(&judged.fleet.machines[at].pods);
-        let moving = pods.filter(|(_, facts)| facts.reschedulable || facts.kept_by.is_some());
+        let moving = judged
+            .loaded
+            .pods(at)
+            .filter(|(_, facts)| facts.reschedulable || facts.kept_by.is_some());
         let fits = moves.unplaced.is_empty();
         Self {
             pods: moving.map(|(pod, facts)| places.of(pod.key(), facts)).collect(),
@@ -166,7 +197,8 @@ impl<'j> Budget<'j> {
     fn new(allowance: &'j Allowance) -> Self {
         Self {
             reason: allowance.reason.as_str(),
-            allowed: allowance.allowed,
+            // Where no budget is in force, all of them may.
+            allowed: allowance.allowed.min(allowance.machines),
             taken: allowance.consuming,
             machines: allowance.machines,
             opens: allowance.opens,
@@ -182,6 +214,7 @@ fn render(answer: &Answer<'_>) -> String {
         sections.extend(places(if_gone, answer.command.is_some()));
         sections.extend(money(if_gone, answer.command));
     }
+    sections.extend(answer.drain.as_ref().map(drain::render));
     sections.extend(limits(answer));
     sections.join("\n")
 }
@@ -192,7 +225,7 @@ fn title(answer: &Answer<'_>) -> String {
     let verdict = match answer.verdict {
         Verdict::Goes(_) => styled(answer.verdict.phrase(), WAITS),
         Verdict::Stays(_) => styled(answer.verdict.phrase(), GOOD),
-        Verdict::Leaving | Verdict::Foreign => styled(answer.verdict.phrase(), BAD),
+        Verdict::Leaving(_) | Verdict::Foreign => styled(answer.verdict.phrase(), BAD),
     };
     let why = answer.verdict.reason().map(|why| format!(": {why}")).unwrap_or_default();
     let mut facts = Vec::new();
@@ -218,7 +251,7 @@ fn why(answer: &Answer<'_>) -> Option<String> {
         if !others.is_empty() {
             lines.push(format!("  together with {}", others.join(", ")));
         }
-    } else if !answer.reasons.is_empty() {
+    } else if matches!(answer.verdict, Verdict::Stays(_)) && !answer.reasons.is_empty() {
         lines.push("Why it stays, what stands in the way first:".to_owned());
         for ReasonToStay { reason, remedy } in &answer.reasons {
             lines.extend([format!("  {}", reason.message), format!("    → {remedy}")]);
@@ -247,6 +280,9 @@ fn money(if_gone: &IfGone<'_>, command: Option<&Command>) -> Option<String> {
     let savings = if_gone.savings?;
     let by = match if_gone.replacements {
         [] => "without a new machine".to_owned(),
+        [one] if one.instance_types.is_empty() => {
+            format!("with a new machine in its place, of {}", table::shape(one))
+        }
         [one] => format!("with a new {} in its place", new_shape(one)),
         many => format!("with {} in its place", text::count(many.len(), "new machine")),
     };
@@ -268,11 +304,7 @@ fn limits(answer: &Answer<'_>) -> Option<String> {
         let opens = opens.map(|opens| format!("; more from {opens}")).unwrap_or_default();
         lines.push(match error {
             Some(error) => format!("  {reason}: none, {error}"),
-            // Where no budget is in force, all of them may.
-            None => {
-                let allowed = allowed.min(machines);
-                format!("  {reason}: {allowed} of {machines}, {taken} taken{opens}")
-            }
+            None => format!("  {reason}: {allowed} of {machines}, {taken} taken{opens}"),
         });
     }
     let is_told = |why: &str| answer.reasons.iter().any(|each| each.reason.message.contains(why));

@@ -37,8 +37,8 @@ pub(super) fn run(args: &AskingArgs) -> Result<Exit, Failure> {
         let verdict = judged.verdict(at);
         let reason = match verdict {
             Verdict::Goes(command) => Some(&command.reason),
-            Verdict::Stays(reasons) => reasons.first(),
-            Verdict::Leaving | Verdict::Foreign => None,
+            Verdict::Stays(reasons) | Verdict::Leaving(reasons) => reasons.first(),
+            Verdict::Foreign => None,
         };
         Line { glance: Glance::new(&judged, at), reason, verdict }
     };
@@ -69,10 +69,11 @@ fn render(answer: &Answer<'_>) -> String {
         let style = match verdict {
             Verdict::Goes(_) => WAITS,
             Verdict::Stays(_) => GOOD,
-            Verdict::Leaving => BAD,
+            Verdict::Leaving(_) => BAD,
             Verdict::Foreign => DIM,
         };
-        let why = reason.map_or(verdict.reason().unwrap_or_default(), |reason| &reason.message);
+        let decided = reason.map_or("", |reason| &reason.message);
+        let why = verdict.reason().unwrap_or(decided);
         let share = |share: Option<f64>| share.map_or_else(String::new, text::bar);
         table.row([
             Cell::new(glance.name(), BOLD),

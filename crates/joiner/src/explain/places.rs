@@ -163,10 +163,14 @@ impl Place<'_> {
 
 /// A machine that would be made, in a phrase.
 pub(super) fn new_machine(claim: &PlannedClaim) -> String {
+    if claim.instance_types.is_empty() {
+        // What it costs is known once its provider has chosen.
+        return table::shape(claim);
+    }
     format!("{}, {} per hour", new_shape(claim), text::price(claim.price))
 }
 
 /// The same without its price.
 pub(super) fn new_shape(claim: &PlannedClaim) -> String {
-    format!("{} of pool {}", table::shape(&claim.instance_types), claim.node_pool)
+    format!("{} of pool {}", table::shape(claim), claim.node_pool)
 }

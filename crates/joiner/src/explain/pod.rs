@@ -126,7 +126,7 @@ fn render(answer: &Answer<'_>) -> String {
             "{pod} {} on a new machine of pool {}:\n  {}, zone {}, {} per hour, {}",
             styled("would be placed", GOOD),
             styled(&claim.node_pool, BOLD),
-            table::shape(&claim.instance_types),
+            table::shape(claim),
             table::zone(claim),
             text::price(claim.price),
             match claim.pods.len() - 1 {

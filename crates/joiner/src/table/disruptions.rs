@@ -7,7 +7,7 @@ use joiner_core::{
     snapshot::Snapshot,
 };
 
-use super::{savings, shape};
+use super::{View, savings, shape};
 use crate::text::{self, Align, BOLD, Cell, DIM, GOOD, Table, WAITS, styled};
 
 /// How many machines or pods are named where there are more.
@@ -17,20 +17,19 @@ const LINES_MAX: usize = 20;
 /// Width of the lists that `wide` prints below a command.
 const WIDE: usize = 120;
 
-/// Renders what was decided about machines. `wide` names every pod and folds nothing.
+/// Renders what was decided about machines.
 pub(crate) fn render(
     snapshot: &Snapshot,
     fleet: &Fleet,
     disruptions: &Disruptions,
-    wide: bool,
+    view: View,
 ) -> String {
     let mut sections = vec![totals(disruptions)];
-    sections.extend(disruptions.commands.iter().map(|each| command(each, wide)));
-    if let Some(who) = &fleet.paused {
-        let text = format!("Disruption is paused for the whole cluster: {who}");
-        sections.push(styled(&text, WAITS) + "\n");
+    sections.extend(disruptions.commands.iter().map(|each| command(each, view.wide)));
+    if let Some(paused) = &fleet.paused {
+        sections.push(styled(&text::paused(paused), WAITS) + "\n");
     }
-    sections.extend(staying(snapshot, &disruptions.staying, wide));
+    sections.extend(staying(snapshot, &disruptions.staying, view));
     sections.join("\n")
 }
 
@@ -62,8 +61,7 @@ fn command(command: &Command, wide: bool) -> String {
         Decision::Delete => styled("remove", GOOD),
         Decision::Replace => styled("replace", WAITS),
     };
-    let by: Vec<String> =
-        command.replacements.iter().map(|claim| shape(&claim.instance_types)).collect();
+    let by: Vec<String> = command.replacements.iter().map(shape).collect();
     let by = if by.is_empty() { String::new() } else { format!(" by {}", by.join(" and ")) };
     let mut lines = vec![
         format!(
@@ -98,7 +96,7 @@ fn places(command: &Command) -> impl Iterator<Item = (&str, &[String])> {
 }
 
 /// The machines that stay; nothing if there are none.
-fn staying(snapshot: &Snapshot, staying: &[Staying], wide: bool) -> Option<String> {
+fn staying(snapshot: &Snapshot, staying: &[Staying], view: View) -> Option<String> {
     if staying.is_empty() {
         return None;
     }
@@ -106,13 +104,13 @@ fn staying(snapshot: &Snapshot, staying: &[Staying], wide: bool) -> Option<Strin
         1 => "1 machine stays:".to_owned(),
         many => format!("{} stay:", text::count(many, "machine")),
     };
-    let table = if wide || staying.len() <= LINES_MAX {
+    let table = if view.wide || staying.len() <= LINES_MAX {
         one_by_one(snapshot, staying)
     } else {
         by_reason(staying)
     };
-    let hint = format!("More: joiner explain node {} -f …", staying[0].node);
-    let hint = if wide { String::new() } else { format!("\n{}\n", styled(&hint, DIM)) };
+    let hint = view.more(&format!("node {}", staying[0].node));
+    let hint = hint.map(|hint| format!("\n{hint}\n")).unwrap_or_default();
     Some(format!("{}\n\n{}{hint}", styled(&title, BOLD), table.render()))
 }
 

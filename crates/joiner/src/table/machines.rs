@@ -178,7 +178,7 @@ impl<'s> Context<'s> {
             machines: 1,
             name: None,
             pool: claim.node_pool.clone(),
-            shape: shape(&claim.instance_types),
+            shape: shape(claim),
             zone: zone(claim),
             price: Some(claim.price),
             pods: (claim.pods.len(), claim.pods.len()),

@@ -62,7 +62,8 @@ fn summary(plan: &Plan, lower_bound: f64) -> Summary {
 
 #[track_caller]
 fn check(plan: &Plan, lower_bound: f64, wide: bool, expected: &Expect) {
-    let text = render(&a_snapshot(), plan, &summary(plan, lower_bound), wide);
+    let view = View { wide, live: false };
+    let text = render(&a_snapshot(), plan, &summary(plan, lower_bound), view);
     expected.assert_eq(&anstream::adapter::strip_str(&text).to_string());
 }
 

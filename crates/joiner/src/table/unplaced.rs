@@ -5,7 +5,7 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use anstyle::Style;
 use joiner_core::{plan::Unplaced, reason::Reason};
 
-use super::{Pods, without_pool};
+use super::{Pods, View, without_pool};
 use crate::{
     text::{self, BAD, BOLD, DIM, WAITS, styled},
     workload,
@@ -20,13 +20,11 @@ const GROUPS_MAX: usize = 20;
 pub(super) fn render_unschedulable(
     unplaced: &[Unplaced],
     pods: &Pods<'_>,
-    wide: bool,
+    view: View,
 ) -> Option<String> {
-    let mut lines = lines(unplaced, "cannot be placed", BAD, pods, wide)?;
-    if let (Some(first), false) = (unplaced.first(), wide) {
-        let hint = format!("More: joiner explain pod {} -f …", first.pod);
-        lines.push(format!("\n{}", styled(&hint, DIM)));
-    }
+    let mut lines = lines(unplaced, "cannot be placed", BAD, pods, view.wide)?;
+    let hint = unplaced.first().and_then(|first| view.more(&format!("pod {}", first.pod)));
+    lines.extend(hint.map(|hint| format!("\n{hint}")));
     Some(lines.join("\n") + "\n")
 }
 
@@ -34,9 +32,9 @@ pub(super) fn render_unschedulable(
 pub(super) fn render_deferred(
     unplaced: &[Unplaced],
     pods: &Pods<'_>,
-    wide: bool,
+    view: View,
 ) -> Option<String> {
-    Some(lines(unplaced, "must wait", WAITS, pods, wide)?.join("\n") + "\n")
+    Some(lines(unplaced, "must wait", WAITS, pods, view.wide)?.join("\n") + "\n")
 }
 
 /// What pools say, nearest miss first: their names, and the sentence.

@@ -1,9 +1,15 @@
 //! `joiner plan --disrupt`.
 
-use expect_test::{expect, expect_file};
+use expect_test::{Expect, expect, expect_file};
 use serde_json::Value;
 
-use crate::{check, run, run_with};
+use crate::{
+    check,
+    right_size::{
+        self, BY_DAY, COMMAND, Change, FIXED_NUMBER, UNREADABLE_BUDGET, WORKER_3, worker_3_with,
+    },
+    run, run_with,
+};
 
 /// The sample cluster, in the forenoon of a Monday.
 const FORENOON: [&str; 6] =
@@ -11,6 +17,13 @@ const FORENOON: [&str; 6] =
 
 fn forenoon<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&FORENOON[..], more].concat()
+}
+
+/// The sample cluster but for these changes, in the forenoon of the same Monday.
+#[track_caller]
+fn check_changed(flags: &[&str], changes: &[Change<'_>], expected: &Expect) {
+    let args = ["plan", "--disrupt", "-f", "-"];
+    check(&[&args, &right_size::FORENOON[..], flags].concat(), &right_size::but(changes), expected);
 }
 
 #[test]
@@ -134,11 +147,162 @@ fn a_cluster_whose_disruption_is_paused_says_by_whom() {
                  {joiner.sh/pause-disruption: 'bert, storage is being moved'}}}";
     let plan = run_with(&[&FORENOON[..4], &["-"]].concat(), pause, &[]);
     assert!(plan.stdout.contains("No machine would go."), "{plan}");
+    let by = "by Namespace joiner: bert, storage is being moved";
     assert!(
-        plan.stdout
-            .contains("Disruption is paused for the whole cluster: bert, storage is being moved"),
+        plan.stdout.contains(&format!("Disruption is paused for the whole cluster {by}")),
         "{plan}"
     );
+}
+
+#[test]
+fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
+    check_changed(
+        &[],
+        &[UNREADABLE_BUDGET],
+        &expect![[r#"
+        No pod waits for a machine.
+
+        3 machines would go, 1 would come: 0.4687 per hour less.
+
+          remove worker-2 (general): 0.1086 per hour less
+            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+          replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+            worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+
+          remove worker-3 (general): 0.1086 per hour less
+            worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+
+        6 machines stay:
+
+        MACHINE   POOL       WHY IT STAYS
+        db-1      databases  nothing is allowed, because a budget cannot be read: NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23  (and 1 more)
+        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)                              (and 1 more)
+        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+        More: joiner explain node db-1 -f …
+    "#]],
+    );
+}
+
+#[test]
+fn nothing_is_replaced_by_machines_of_a_class_that_is_being_deleted() {
+    let class = "kind: KWOKNodeClass\nmetadata:\n";
+    let deleting = format!("{class}  deletionTimestamp: \"2026-03-02T09:00:00Z\"\n");
+    check_changed(
+        &[],
+        &[(class, &deleting)],
+        &expect![[r#"
+        No pod waits for a machine.
+
+        2 machines would go: 0.2172 per hour less.
+
+          remove worker-2 (general): 0.1086 per hour less
+            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+          remove worker-3 (general): 0.1086 per hour less
+            worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+
+        7 machines stay:
+
+        MACHINE   POOL       WHY IT STAYS
+        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                                                                                              (and 1 more)
+        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        worker-1  general    pod shop/web-vprthw56v-mfs9c would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone     (and 1 more)
+        worker-4  general    pod shop/search-g4bq79c7l-c7r4k would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+        More: joiner explain node db-1 -f …
+        stderr: joiner: NodePool "databases": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+        stderr: joiner: NodePool "edge": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+        stderr: joiner: NodePool "general": is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
+    "#]],
+    );
+}
+
+#[test]
+fn a_machine_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
+    check_changed(
+        &["--feature-gates=StaticCapacity=true"],
+        &[FIXED_NUMBER, BY_DAY],
+        &expect![[r#"
+            No pod waits for a machine.
+
+            4 machines would go, 2 would come: 0.4687 per hour less.
+
+              remove worker-2 (general): 0.1086 per hour less
+                worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+              replace db-1 (databases) by any type that NodePool databases allows: as much per hour as before
+                db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place first
+
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+
+              remove worker-3 (general): 0.1086 per hour less
+                worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+
+            5 machines stay:
+
+            MACHINE   POOL       WHY IT STAYS
+            db-2      databases  NodePool "databases" keeps 2 machines, whether they are used or not
+            edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
+            worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+            More: joiner explain node db-2 -f …
+        "#]],
+    );
+}
+
+#[test]
+fn what_a_running_controller_has_begun_is_not_proposed_again() {
+    check_changed(
+        &[],
+        &[(WORKER_3, &worker_3_with(COMMAND))],
+        &expect![[r#"
+        MACHINE            POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
+        worker-1 (exists)  general  c-16x-amd64-linux  test-zone-a        –    +2  █████████░  94%  ██████░░░░  66%
+
+        No new machine is needed: 2 pods fit on 1 machine already there.
+
+        2 machines would go, 1 would come: 0.3601 per hour less.
+
+          remove worker-2 (general): 0.1086 per hour less
+            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+
+          replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+            worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+
+        7 machines stay:
+
+        MACHINE   POOL       WHY IT STAYS
+        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        worker-1  general    worker-1 is where pod shop/web-vprthw56v-7bvl6 goes, which waits for a node
+        worker-3  general    worker-3 is part of a command that is being carried out
+        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+
+        More: joiner explain node db-1 -f …
+    "#]],
+    );
+}
+
+#[test]
+fn what_a_running_controller_has_begun_but_cannot_be_read_is_told() {
+    let objects = right_size::but(&[(WORKER_3, &worker_3_with("{"))]);
+    let plan = run_with(&["plan", "-f", "-"], &objects, &[]);
+    expect![[r#"
+        joiner: NodeClaim "general-m2b6t": annotation joiner.sh/disruption-command cannot be read, and the controller removes it: EOF while parsing an object at line 1 column 1
+    "#]].assert_eq(&plan.stderr);
 }
 
 #[test]

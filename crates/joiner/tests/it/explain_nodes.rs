@@ -1,15 +1,32 @@
 //! `joiner explain node`, `joiner explain nodes` and `joiner explain drain`.
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use serde_json::Value;
 
-use crate::{check, run};
+use crate::{
+    Run, check,
+    right_size::{
+        self, BY_DAY, COMMAND, Change, FIXED_NUMBER, UNREADABLE_BUDGET, WORKER_3, worker_3_with,
+    },
+    run, run_with,
+};
 
 /// The sample cluster, in the forenoon of a Monday.
 const FORENOON: [&str; 4] = ["-f", "examples/right-size", "--at", "2026-03-02T10:00:00Z"];
 
 fn explain<'a>(what: &[&'a str]) -> Vec<&'a str> {
     [&["explain"], what, &FORENOON[..]].concat()
+}
+
+/// Explains something of the sample cluster but for these changes.
+#[track_caller]
+fn check_changed(what: &[&str], changes: &[Change<'_>], expected: &Expect) {
+    expected.assert_eq(&changed(what, changes).to_string());
+}
+
+fn changed(what: &[&str], changes: &[Change<'_>]) -> Run {
+    let args = [&["explain"], what, &["-f", "-"], &right_size::FORENOON].concat();
+    run_with(&args, &right_size::but(changes), &[])
 }
 
 fn json(what: &[&str]) -> Value {
@@ -140,7 +157,7 @@ fn a_node_that_is_kept_by_a_pod_names_what_keeps_it_and_the_remedy() {
 
             Why it stays, what stands in the way first:
               PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-                → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable; a pod must match no more than one
+                → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable
 
             IF IT WENT NOW                 WOULD BE ON
             shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new machine: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
@@ -238,6 +255,228 @@ fn a_node_that_is_not_ours_is_told_so() {
           test-zone-a, 0 pods, cpu 0%, memory 0%
     "]],
     );
+}
+
+/// Somebody has deleted the claim of worker-5, whose pod must not be evicted.
+const WORKER_5_LEAVES: (&str, &str) = (
+    "  name: general-x3n7c\n",
+    "  name: general-x3n7c\n  deletionTimestamp: \"2026-03-02T09:50:00Z\"\n",
+);
+
+#[test]
+fn a_node_that_is_leaving_says_what_its_drain_waits_for() {
+    check_changed(
+        &["node", "worker-5"],
+        &[WORKER_5_LEAVES],
+        &expect![[r"
+        worker-5 is leaving: it has been told to go already.
+          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
+
+        worker-5 is leaving, and is left by its pods in this order:
+          1. workloads
+            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
+
+        No new machine is needed.
+        The drain would wait for what is kept above, until somebody does what is said there.
+
+        How many machines of pool general may be away at once:
+          Underutilized: 3 of 6, 1 taken
+          Empty: 3 of 6, 1 taken
+          Drifted: 3 of 6, 1 taken
+    "]],
+    );
+    let answer = changed(&["node", "worker-5", "-o", "json"], &[WORKER_5_LEAVES]);
+    let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
+    assert_eq!(answer["reasons"][0]["id"], "node.leaving");
+    expect![[r#"
+        {
+          "completes": false,
+          "homeless": 0,
+          "nodes": [
+            {
+              "forced": false,
+              "leaving": true,
+              "node": "worker-5",
+              "nodeClaim": "general-x3n7c",
+              "steps": [
+                {
+                  "pods": [
+                    {
+                      "kept": {
+                        "by": "PodDisruptionBudget shop/checkout",
+                        "remedy": "wait until more of its pods are ready, run more of them, or let it allow more"
+                      },
+                      "node": "worker-2",
+                      "nodeClaim": "general-7wq9d",
+                      "place": "existing",
+                      "pod": "shop/checkout-p2hxn5tk9-k4gn9"
+                    }
+                  ],
+                  "what": "workloads"
+                }
+              ]
+            }
+          ],
+          "replacements": []
+        }"#]].assert_eq(&serde_json::to_string_pretty(&answer["drain"]).unwrap());
+}
+
+#[test]
+fn a_drain_that_has_begun_waits_for_the_same_as_one_that_has_not() {
+    check_changed(
+        &["drain", "worker-5"],
+        &[WORKER_5_LEAVES],
+        &expect![[r"
+        worker-5 is leaving, and is left by its pods in this order:
+          1. workloads
+            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
+
+        No new machine is needed.
+        The drain would wait for what is kept above, until somebody does what is said there.
+    "]],
+    );
+}
+
+#[test]
+fn a_node_that_a_running_controller_removes_is_leaving() {
+    let begun = worker_3_with(COMMAND);
+    check_changed(
+        &["node", "worker-3"],
+        &[(WORKER_3, &begun)],
+        &expect![[r"
+        worker-3 is leaving: a command that is being carried out removes it.
+          pool general, c-4x-amd64-linux, test-zone-c, 0.1086 per hour, 2 pods, cpu 26%, memory 13%
+
+        worker-3 is leaving, and is left by its pods in this order:
+          1. workloads
+            shop/web-vprthw56v-7bvl6  worker-1
+            shop/web-vprthw56v-q89v9  worker-1
+
+        No new machine is needed.
+        The drain would come to its end.
+
+        How many machines of pool general may be away at once:
+          Underutilized: 3 of 6, 1 taken
+          Empty: 3 of 6, 1 taken
+          Drifted: 3 of 6, 1 taken
+    "]],
+    );
+}
+
+#[test]
+fn a_node_of_a_fixed_number_says_where_its_pods_would_be() {
+    check_changed(
+        &["node", "db-1", "--feature-gates=StaticCapacity=true"],
+        &[FIXED_NUMBER, BY_DAY],
+        &expect![[r#"
+            db-1 is replaced.
+              pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
+
+            Why: db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place first
+
+            POD              WOULD BE ON
+            data/postgres-0  a new machine: any type that NodePool databases allows
+
+            as much per hour as before, with a new machine in its place, of any type that NodePool databases allows.
+
+            How many machines of pool databases may be away at once:
+              Underutilized: 1 of 2, 0 taken
+              Empty: 1 of 2, 0 taken
+              Drifted: 1 of 2, 0 taken
+        "#]],
+    );
+}
+
+#[test]
+fn a_budget_that_cannot_be_read_says_so_on_its_nodes_and_on_no_other() {
+    check_changed(
+        &["node", "db-1"],
+        &[UNREADABLE_BUDGET],
+        &expect![[r#"
+        db-1 stays.
+          pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
+
+        Why it stays, what stands in the way first:
+          nothing is allowed, because a budget cannot be read: NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
+            → correct the budget as the message says
+          NodePool "databases" has consolidation policy WhenEmpty, and db-1 is not empty
+            → set spec.disruption.consolidationPolicy of the NodePool to WhenEmptyOrUnderutilized
+
+        IF IT WENT NOW   WOULD BE ON
+        data/postgres-0  a new machine: m-4x-amd64-linux or 9 others of pool databases, 0.1344 per hour
+
+        The best move that there is: as much per hour as before, with a new m-4x-amd64-linux or 9 others of pool databases in its place.
+
+        How many machines of pool databases may be away at once:
+          Underutilized: none, NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
+          Empty: none, NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
+          Drifted: none, NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23
+    "#]],
+    );
+    let healthy = changed(&["node", "worker-2"], &[UNREADABLE_BUDGET]);
+    assert!(healthy.stdout.starts_with("worker-2 goes."), "{healthy}");
+}
+
+#[test]
+fn a_pause_of_the_whole_cluster_is_told_of_each_node_and_below_all() {
+    let pause = "{apiVersion: v1, kind: Namespace, metadata: {name: joiner, annotations: \
+                 {joiner.sh/pause-disruption: 'bert, storage is being moved'}}}";
+    let explain = |what: &[&str]| {
+        let args = [&["explain"], what, &FORENOON[..2], &["-"], &FORENOON[2..]].concat();
+        run_with(&args, pause, &[]).to_string()
+    };
+    expect![[r"
+        worker-2 stays.
+          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
+
+        Why it stays, what stands in the way first:
+          disruption is paused by bert, storage is being moved; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
+            → remove the annotation joiner.sh/pause-disruption from Namespace joiner
+
+        The best move that there is: 0.1086 per hour less, without a new machine.
+
+        How many machines of pool general may be away at once:
+          Underutilized: 3 of 6, 0 taken
+          Empty: 3 of 6, 0 taken
+          Drifted: 3 of 6, 0 taken
+        Disruption is paused for the whole cluster by Namespace joiner: bert, storage is being moved
+    "]].assert_eq(&explain(&["node", "worker-2"]));
+    let nodes = explain(&["nodes"]);
+    let (_, below) = nodes.split_once("\n\n").unwrap();
+    expect![[r"
+        10 nodes, 1.6062 per hour; none would go.
+        Disruption is paused for the whole cluster by Namespace joiner: bert, storage is being moved
+    "]]
+    .assert_eq(below);
+}
+
+#[test]
+fn where_no_budget_limits_anything_all_machines_may_be_away() {
+    let unlimited = ("budgets:\n      - {nodes: 50%}", "budgets: []");
+    let answer = changed(&["node", "worker-2", "-o", "json"], &[unlimited]);
+    let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let empty = &answer["budgets"][1];
+    assert_eq!((&empty["allowed"], &empty["machines"]), (&6.into(), &6.into()));
+}
+
+#[test]
+fn a_pod_with_several_budgets_is_told_what_helps() {
+    let another = "apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: another, namespace: shop}
+spec:
+  maxUnavailable: 1
+  selector: {matchLabels: {app: checkout}}
+status: {currentHealthy: 1, desiredHealthy: 0, disruptionsAllowed: 1, expectedPods: 1}
+---
+# Reports would have to start";
+    let two_budgets = ("# Reports would have to start", another);
+    let answer = changed(&["node", "worker-5"], &[two_budgets]);
+    let why: Vec<&str> = answer.stdout.lines().skip(3).take(3).collect();
+    expect![[r"
+        Why it stays, what stands in the way first:
+          pod shop/checkout-p2hxn5tk9-k4gn9 has several PodDisruptionBudgets (shop/checkout, shop/another), and Kubernetes evicts no such pod
+            → narrow the selectors of the PodDisruptionBudgets shop/checkout, shop/another, or delete all but one: a pod must match no more than one"]].assert_eq(&why.join("\n"));
 }
 
 #[test]
@@ -414,7 +653,7 @@ fn pods_leave_in_order_of_who_needs_whom() {
         &expect![[r"
             n is left by its pods in this order:
               1. workloads
-                shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation
+                shop/nightly-0  stays until 2100-01-01T02:00:00Z, kept by its annotation karpenter.sh/do-not-disrupt: wait until then, or remove the annotation; then nowhere: no dynamic nodepools found
                 shop/shell      nowhere: no dynamic nodepools found (nobody makes it again)
               2. daemons
                 kube-system/agent-0  ends with the node
@@ -422,7 +661,7 @@ fn pods_leave_in_order_of_who_needs_whom() {
                 kube-system/dns-0  nowhere: no dynamic nodepools found
 
             No new machine is needed.
-            2 pods would have no place and wait.
+            3 pods would have no place and wait.
             The drain would come to its end.
         "]],
     );

@@ -18,7 +18,7 @@ use joiner_operator::files;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{Run, run_with};
+use crate::{Run, right_size, run_with};
 
 /// What a container was told and nobody else should learn.
 const SECRET: &str = "correct-horse-battery-staple";
@@ -222,7 +222,27 @@ async fn machines_of_a_cluster_and_of_its_dump_are_judged_alike() {
     assert_eq!(answer(&node)["verdict"], "stay");
     let drain = cluster.run(&["explain", "drain", "worker-5", "-o", "json"]).await;
     assert_eq!(answer(&drain)["completes"], false);
+    let table = cluster.run(&[&judge[..2], &judge[4..]].concat()).await;
+    let more = table.stdout.lines().last().unwrap();
+    assert_eq!(more, "More: joiner explain node db-1", "nobody reads files");
     assert!(cluster.calls_since(start).iter().all(|(verb, ..)| *verb == "list"));
+}
+
+#[tokio::test]
+async fn what_a_running_controller_has_begun_is_known_from_outside() {
+    let cluster = Cluster::empty().await;
+    for mut object in example("right-size") {
+        if object["metadata"]["name"] == "general-m2b6t" {
+            object["metadata"]["annotations"]["joiner.sh/disruption-command"] =
+                right_size::COMMAND.into();
+        }
+        create(&cluster.lab, object);
+    }
+    let judged = cluster.run(&["plan", "--disrupt", "-o", "json"]).await;
+    let judged = plan(&judged);
+    let blocked = judged["blocked"].as_array().unwrap();
+    let worker = blocked.iter().find(|machine| machine["node"] == "worker-3").unwrap();
+    assert_eq!(worker["reasons"][0]["id"], "node.queued");
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod house;
 mod lab;
 mod live;
 mod plan;
+mod right_size;
 mod vcenter_life;
 mod vsphere;
 

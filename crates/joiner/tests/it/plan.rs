@@ -221,6 +221,84 @@ fn settings_come_from_variables_too() {
 }
 
 #[test]
+fn a_flag_wins_over_its_variable() {
+    // No setting takes such a word, so that the refusals tell which was read.
+    let variables = ["PREFERENCE_POLICY", "MIN_VALUES_POLICY", "FEATURE_GATES", "PRICE_PER_VM"]
+        .map(|variable| (variable, "variable"));
+    let flags = ["--preference-policy=flag", "--feature-gates=flag", "--cpu-requests=flag"];
+    let both = run_with(&[&FIRST_LOOK[..], &flags].concat(), "", &variables);
+    expect![[r#"
+        stderr: joiner: --feature-gates (FEATURE_GATES) cannot be "flag": use NAME=true or NAME=false
+        stderr: joiner: --preference-policy (PREFERENCE_POLICY) cannot be "flag": use Respect or Ignore
+        stderr: joiner: --min-values-policy (MIN_VALUES_POLICY) cannot be "variable": use Strict or BestEffort
+        stderr: joiner: --cpu-requests (CPU_REQUESTS) cannot be "flag": use a whole number of millicores
+        stderr: joiner: --price-per-vm (PRICE_PER_VM) cannot be "variable": use a price, 0 or more
+        exit code: 2
+    "#]].assert_eq(&both.to_string());
+
+    let flag = [&FIRST_LOOK[..], &["--preference-policy=Respect"]].concat();
+    let beside_nonsense = run_with(&flag, "", &[("PREFERENCE_POLICY", "variable")]);
+    assert_eq!(beside_nonsense.to_string(), run(&FIRST_LOOK).to_string());
+}
+
+#[test]
+fn features_that_are_not_named_are_as_by_default_wherever_the_others_are_named() {
+    let types = "
+reservationIDLabel: example.com/reservation
+instanceTypes:
+  - name: small
+    requirements: [{key: node.kubernetes.io/instance-type, operator: In, values: [small]}]
+    capacity: {cpu: 2, memory: 8Gi, pods: 110}
+    offerings:
+      - price: 0.1
+        available: true
+        requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}]
+      - price: 0.1
+        available: true
+        reservationCapacity: 1
+        requirements:
+          - {key: karpenter.sh/capacity-type, operator: In, values: [reserved]}
+          - {key: example.com/reservation, operator: In, values: [the-only-machine]}
+";
+    let overlay = "
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: {name: dear}
+spec: {price: \"0.5\", requirements: []}
+";
+    let (pool, pod) = POOL_AND_POD.split_once("---").unwrap();
+    let fixed_pool = pool.replace("general", "fixed") + "  replicas: 0\n";
+    let another_pod = pod.replace("web", "another");
+    let objects = [POOL_AND_POD, &another_pod, &fixed_pool, overlay].join("---");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, types).unwrap();
+    let plan = ["plan", "-f", "-", "--instance-types", file.path().to_str().unwrap()];
+
+    let open = |variable: &str, flags: &[&str]| -> Vec<&str> {
+        let variables = [("FEATURE_GATES", variable)];
+        let run = run_with(&[&plan, flags].concat(), &objects, &variables);
+        assert_eq!(run.code, Some(0), "{run}");
+        let signs = [
+            ("NodeOverlay", run.stdout.contains("0.5000")),
+            ("ReservedCapacity", run.stdout.contains("1 pod must wait")),
+            ("StaticCapacity", !run.stderr.contains("StaticCapacity is off")),
+        ];
+        signs.into_iter().filter_map(|(feature, is_open)| is_open.then_some(feature)).collect()
+    };
+    assert_eq!(open("", &[]), ["ReservedCapacity"]);
+    assert_eq!(open("NodeOverlay=true", &[]), ["NodeOverlay", "ReservedCapacity"]);
+    assert_eq!(open("StaticCapacity=true,ReservedCapacity=false", &[]), ["StaticCapacity"]);
+    let of_flag = ["--feature-gates=StaticCapacity=true"];
+    assert_eq!(open("", &of_flag), ["ReservedCapacity", "StaticCapacity"]);
+    assert_eq!(
+        open("NodeOverlay=true,ReservedCapacity=false", &of_flag),
+        ["ReservedCapacity", "StaticCapacity"],
+        "the flag is for the whole variable, also for what it does not name"
+    );
+    assert_eq!(open("FromTheFuture=true", &[]), ["ReservedCapacity"]);
+}
+
+#[test]
 fn a_pool_that_is_not_ready_is_left_alone_and_named() {
     let status = "\
 status:
@@ -274,6 +352,7 @@ spec:
         new      general  medium or 1 other  any    0.1000     1  ████████░░  83%  █░░░░░░░░░  13%
 
         1 new machine for 1 pod, 0.1000 per hour (no plan could cost less).
+        stderr: joiner: 2 NodeOverlays are ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)
     "]],
     );
     let gate = [&TYPES[..], &["--feature-gates", "NodeOverlay=true"]].concat();

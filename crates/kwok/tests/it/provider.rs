@@ -58,6 +58,7 @@ fn order(name: &str) -> Order {
             effect: Effect::NoSchedule,
         }],
         startup_taints: Vec::new(),
+        corrected: Vec::new(),
         class: usual_class(),
         inputs: OrderInputs::default(),
     }

@@ -207,7 +207,7 @@ impl CloudProvider for LabCloud {
         }
         let types = self.types();
         let mut choices: Vec<_> = choice::every(order, &types, &WellKnown::default()).collect();
-        choices.sort_by(|a, b| a.offering.price.total_cmp(&b.offering.price));
+        choices.sort_by(|a, b| a.price.total_cmp(&b.price));
         for choice in choices {
             let labels = choice.labels();
             let zone = labels.get(label::ZONE).map_or("", String::as_str);

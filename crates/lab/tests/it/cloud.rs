@@ -43,6 +43,7 @@ fn order(name: &str, cpus: i64) -> Order {
         requests: Resources::from_iter([(CPU, Quantity::whole(cpus))]),
         taints: Vec::new(),
         startup_taints: Vec::new(),
+        corrected: Vec::new(),
         class: class(json!({})),
         inputs: OrderInputs::default(),
     }

@@ -11,6 +11,7 @@ mod faults;
 mod kube_client;
 mod kubelet;
 mod kwok;
+mod nodepool_rules;
 mod pool_budgets;
 mod scale;
 mod scheduler;

@@ -1,13 +1,17 @@
 //! Commands that were begun, taken from step to step until they are done or taken back.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
 use joiner_clock::Clock;
 use joiner_core::{
-    disruption::Method,
+    disruption::{self, Command, Method},
     label::{INSTANCE_TYPE, NODE_POOL},
     plan::PlannedClaim,
 };
@@ -25,6 +29,7 @@ use crate::{
     conditions::{Conditioned, INITIALIZED},
     context::Context,
     controller::{Controller, Next},
+    events::Event,
     lifecycle::time_until_ready,
     marks::DISRUPTION_COMMAND,
     provisioning::{claim, telling::nominate_existing},
@@ -36,6 +41,8 @@ use crate::{
 /// How long it may take to mark the candidates and to make the replacements. What was decided is
 /// about the cluster of a moment ago.
 const START_WITHIN: SignedDuration = SignedDuration::from_secs(60);
+/// How long deletions may be refused after everything else had to be done.
+const LEAVE_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// How long a replacement may take to be ready for pods once it has joined, where nobody says.
 const INITIALIZATION: Duration = Duration::from_mins(15);
 /// How many candidates of one command are written at the same time.
@@ -163,14 +170,18 @@ impl CommandQueue {
             (states.collect(), paused)
         });
         let ready_within = SignedDuration::try_from(ready_within).unwrap_or(SignedDuration::MAX);
+        let start_by = record.begun() + START_WITHIN;
+        let ready_by = record.begun().saturating_add(ready_within).unwrap_or(Timestamp::MAX);
+        let leave_by = start_by.max(ready_by).saturating_add(LEAVE_WITHIN);
         Ok(Seen {
             candidates,
             replacements,
             begun_here: begun.planned.is_some(),
             deleting: begun.deleting,
             paused,
-            start_by: record.begun() + START_WITHIN,
-            ready_by: record.begun().saturating_add(ready_within).unwrap_or(Timestamp::MAX),
+            start_by,
+            ready_by,
+            leave_by: leave_by.unwrap_or(Timestamp::MAX),
             now: self.context.now(),
         })
     }
@@ -223,6 +234,12 @@ impl CommandQueue {
         self.context.cache.read(|world| {
             wanted.filter_map(|going| Some((going, marking::find(world, going)?))).collect()
         })
+    }
+
+    /// All candidates that are there.
+    fn candidates(&self, record: &Record) -> Vec<Marked> {
+        let all = record.candidates.iter();
+        self.context.cache.read(|world| all.filter_map(|it| marking::find(world, it)).collect())
     }
 
     /// Makes replacements whose names were chosen before.
@@ -345,29 +362,37 @@ impl CommandQueue {
             nodes = telling::node_names(record),
             "command is taken back: {cause}"
         );
-        if !cause.is_failure() {
-            return;
+        let machines = self.candidates(record);
+        let why = cause.to_string();
+        for subject in machines.iter().filter(|it| !it.leaves()).flat_map(Marked::subjects) {
+            self.context.events.tell(Event::disruption_taken_back(&subject, &why));
         }
-        let now = self.context.now();
-        self.context.cache.read(|world| {
-            let ready = |name: &&String| {
-                world.node_claims.named(name).is_some_and(|claim| claim.holds(INITIALIZED))
-            };
-            let ready = record.replacements.iter().filter(ready).count();
-            telling::failed(&self.context, record, record.replacements.len() - ready);
-            let memory = &mut *self.disruption.memory();
-            for machine in record.candidates.iter().filter_map(|it| marking::find(world, it)) {
-                let claim = &*machine.claim;
-                let (pool, kind) = (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
-                match record.method {
-                    Method::MultiNode | Method::SingleNode => memory.moves.failed(pool, kind, now),
-                    Method::StaticDrift | Method::Drift => {
-                        memory.drift.failed(pool, now, self.context.random.next());
-                    }
-                    Method::Emptiness => {}
-                }
-            }
+        if cause.is_failure() {
+            self.remember_failure(record, &machines);
+        }
+    }
+
+    /// Takes note of a command that has failed: once for each kind of machine, however many of it there are.
+    fn remember_failure(&self, record: &Record, machines: &[Marked]) {
+        let ready = self.context.cache.read(|world| {
+            let replacements = record.replacements.iter();
+            let found = replacements.filter_map(|name| world.node_claims.named(name));
+            found.filter(|claim| claim.holds(INITIALIZED)).count()
         });
+        telling::failed(&self.context, record, record.replacements.len() - ready);
+        let of = |claim| (label(claim, NODE_POOL), label(claim, INSTANCE_TYPE));
+        let kinds: BTreeSet<(&str, &str)> = machines.iter().map(|it| of(&*it.claim)).collect();
+        let now = self.context.now();
+        let memory = &mut *self.disruption.memory();
+        for (pool, kind) in kinds {
+            match record.method {
+                Method::MultiNode | Method::SingleNode => memory.moves.failed(pool, kind, now),
+                Method::StaticDrift | Method::Drift => {
+                    memory.drift.failed(pool, now, self.context.random.next());
+                }
+                Method::Emptiness => {}
+            }
+        }
     }
 
     /// Takes everything back, as far as that was not done before: first what came for nothing goes,
@@ -389,9 +414,8 @@ impl CommandQueue {
                 None => {}
             }
         }
-        let all: Vec<String> = record.candidates.iter().map(|it| it.node_claim.clone()).collect();
-        let machines = self.machines(record, &all).into_iter();
-        let freeing = machines.map(|(_, machine)| machine.unmark(&self.context).boxed()).collect();
+        let machines = self.candidates(record).into_iter();
+        let freeing = machines.map(|machine| machine.unmark(&self.context).boxed()).collect();
         together(freeing).await?;
         let until = self.context.now() + KEEP;
         for claim in &ready {
@@ -420,32 +444,125 @@ impl CommandQueue {
 }
 
 /// Does things beside each other, some at a time. All are tried before the first failure is told.
-async fn together(doing: Vec<BoxFuture<'_, Result<(), Trouble>>>) -> Result<(), Trouble> {
+pub(super) async fn together(
+    doing: Vec<BoxFuture<'_, Result<(), Trouble>>>,
+) -> Result<(), Trouble> {
     let done: Vec<Result<(), Trouble>> = stream::iter(doing).buffered(AT_ONCE).collect().await;
     done.into_iter().collect()
 }
 
-/// The machines of a command as they are now, to be begun; or what has happened to the first of them since the command was
-/// looked at.
+/// What of a command can be begun, and its machines as they are now; or what has happened to the first of them since the
+/// command was looked at. Where nothing moves each machine goes for itself; otherwise places were found for the pods of all
+/// of them together.
 pub(super) fn going(
     world: &World,
-    candidates: &[joiner_core::disruption::Candidate],
+    command: &Command,
     now: Timestamp,
-) -> Result<Vec<Going>, String> {
+) -> Result<(Command, Vec<Going>), String> {
     let nominated = world.intended.nominated(now);
-    let going = candidates.iter().map(|candidate| {
-        if nominated.contains_key(&candidate.node) {
-            return Err(format!("a pod was promised a place on {} meanwhile", candidate.node));
+    let is_each_for_itself = command.replacements.is_empty() && command.destinations.is_empty();
+    let (mut part, mut machines, mut lost) = (command.clone(), Vec::new(), None);
+    part.candidates.retain(|candidate| match as_it_is(world, candidate, &nominated) {
+        Ok(machine) => {
+            machines.push(machine);
+            true
         }
-        let claim = world.node_claims.get(&Key::cluster(&candidate.node_claim));
-        let claim = claim.filter(|claim| !is_deleting(&***claim));
-        let gone = || format!("NodeClaim {} is gone", candidate.node_claim);
-        let claim = claim.ok_or_else(gone)?;
-        Ok(Going {
-            node_claim: candidate.node_claim.clone(),
-            uid: claims::uid(&claim.metadata).to_owned(),
-            node: candidate.node.clone(),
-        })
+        Err(why) => {
+            lost.get_or_insert(why);
+            false
+        }
     });
-    going.collect()
+    match lost {
+        Some(why) if machines.is_empty() || !is_each_for_itself => Err(why),
+        _ => Ok((part, machines)),
+    }
+}
+
+/// A machine of a command, or what has happened to it.
+fn as_it_is(
+    world: &World,
+    candidate: &disruption::Candidate,
+    nominated: &BTreeMap<String, Timestamp>,
+) -> Result<Going, String> {
+    if nominated.contains_key(&candidate.node) {
+        return Err(format!("a pod was promised a place on {} meanwhile", candidate.node));
+    }
+    let claim = world.node_claims.get(&Key::cluster(&candidate.node_claim));
+    let claim = claim.filter(|claim| !is_deleting(&***claim));
+    let claim = claim.ok_or_else(|| format!("NodeClaim {} is gone", candidate.node_claim))?;
+    Ok(Going {
+        node_claim: candidate.node_claim.clone(),
+        uid: claims::uid(&claim.metadata).to_owned(),
+        node: candidate.node.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_core::{
+        disruption::Decision,
+        plan::ExistingPlacement,
+        reason::{Reason, ReasonId},
+    };
+
+    use super::*;
+
+    fn command(nodes: &[&str]) -> Command {
+        let candidate = |node: &&str| disruption::Candidate {
+            node_claim: (*node).to_owned(),
+            node: (*node).to_owned(),
+            node_pool: "general".to_owned(),
+            pods: Vec::new(),
+        };
+        Command {
+            method: Method::Emptiness,
+            decision: Decision::Delete,
+            candidates: nodes.iter().map(candidate).collect(),
+            replacements: Vec::new(),
+            destinations: Vec::new(),
+            reason: Reason::new(ReasonId::PoolNone, "for a test"),
+            savings: 0.0,
+            score: 0.0,
+            scores: Vec::new(),
+        }
+    }
+
+    /// A cluster with two machines, on one of which a pod is expected.
+    fn world() -> World {
+        let mut world = World::default();
+        for name in ["free", "promised"] {
+            let mut claim = NodeClaim::default();
+            claim.metadata.name = Some(name.to_owned());
+            claim.metadata.resource_version = Some("1".to_owned());
+            world.put(claim, true);
+        }
+        world.intended.nominate("promised", Timestamp::MAX);
+        world
+    }
+
+    fn going_of(command: &Command) -> Result<Vec<String>, String> {
+        let (part, machines) = going(&world(), command, Timestamp::UNIX_EPOCH)?;
+        assert_eq!(part.candidates.len(), machines.len());
+        Ok(machines.into_iter().map(|machine| machine.node).collect())
+    }
+
+    #[test]
+    fn where_nothing_moves_a_machine_that_cannot_go_keeps_no_other() {
+        let all = command(&["gone", "free", "promised"]);
+        assert_eq!(going_of(&all), Ok(vec!["free".to_owned()]));
+        let none = going_of(&command(&["gone", "promised"]));
+        assert_eq!(none, Err("NodeClaim gone is gone".to_owned()));
+    }
+
+    #[test]
+    fn what_was_planned_for_all_machines_is_not_begun_for_some() {
+        let mut replaced = command(&["free", "promised"]);
+        replaced.replacements.push(PlannedClaim::default());
+        let mut moved = command(&["free", "promised"]);
+        moved.destinations.push(ExistingPlacement::default());
+        for command in [replaced, moved] {
+            let why = "a pod was promised a place on promised meanwhile";
+            assert_eq!(going_of(&command), Err(why.to_owned()));
+        }
+    }
 }

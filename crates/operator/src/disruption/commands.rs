@@ -43,7 +43,9 @@ struct All {
     begun: BTreeMap<CommandId, Begun>,
     /// The command that a claim belongs to, as a candidate or as a replacement.
     by_claim: BTreeMap<String, CommandId>,
-    /// Room within limits of static pools that is kept for replacements which were not made yet.
+    /// Room within limits of static pools that is kept for replacements which were not made yet. It is given back when
+    /// nobody holds this list any more: who reserves room looks at the cluster meanwhile, and who tells of the cluster's
+    /// changes asks this list, so that all three could wait for each other.
     places: BTreeMap<CommandId, Vec<Reserved>>,
 }
 
@@ -52,8 +54,8 @@ struct All {
 pub struct Proposal {
     /// What is proposed.
     pub command: Command,
-    /// When it is looked at.
-    pub due: Timestamp,
+    /// When it is looked at, by the running time of the clock: one that is set back keeps no proposal waiting.
+    pub due: Duration,
 }
 
 /// A command that is being carried out.
@@ -86,9 +88,10 @@ impl Commands {
         Arc::clone(&self.queue)
     }
 
-    /// Keeps a command until it is looked at once more.
-    pub fn propose(&self, command: Command, now: Timestamp) {
-        self.lock().proposed.push(Proposal { command, due: now + VALIDATION_DELAY });
+    /// Keeps a command that is proposed at this running time of the clock until it is looked at once more.
+    pub fn propose(&self, command: Command, now: Duration) {
+        let due = now + VALIDATION_DELAY.unsigned_abs();
+        self.lock().proposed.push(Proposal { command, due });
     }
 
     /// What is proposed.
@@ -96,8 +99,8 @@ impl Commands {
         self.lock().proposed.clone()
     }
 
-    /// Takes out the proposals that have waited long enough.
-    pub fn take_due(&self, now: Timestamp) -> Vec<Command> {
+    /// Takes out the proposals that have waited long enough at this running time of the clock.
+    pub fn take_due(&self, now: Duration) -> Vec<Command> {
         let mut all = self.lock();
         let (due, waiting) = std::mem::take(&mut all.proposed)
             .into_iter()
@@ -195,17 +198,19 @@ impl Commands {
 
     /// A replacement is there, and counts by itself: its place is given back.
     pub(super) fn made(&self, id: &CommandId) {
-        if let Some(places) = self.lock().places.get_mut(id) {
-            places.pop();
-        }
+        let place = self.lock().places.get_mut(id).and_then(Vec::pop);
+        drop(place);
     }
 
     /// A command is over.
     pub(super) fn end(&self, id: &CommandId) {
-        let mut all = self.lock();
-        all.begun.remove(id);
-        all.places.remove(id);
-        all.by_claim.retain(|_, other| other != id);
+        let places = {
+            let mut all = self.lock();
+            all.begun.remove(id);
+            all.by_claim.retain(|_, other| other != id);
+            all.places.remove(id)
+        };
+        drop(places);
     }
 
     /// The command that a claim belongs to.
@@ -228,4 +233,63 @@ impl Commands {
 fn claims_of(record: &Record) -> impl Iterator<Item = &String> {
     let candidates = record.candidates.iter().map(|candidate| &candidate.node_claim);
     candidates.chain(&record.replacements)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::mpsc::{self, Sender},
+        thread,
+    };
+
+    use joiner_core::{
+        disruption::{Decision, Method},
+        reason::{Reason, ReasonId},
+    };
+
+    use super::*;
+    use crate::static_pools::Reservations;
+
+    fn command() -> Command {
+        Command {
+            method: Method::StaticDrift,
+            decision: Decision::Replace,
+            candidates: Vec::new(),
+            replacements: vec![PlannedClaim::default()],
+            destinations: Vec::new(),
+            reason: Reason::new(ReasonId::PoolNone, "for a test"),
+            savings: 0.0,
+            score: 0.0,
+            scores: Vec::new(),
+        }
+    }
+
+    /// Ends a command while somebody reserves a place, who asks for commands meanwhile.
+    fn end_while_somebody_reserves(done: &Sender<()>) {
+        let (clock, reservations) = (Clock::wall(), Reservations::default());
+        let commands = Commands::new(&clock);
+        let place = reservations.reserve("batch", 1, None, || 0);
+        let record = commands.begin(command(), Vec::new(), place, clock.now(), &Random::seeded(1));
+        let id = record.expect("no machine is part of another command").id;
+        let ending = {
+            let commands = commands.clone();
+            move || commands.end(&id)
+        };
+        let places = reservations.reserve("batch", 1, None, || {
+            thread::spawn(ending);
+            while !commands.begun().is_empty() {
+                thread::yield_now();
+            }
+            0
+        });
+        assert_eq!(places.len(), 1);
+        done.send(()).expect("somebody waits for it");
+    }
+
+    #[test]
+    fn who_reserves_a_place_may_ask_for_commands_while_one_ends() {
+        let (done, is_done) = mpsc::channel();
+        thread::spawn(move || end_while_somebody_reserves(&done));
+        is_done.recv_timeout(Duration::from_secs(10)).expect("nobody waits for ever");
+    }
 }

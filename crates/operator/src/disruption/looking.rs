@@ -10,8 +10,12 @@ use std::{
     time::Duration,
 };
 
-use jiff::{SignedDuration, Timestamp};
-use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
+use futures_util::FutureExt;
+use jiff::Timestamp;
+use joiner_api::{
+    capacity_buffer::CapacityBuffer, node_claim::NodeClaim, node_overlay::NodeOverlay,
+    node_pool::NodePool,
+};
 use joiner_clock::Clock;
 use joiner_core::{
     disruption::{Command, Method, Rejected},
@@ -19,17 +23,19 @@ use joiner_core::{
     plan::PlannedClaim,
 };
 use k8s_openapi::api::{
-    core::v1::{Node, Pod},
+    apps::v1::DaemonSet,
+    core::v1::{Namespace, Node, Pod},
     policy::v1::PodDisruptionBudget,
+    storage::v1::CSINode,
 };
 
 use super::{
     Disruption,
-    carrying_out::going,
+    carrying_out::{going, together},
     changes::matters,
-    marking::stale,
-    pass::{Found, Look},
-    record, telling,
+    marking::{Marked, stale},
+    pass::{Found, Look, Validated},
+    record, telling, wishes,
 };
 use crate::{
     claims::label,
@@ -50,9 +56,13 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// happens all the time keeps no core busy.
 const REST: u32 = 9;
 /// A cluster in which nothing happens is looked at this often all the same.
-const REFRESH: SignedDuration = SignedDuration::from_mins(5);
+const REFRESH: Duration = Duration::from_mins(5);
+/// How soon marks that could not be taken off are tried again.
+const CLEAN_AGAIN: Duration = Duration::from_secs(10);
+/// Where marks are. Who carries on or takes back what was begun need not know more.
+const MARKED: [&str; 2] = ["nodes", "nodeclaims"];
 /// What has to be known for a look, as far as it is watched: who is protected, who has a say, and what new machines need.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     "pods",
     "nodes",
     "nodeclaims",
@@ -62,6 +72,7 @@ const KINDS: [&str; 9] = [
     "daemonsets",
     "nodeoverlays",
     "capacitybuffers",
+    "csinodes",
 ];
 
 /// Looks for machines to remove.
@@ -111,33 +122,57 @@ impl Controller for DisruptionLoop {
     fn affected(&self, _world: &World, change: &Change, _add: &mut dyn FnMut(Cluster)) {
         self.learn(change);
         if matters(change) {
-            let rest = Duration::from_millis(self.took.load(Ordering::Relaxed)) * REST;
-            self.queue.add_after(Cluster, rest.max(SETTLE));
+            self.look_after(SETTLE);
         }
     }
 
     async fn reconcile(&self, _key: &Cluster) -> Result<Next, Trouble> {
-        if let Some(missing) = self.context.feeds.missing_of(&KINDS) {
-            return Err(Trouble::Object(format!(
-                "no machine is removed because of stale facts: {missing}"
-            )));
-        }
-        if self.sure_of_facts().is_err() {
-            // It is told where it was noticed, and its mending is a change that matters.
-            return Ok(Next::After(until(self.context.now() + REFRESH, self.context.now())));
+        self.not_stale(&MARKED)?;
+        // What cannot be read is told where it was noticed, and its mending is a change that matters.
+        if self.sure_of_marks().is_err() {
+            return Ok(Next::After(REFRESH));
         }
         self.adopt();
-        self.clean().await?;
-        let look = self.gather();
-        let (settings, begun) = (Arc::clone(&self.context.settings), self.context.clock.running());
-        let found = offload(move || look.look(&settings.planner)).await;
-        let took = self.context.clock.running().saturating_sub(begun);
-        self.measure(took);
+        self.clean().await;
+        self.not_stale(&KINDS)?;
+        if self.sure_of_facts().is_err() {
+            return Ok(Next::After(REFRESH));
+        }
+        self.tell_of_wishes();
+        let mut look = self.gather();
+        let begun = self.context.clock.running();
+        if look.has_due() {
+            let settings = Arc::clone(&self.context.settings);
+            let validate = move || (look.validate(&settings.planner), look);
+            let (validated, rest) = offload(validate).await;
+            look = rest;
+            // At once: the search may take as long as it takes for what was just looked at to be otherwise.
+            self.settle(validated);
+        }
+        let settings = Arc::clone(&self.context.settings);
+        let found = offload(move || look.search(&settings.planner)).await;
+        self.measure(self.context.clock.running().saturating_sub(begun));
         Ok(Next::After(self.act(found)))
     }
 }
 
 impl DisruptionLoop {
+    /// Looks at the cluster after a while, and not before the last look is long enough ago.
+    fn look_after(&self, wait: Duration) {
+        let rest = Duration::from_millis(self.took.load(Ordering::Relaxed)) * REST;
+        self.queue.add_after(Cluster, rest.max(wait));
+    }
+
+    /// Whether what is known of these kinds is what there is.
+    fn not_stale(&self, kinds: &[&str]) -> Result<(), Trouble> {
+        match self.context.feeds.missing_of(kinds) {
+            None => Ok(()),
+            Some(missing) => Err(Trouble::Object(format!(
+                "no machine is removed because of stale facts: {missing}"
+            ))),
+        }
+    }
+
     /// Takes note of a machine that had to be made again.
     fn learn(&self, change: &Change) {
         let Change::NodeClaim(diff) = change else { return };
@@ -175,19 +210,36 @@ impl DisruptionLoop {
         }
     }
 
-    /// Takes marks from machines that are in no command and stay.
-    async fn clean(&self) -> Result<(), Trouble> {
+    /// Takes marks from machines that are in no command and stay. One that keeps its marks keeps nobody else.
+    async fn clean(&self) {
         let commands = &self.disruption.commands;
         let stale = self.context.cache.read(|world| stale(&self.context, world, commands));
-        for machine in stale {
-            tracing::info!(
-                controller = Self::NAME,
-                NodeClaim.name = machine.claim.metadata.name,
-                "machine is marked for removal by no command: the marks are taken off"
-            );
-            machine.unmark(&self.context).await?;
+        let cleaning = stale.into_iter().map(|machine| self.clean_one(machine).boxed()).collect();
+        if together(cleaning).await.is_err() {
+            self.look_after(CLEAN_AGAIN);
         }
-        Ok(())
+    }
+
+    async fn clean_one(&self, machine: Marked) -> Result<(), Trouble> {
+        let name = machine.claim.metadata.name.clone();
+        tracing::info!(
+            controller = Self::NAME,
+            NodeClaim.name = name,
+            "machine is marked for removal by no command: the marks are taken off"
+        );
+        machine.unmark(&self.context).await.inspect_err(|trouble| {
+            tracing::warn!(
+                controller = Self::NAME,
+                NodeClaim.name = name,
+                "marks cannot be taken off, which is tried again: {trouble}"
+            );
+        })
+    }
+
+    /// Tells those whose wish not to be disrupted does not mean what they expect, before it matters.
+    fn tell_of_wishes(&self) {
+        let events = self.context.cache.read(|world| wishes::unclear(&self.context, world));
+        events.into_iter().for_each(|event| self.context.events.tell(event));
     }
 
     fn gather(&self) -> Look {
@@ -195,7 +247,8 @@ impl DisruptionLoop {
         let (held_back, drift_resumes, restless_since) = {
             let memory = &mut *self.disruption.memory();
             memory.moves.tidy(now);
-            (memory.moves.held_back(now), memory.drift.resumes(now), memory.unrest.since().clone())
+            memory.drift.tidy(now);
+            (memory.moves.held_back(now), memory.drift.resumes(now), memory.unrest.since())
         };
         let live = Live {
             queued: commands.going(),
@@ -210,7 +263,7 @@ impl DisruptionLoop {
         let (input, nominated) = self.context.cache.read(|world| {
             (Input::gather(world, &self.context.providers), world.intended.nominated(now))
         });
-        let due = commands.take_due(now);
+        let due = commands.take_due(self.context.clock.running());
         let waiting = commands.proposed().into_iter().map(|it| it.command).collect();
         Look { input, live, nominated, waiting, due, now }
     }
@@ -230,9 +283,8 @@ impl DisruptionLoop {
         }
     }
 
-    /// Does what a look has come to; answers how long it is until the next one is due.
-    fn act(&self, found: Found) -> Duration {
-        let Found { validated, disruptions, fleet, look_again } = found;
+    /// Begins the proposals that hold, and tells why others do not.
+    fn settle(&self, validated: Vec<Validated>) {
         for (command, verdict) in validated {
             match verdict {
                 Ok(held) => {
@@ -242,49 +294,66 @@ impl DisruptionLoop {
                 Err(rejected) => self.reject(&command, &rejected),
             }
         }
+    }
+
+    /// Does what a look has come to; answers how long it is until the next one is due.
+    fn act(&self, found: Found) -> Duration {
+        let Found { disruptions, fleet, look_again } = found;
         telling::looked(&self.context, &disruptions, &fleet);
-        let now = self.context.now();
+        let (now, running) = (self.context.now(), self.context.clock.running());
         self.disruption.memory().unrest.seen(&disruptions.restless, now);
         for command in disruptions.commands {
             if command.method.is_validated() {
                 telling::proposed(&self.context, &command, &fleet);
-                self.disruption.commands.propose(command, now);
+                self.disruption.commands.propose(command, running);
             } else {
                 self.begin(&command);
             }
         }
-        let due = self.disruption.commands.proposed().into_iter().map(|it| it.due);
-        let next = due.chain(look_again).chain([now + REFRESH]).min();
-        until(next.unwrap_or(now), now)
+        let proposed = self.disruption.commands.proposed().into_iter();
+        let due = proposed.map(|it| it.due.saturating_sub(running));
+        let look_again = look_again.map(|moment| until(moment, now));
+        due.chain(look_again).fold(REFRESH, Duration::min)
+    }
+
+    /// What cannot be read is not absent: a mark that is not seen would stay.
+    fn sure_of_marks(&self) -> Result<(), Trouble> {
+        self.context.sure_of::<Node>()?;
+        self.context.sure_of::<NodeClaim>()
     }
 
     /// What cannot be read is not absent: a node would look empty without its unreadable pod.
     fn sure_of_facts(&self) -> Result<(), Trouble> {
         self.context.sure_of::<Pod>()?;
-        self.context.sure_of::<Node>()?;
-        self.context.sure_of::<NodeClaim>()?;
         self.context.sure_of::<NodePool>()?;
-        self.context.sure_of::<PodDisruptionBudget>()
+        self.context.sure_of::<PodDisruptionBudget>()?;
+        self.context.sure_of::<Namespace>()?;
+        self.context.sure_of::<DaemonSet>()?;
+        self.context.sure_of::<NodeOverlay>()?;
+        self.context.sure_of::<CapacityBuffer>()?;
+        self.context.sure_of::<CSINode>()
     }
 
     fn begin(&self, command: &Command) {
-        let now = self.context.now();
-        let machines = self.context.cache.read(|world| going(world, &command.candidates, now));
-        let ready = machines.and_then(|machines| Ok((machines, self.places(command)?)));
-        match ready {
-            Ok((machines, places)) => {
-                let (commands, random) = (&self.disruption.commands, &self.context.random);
-                let record = commands.begin(command.clone(), machines, places, now, random);
-                if let Some(record) = record {
-                    telling::begun(&self.context, command, &record);
-                }
-            }
-            Err(why) => tracing::info!(
+        if let Err(why) = self.try_to_begin(command) {
+            tracing::info!(
                 controller = Self::NAME,
                 command = telling::short(command),
                 "command is not carried out: {why}"
-            ),
+            );
+            self.propose_the_rest();
         }
+    }
+
+    fn try_to_begin(&self, command: &Command) -> Result<(), String> {
+        let now = self.context.now();
+        let (part, machines) = self.context.cache.read(|world| going(world, command, now))?;
+        let places = self.places(&part)?;
+        let (commands, random) = (&self.disruption.commands, &self.context.random);
+        let record = commands.begin(part.clone(), machines, places, now, random);
+        let record = record.ok_or("a machine of it is part of another command")?;
+        telling::begun(&self.context, &part, &record);
+        Ok(())
     }
 
     /// Room within the limits of static pools for the replacements of a command. The pool itself may
@@ -313,7 +382,11 @@ impl DisruptionLoop {
 
     fn reject(&self, command: &Command, rejected: &Rejected) {
         telling::rejected(&self.context, command, rejected);
-        // What is left of it is proposed at once, if it still makes sense.
+        self.propose_the_rest();
+    }
+
+    /// What is left of a command that is not carried out is proposed at once, if it still makes sense.
+    fn propose_the_rest(&self) {
         self.queue.add_after(Cluster, SETTLE);
     }
 }

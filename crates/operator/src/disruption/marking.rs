@@ -14,6 +14,7 @@ use crate::{
     cluster::Lock,
     conditions::{Conditioned, DISRUPTION_REASON, INSTANCE_TERMINATING, Status},
     context::Context,
+    events::Subject,
     marks::{DISRUPTION_COMMAND, disrupt, is_disrupted, undisrupt},
     trouble::Trouble,
     world::World,
@@ -40,6 +41,12 @@ fn with_node(world: &World, claim: &Arc<NodeClaim>) -> Marked {
 impl Marked {
     pub(super) fn leaves(&self) -> bool {
         is_deleting(&*self.claim)
+    }
+
+    /// Both, for whoever looks at either.
+    pub(super) fn subjects(&self) -> impl Iterator<Item = Subject> {
+        let node = self.node.as_ref().map(|node| Subject::of(&**node));
+        node.into_iter().chain([Subject::of(&*self.claim)])
     }
 
     /// Whether it is marked as part of a command in every way.

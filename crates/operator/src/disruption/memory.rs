@@ -10,6 +10,9 @@ use joiner_core::disruption::{HeldMove, Restless};
 const UNDONE_WITHIN: SignedDuration = SignedDuration::from_mins(30);
 /// One machine in so many that is needed again is as good as all.
 const UNDONE_SHARE: usize = 4;
+/// A pool that was not restless for so long has settled. One whose jobs begin every minute has not, although it is quiet
+/// for moments.
+const SETTLED_AFTER: SignedDuration = SignedDuration::from_mins(1);
 /// For how long moves like an undone one are held back: at first, and at most.
 const HELD: Growth =
     Growth { first: SignedDuration::from_mins(15), longest: SignedDuration::from_hours(4) };
@@ -166,6 +169,11 @@ impl DriftBackoff {
         self.0.remove(pool);
     }
 
+    /// Forgets pools in which nothing has failed for as long as anything is held back at most. Some of them are gone.
+    pub fn tidy(&mut self, now: Timestamp) {
+        self.0.retain(|_, failed| now.duration_since(failed.resumes) <= HELD.longest);
+    }
+
     /// Until when the drifted machines of each pool are left alone.
     pub fn resumes(&self, now: Timestamp) -> BTreeMap<String, Timestamp> {
         let waiting = self.0.iter().filter(|(_, failed)| failed.resumes > now);
@@ -175,20 +183,29 @@ impl DriftBackoff {
 
 /// Pools that have been restless at every look, and since when.
 #[derive(Debug, Default)]
-pub struct Unrest(BTreeMap<String, Timestamp>);
+pub struct Unrest(BTreeMap<String, RestlessTime>);
+
+/// When a pool was first and last seen to be restless.
+#[derive(Debug, Clone, Copy)]
+struct RestlessTime {
+    first: Timestamp,
+    last: Timestamp,
+}
 
 impl Unrest {
     /// A look has found these pools restless, and no other.
     pub fn seen(&mut self, restless: &[Restless], now: Timestamp) {
-        let before = std::mem::take(&mut self.0);
-        let since = |pool: &str| before.get(pool).copied().unwrap_or(now);
-        let pools = restless.iter().map(|it| it.node_pool.as_str());
-        self.0 = pools.map(|pool| (pool.to_owned(), since(pool))).collect();
+        for Restless { node_pool, .. } in restless {
+            let time =
+                self.0.entry(node_pool.clone()).or_insert(RestlessTime { first: now, last: now });
+            time.last = now;
+        }
+        self.0.retain(|_, time| now.duration_since(time.last) <= SETTLED_AFTER);
     }
 
     /// Since when each of them is.
-    pub fn since(&self) -> &BTreeMap<String, Timestamp> {
-        &self.0
+    pub fn since(&self) -> BTreeMap<String, Timestamp> {
+        self.0.iter().map(|(pool, time)| (pool.clone(), time.first)).collect()
     }
 }
 
@@ -197,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_is_restless_since_it_was_first_seen_so_without_a_break() {
+    fn a_pool_is_restless_since_it_was_first_seen_so_unless_it_was_quiet_for_a_minute() {
         let restless = |pools: &[&str]| -> Vec<Restless> {
             let of = |pool: &&str| Restless { node_pool: (*pool).to_owned(), until: None };
             pools.iter().map(of).collect()
@@ -206,10 +223,13 @@ mod tests {
         let mut unrest = Unrest::default();
         unrest.seen(&restless(&["a"]), at(10));
         unrest.seen(&restless(&["a", "b"]), at(20));
-        assert_eq!(*unrest.since(), [("a".to_owned(), at(10)), ("b".to_owned(), at(20))].into());
-        unrest.seen(&restless(&["b"]), at(30));
-        unrest.seen(&restless(&["a", "b"]), at(40));
-        assert_eq!(*unrest.since(), [("a".to_owned(), at(40)), ("b".to_owned(), at(20))].into());
+        assert_eq!(unrest.since(), [("a".to_owned(), at(10)), ("b".to_owned(), at(20))].into());
+        unrest.seen(&restless(&["b"]), at(80));
+        unrest.seen(&restless(&["a", "b"]), at(81));
+        assert_eq!(unrest.since(), [("a".to_owned(), at(10)), ("b".to_owned(), at(20))].into());
+        unrest.seen(&restless(&["b"]), at(142));
+        unrest.seen(&restless(&["a", "b"]), at(143));
+        assert_eq!(unrest.since(), [("a".to_owned(), at(143)), ("b".to_owned(), at(20))].into());
     }
 
     fn minute(minutes: i64) -> Timestamp {
@@ -348,5 +368,18 @@ mod tests {
         assert!(backoff.resumes(minute(1)).is_empty());
         backoff.failed("general", minute(2), 0);
         assert_eq!(backoff.resumes(minute(2))["general"].as_second(), 150);
+    }
+
+    #[test]
+    fn a_pool_in_which_nothing_has_failed_for_four_hours_starts_anew() {
+        let mut backoff = DriftBackoff::default();
+        for now in [0, 1] {
+            backoff.failed("general", minute(now), 0);
+        }
+        // It resumes after two minutes.
+        backoff.tidy(minute(2 + 4 * 60));
+        assert_eq!(backoff.0.len(), 1);
+        backoff.tidy(minute(2 + 4 * 60 + 1));
+        assert!(backoff.0.is_empty());
     }
 }

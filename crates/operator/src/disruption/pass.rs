@@ -33,11 +33,12 @@ pub struct Look {
     pub now: Timestamp,
 }
 
+/// A proposal that was due, and what is left of it.
+pub type Validated = (Command, Result<Command, Rejected>);
+
 /// What comes of a look.
 #[derive(Debug)]
 pub struct Found {
-    /// Each proposal that was due, and what is left of it.
-    pub validated: Vec<(Command, Result<Command, Rejected>)>,
     /// What else there is to do, and why the rest stays.
     pub disruptions: Disruptions,
     /// What pools allow.
@@ -53,32 +54,36 @@ struct Picture {
 }
 
 impl Look {
-    /// Looks. A command that holds is part of what everything else is judged by: its machines leave,
-    /// and where their pods go, others do not leave.
-    pub fn look(mut self, settings: &PlannerSettings) -> Found {
-        let disruption = DisruptionSettings {
-            spot_to_spot: settings.gates.spot_to_spot_consolidation,
-            as_scheduled: true,
-        };
-        self.live.nominated.extend(self.nominated.keys().cloned());
-        // Proposals that still wait were made after those that are due, and as if those had been carried out. They are
-        // nothing against them: a machine that goes does not keep its place for pods of one that goes later.
+    /// Whether there are proposals to look at once more.
+    pub fn has_due(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Looks at the proposals that are due once more. Those that hold are to be begun: they are part of what everything
+    /// else is judged by from here on.
+    ///
+    /// Proposals that still wait were made after those that are due, and as if those had been carried out. They are
+    /// nothing against them: a machine that goes does not keep its place for pods of one that goes later.
+    pub fn validate(&mut self, settings: &PlannerSettings) -> Vec<Validated> {
         let due = std::mem::take(&mut self.due);
-        let verdicts = if due.is_empty() {
-            Vec::new()
-        } else {
-            let Picture { snapshot, fleet } = self.picture(settings);
-            validate_all(&due, &snapshot, &fleet, &settings.plan, &disruption)
-        };
+        let Picture { snapshot, fleet } = self.picture(settings);
+        let verdicts =
+            validate_all(&due, &snapshot, &fleet, &settings.plan, &disruption_settings(settings));
         verdicts.iter().flatten().for_each(|held| self.take(held));
+        due.into_iter().zip(verdicts).collect()
+    }
+
+    /// Looks for more. A command that will be carried out is part of what everything else is judged by: its machines leave,
+    /// and where their pods go, others do not leave.
+    pub fn search(mut self, settings: &PlannerSettings) -> Found {
         for command in std::mem::take(&mut self.waiting) {
             self.take(&command);
         }
-        let validated = due.into_iter().zip(verdicts).collect();
         let Picture { snapshot, fleet } = self.picture(settings);
-        let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &disruption);
+        let disruptions =
+            disrupt(&snapshot, &fleet, &settings.plan, &disruption_settings(settings));
         let look_again = self.look_again(&disruptions, &fleet);
-        Found { validated, disruptions, fleet, look_again }
+        Found { disruptions, fleet, look_again }
     }
 
     /// A command is carried out, or will be.
@@ -90,8 +95,13 @@ impl Look {
 
     fn picture(&mut self, settings: &PlannerSettings) -> Picture {
         self.input.set_leaving(self.live.queued.clone());
+        self.live.nominated.extend(self.nominated.keys().cloned());
         let snapshot = self.input.index(settings, self.now).snapshot;
-        let fleet = index::fleet(self.input.objects(), &snapshot, &self.live, self.now);
+        let mut fleet = index::fleet(self.input.objects(), &snapshot, &self.live, self.now);
+        if !settings.gates.static_capacity {
+            // Nobody would make the machine again.
+            fleet.pools.values_mut().for_each(|rules| rules.delete_first = false);
+        }
         Picture { snapshot, fleet }
     }
 
@@ -110,5 +120,12 @@ impl Look {
         let moments =
             opens.chain(held).chain(resumes).chain(protected).chain(expected).chain(waits);
         moments.filter(|moment| *moment > self.now).min()
+    }
+}
+
+fn disruption_settings(settings: &PlannerSettings) -> DisruptionSettings {
+    DisruptionSettings {
+        spot_to_spot: settings.gates.spot_to_spot_consolidation,
+        as_scheduled: true,
     }
 }

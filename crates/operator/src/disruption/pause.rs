@@ -2,15 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{index::fleet::pause, marks::PAUSE_DISRUPTION, world::World};
+use joiner_core::disruption::Paused;
+
+use crate::{index::fleet::pause, world::World};
 
 /// How often it is looked whether a pause is over, by those to whom nobody tells it.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_mins(1);
-
-/// What a pause is told by.
-pub(crate) fn told(who: &str) -> String {
-    format!("disruption is paused by {who} (annotation {PAUSE_DISRUPTION})")
-}
 
 /// Who may pause the removal of machines: a pool's owner for the pool, and whoever may write to one namespace for all.
 #[derive(Debug, Clone)]
@@ -35,10 +32,10 @@ impl Pause {
         &self,
         world: &World,
         pools: impl IntoIterator<Item = &'p str>,
-    ) -> Option<String> {
+    ) -> Option<Paused> {
         let namespace = world.namespaces.named(&self.namespace);
-        let everywhere = namespace.and_then(|namespace| pause(&namespace.metadata));
+        let everywhere = namespace.and_then(|it| pause("Namespace", &it.metadata));
         let mut pools = pools.into_iter().filter_map(|pool| world.node_pools.named(pool));
-        everywhere.or_else(|| pools.find_map(|pool| pause(&pool.metadata))).map(str::to_owned)
+        everywhere.or_else(|| pools.find_map(|pool| pause("NodePool", &pool.metadata)))
     }
 }

@@ -100,28 +100,23 @@ pub fn found<'c>(
         match read(claim) {
             None => {}
             Some(Err(error)) => unreadable.push(format!(
-                "NodeClaim {:?}: annotation {DISRUPTION_COMMAND} cannot be read and is removed: \
-                 {error}",
+                "NodeClaim {:?}: annotation {DISRUPTION_COMMAND} cannot be read, and the \
+                 controller removes it: {error}",
                 name(&claim.metadata)
             )),
             Some(Ok(record)) => match commands.get_mut(&record.id) {
-                Some(known) => merge(known, record),
+                Some(known) => known.candidates.extend(record.candidates),
                 None => {
                     commands.insert(record.id.clone(), record);
                 }
             },
         }
     }
-    (commands, unreadable)
-}
-
-fn merge(known: &mut Record, more: Record) {
-    for candidate in more.candidates {
-        if !known.candidates.contains(&candidate) {
-            known.candidates.push(candidate);
-        }
+    for record in commands.values_mut() {
+        record.candidates.sort();
+        record.candidates.dedup();
     }
-    known.candidates.sort();
+    (commands, unreadable)
 }
 
 #[cfg(test)]

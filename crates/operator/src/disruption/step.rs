@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use joiner_core::disruption::Paused;
 
 /// What there is to see of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,11 +43,13 @@ pub struct Seen {
     /// Whether candidates are being deleted already because of it.
     pub deleting: bool,
     /// Who has paused the removal of machines, if somebody has.
-    pub paused: Option<String>,
+    pub paused: Option<Paused>,
     /// Until when its candidates have to be marked and its replacements made.
     pub start_by: Timestamp,
     /// Until when its replacements have to be ready.
     pub ready_by: Timestamp,
+    /// Until when the first candidate has to leave.
+    pub leave_by: Timestamp,
     /// The time.
     pub now: Timestamp,
 }
@@ -79,17 +82,21 @@ pub enum Cause {
     NotMade(String),
     /// Candidates could not be marked or replacements made in time.
     NotStarted,
-    /// The process that began it ended before its replacements were made.
+    /// No candidate could be deleted in time.
+    NotDeleted,
+    /// The process that began it ended before it was done, and what was decided does not count any more.
     Interrupted,
     /// Somebody has paused the removal of machines.
-    Paused(String),
+    Paused(Paused),
 }
 
 impl Cause {
     /// Whether the command failed for a reason that the next of its kind may well meet too.
     pub fn is_failure(&self) -> bool {
         match self {
-            Self::ReplacementLost(_) | Self::TooLate(_) | Self::NotMade(_) => true,
+            Self::ReplacementLost(_) | Self::TooLate(_) | Self::NotMade(_) | Self::NotDeleted => {
+                true
+            }
             Self::NotStarted | Self::Interrupted | Self::Paused(_) => false,
         }
     }
@@ -110,13 +117,19 @@ impl fmt::Display for Cause {
                 claims.join(", ")
             ),
             Self::NotMade(why) => write!(f, "a replacement cannot be made: {why}"),
-            Self::NotStarted => {
-                f.write_str("it could not be started in time; the API server's answers are above")
-            }
-            Self::Interrupted => {
-                f.write_str("the process that began it ended before everything was prepared")
-            }
-            Self::Paused(why) => write!(f, "disruption was paused: {why}"),
+            Self::NotStarted => f.write_str(
+                "nodes could not be marked or replacements made in time; the log has the API \
+                 server's answers",
+            ),
+            Self::NotDeleted => f.write_str(
+                "no NodeClaim of it could be deleted in time; the log has the API server's answers, \
+                 and an admission webhook may refuse deletions",
+            ),
+            Self::Interrupted => f.write_str(
+                "the process that began it ended before it was done; what still makes sense is \
+                 proposed anew",
+            ),
+            Self::Paused(paused) => paused.fmt(f),
         }
     }
 }
@@ -125,7 +138,7 @@ impl fmt::Display for Cause {
 ///
 /// Nothing is deleted before every candidate is marked and every replacement ready; only where no replacement is needed
 /// those that are marked go in the end without the others. And nothing is deleted on the word of a process that has ended:
-/// what such a one has prepared in full is carried on, all else is taken back.
+/// what such a one has prepared in full is carried on while it is no older than it could be here, all else is taken back.
 pub fn decide(seen: &Seen) -> Step {
     let names = |wanted: Candidate| -> Vec<String> {
         let of_kind = seen.candidates.iter().filter(|(_, candidate)| *candidate == wanted);
@@ -139,8 +152,8 @@ pub fn decide(seen: &Seen) -> Step {
     if unmarked.is_empty() && marked.is_empty() {
         return Step::Finish;
     }
-    if let Some(why) = seen.paused.as_ref().filter(|_| !seen.deleting) {
-        return Step::TakeBack(Cause::Paused(why.clone()));
+    if let Some(paused) = seen.paused.as_ref().filter(|_| !seen.deleting) {
+        return Step::TakeBack(Cause::Paused(paused.clone()));
     }
     if let Some(lost) = replacements(Replacement::Lost).into_iter().next() {
         return Step::TakeBack(Cause::ReplacementLost(lost));
@@ -156,7 +169,7 @@ pub fn decide(seen: &Seen) -> Step {
     if !(unmarked.is_empty() && to_be_made.is_empty()) && seen.now >= start_by {
         // Machines that need no replacement do not wait for one that cannot be marked.
         return if seen.replacements.is_empty() && !marked.is_empty() {
-            Step::Delete(marked)
+            delete(seen, marked)
         } else {
             Step::TakeBack(Cause::NotStarted)
         };
@@ -168,13 +181,27 @@ pub fn decide(seen: &Seen) -> Step {
         return Step::Make(to_be_made);
     }
     let coming = replacements(Replacement::Comes);
+    let is_late = seen.now >= seen.ready_by;
     if coming.is_empty() {
-        return Step::Delete(marked);
+        return if is_late && !seen.begun_here {
+            Step::TakeBack(Cause::Interrupted)
+        } else {
+            delete(seen, marked)
+        };
     }
-    if seen.now >= seen.ready_by {
+    if is_late {
         return Step::TakeBack(Cause::TooLate(coming));
     }
     Step::Wait(coming, seen.ready_by)
+}
+
+/// Deletes candidates, unless none of them could be deleted for too long: then they are of more use unmarked.
+fn delete(seen: &Seen, marked: Vec<String>) -> Step {
+    let one_leaves = seen.candidates.iter().any(|(_, found)| *found == Candidate::Leaves);
+    if seen.now >= seen.leave_by && !one_leaves {
+        return Step::TakeBack(Cause::NotDeleted);
+    }
+    Step::Delete(marked)
 }
 
 #[cfg(test)]
@@ -203,6 +230,7 @@ mod tests {
             paused: None,
             start_by: at(60),
             ready_by: at(2100),
+            leave_by: at(if replacements.is_empty() { 120 } else { 2160 }),
             now: at(1),
         }
     }
@@ -288,6 +316,24 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_deleted_for_a_minute_is_taken_back_unless_a_part_of_it_leaves() {
+        use Candidate::{Leaves, Marked, Unmarked};
+        for (mut stuck, leave_by) in [
+            (seen(&[Marked, Marked], &[]), 120),
+            (seen(&[Marked, Unmarked], &[]), 120),
+            (seen(&[Marked], &[Replacement::Ready]), 2160),
+        ] {
+            stuck.now = at(leave_by - 1);
+            assert!(matches!(decide(&stuck), Step::Delete(_)), "{stuck:?}");
+            stuck.now = at(leave_by);
+            assert_eq!(decide(&stuck), Step::TakeBack(Cause::NotDeleted), "{stuck:?}");
+        }
+        let mut half = seen(&[Leaves, Marked], &[]);
+        half.now = at(120);
+        assert_eq!(decide(&half), Step::Delete(names(&["old2"])));
+    }
+
+    #[test]
     fn a_mark_that_somebody_takes_while_a_replacement_comes_is_set_again() {
         let mut seen = seen(&[Candidate::Unmarked], &[Replacement::Comes]);
         for (now, step) in [
@@ -324,12 +370,29 @@ mod tests {
         }
     }
 
+    /// The pods of today may have no place where those of an hour ago had one.
+    #[test]
+    fn what_another_process_has_prepared_too_long_ago_deletes_nothing() {
+        let mut old = seen(&[Candidate::Marked], &[Replacement::Ready]);
+        old.begun_here = false;
+        old.now = at(2099);
+        assert_eq!(decide(&old), Step::Delete(names(&["old1"])));
+        old.now = at(2100);
+        assert_eq!(decide(&old), Step::TakeBack(Cause::Interrupted));
+        old.begun_here = true;
+        assert_eq!(
+            decide(&old),
+            Step::Delete(names(&["old1"])),
+            "it became ready at the last moment"
+        );
+    }
+
     #[test]
     fn whoever_pauses_disruption_stops_what_has_deleted_nothing_yet() {
         let mut paused = seen(&[Candidate::Marked], &[Replacement::Ready]);
-        paused.paused = Some("ops: freeze".to_owned());
-        let cause = Cause::Paused("ops: freeze".to_owned());
-        assert_eq!(decide(&paused), Step::TakeBack(cause));
+        let by_ops = Paused { by: "ops: freeze".to_owned(), on: "NodePool general".to_owned() };
+        paused.paused = Some(by_ops.clone());
+        assert_eq!(decide(&paused), Step::TakeBack(Cause::Paused(by_ops)));
         paused.deleting = true;
         assert_eq!(decide(&paused), Step::Delete(names(&["old1"])));
     }

@@ -147,7 +147,8 @@ fn allowances(context: &Context, allowances: &[Allowance]) {
         allowed.entry(pool.clone()).or_default().push(series(allowance.allowed));
         consuming.entry(pool.clone()).or_default().push(series(allowance.consuming));
         if let Some(error) = &allowance.error {
-            tracing::error!(controller = CONTROLLER, NodePool.name = pool, "{error}");
+            // The pool's own condition says it to people.
+            tracing::debug!(controller = CONTROLLER, NodePool.name = pool, "{error}");
         } else if allowance.machines > 0
             && allowance.allowed == 0
             && let Some(subject) = pool_subject(context, pool)
@@ -185,6 +186,8 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::StaticReplicas
         // It keeps nothing, and is told of the pod.
         | ReasonId::PodBare => None,
+        // A drifted machine has to go, whether that pays or not.
+        ReasonId::PodWouldNotFit if reason.params.contains_key("drifted") => Some(Told::Blocked),
         ReasonId::NodeTypeUnknown
         | ReasonId::NodeLabelMissing
         | ReasonId::PoolConsolidationOff
@@ -197,6 +200,7 @@ fn told(reason: &Reason) -> Option<Told> {
         | ReasonId::MoveScore
         | ReasonId::MoveSpotToSpot
         | ReasonId::MoveSpotOptions
+        | ReasonId::MinValuesUnmet
         | ReasonId::BufferProtects
         | ReasonId::RevertedRecently => Some(Told::Unconsolidatable),
         _ => Some(Told::Blocked),
@@ -371,6 +375,13 @@ pub(super) fn begun(context: &Context, command: &Command, record: &Record) {
         "disrupting node(s): {}",
         command.reason.message
     );
+    let bare = command.reason.params.get("bare").into_iter().flat_map(|pods| pods.split(", "));
+    for (key, pod) in bare.filter_map(|pod| Some((pod, pod_subject(context, pod)?))) {
+        let why = format!("pod {key} has no owner, and its machine goes: nobody starts it again");
+        let reason = Reason::new(ReasonId::PodBare, why).with("pod", key);
+        let event = Event::pod_without_owner(&pod, &reason.message, &remedy(&reason));
+        context.events.tell(event);
+    }
 }
 
 /// A replacement was made.
@@ -455,6 +466,7 @@ mod tests {
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "for a test"),
             savings: 0.123,
+            score: 0.0,
             scores: Vec::new(),
         }
     }

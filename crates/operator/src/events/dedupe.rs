@@ -11,10 +11,17 @@ const LIMITED_PER_SECOND: f64 = 5.0;
 /// How many limited events at once.
 const LIMITED_BURST: f64 = 10.0;
 
+/// What makes two events the same: the reason, and what counts for it.
+type Key = (Cow<'static, str>, String);
+
+fn key(event: &Event) -> Key {
+    (event.reason.clone(), event.key.clone())
+}
+
 /// What was told lately. Time is an input: the running time of any clock.
 #[derive(Debug)]
 pub struct Dedupe {
-    quiet_until: HashMap<(Cow<'static, str>, String), Duration>,
+    quiet_until: HashMap<Key, Duration>,
     tidied: Duration,
     limiter: Bucket,
 }
@@ -38,12 +45,17 @@ impl Dedupe {
             self.quiet_until.retain(|_, until| *until > now);
             self.tidied = now;
         }
-        let key = (event.reason.clone(), event.key.clone());
+        let key = key(event);
         if self.quiet_until.get(&key).is_some_and(|until| *until > now) {
             return false;
         }
         self.quiet_until.insert(key, now + event.quiet);
         !event.limited || self.limiter.take(now)
+    }
+
+    /// An event was not told after all.
+    pub fn forget(&mut self, event: &Event) {
+        self.quiet_until.remove(&key(event));
     }
 
     /// How many events it remembers.

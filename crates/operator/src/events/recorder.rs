@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 use super::{Event, Writer, dedupe::Dedupe};
 
 /// How many events may wait to be written. A plan for a large backlog tells a few hundred; more
-/// pile up only while the API server cannot be reached, and then the newest matter most.
+/// pile up while the API server cannot be reached, and then the newest matter most. What a look at a
+/// very large cluster tells beyond that is told by the next looks.
 const WAITING_MAX: usize = 1000;
 
 /// Takes events to be written; clones are the same recorder.
@@ -48,8 +49,11 @@ impl Recorder {
         if state.closed || !state.dedupe.tells(&event, now) {
             return;
         }
-        if state.waiting.len() == WAITING_MAX {
-            state.waiting.pop_front();
+        if state.waiting.len() == WAITING_MAX
+            && let Some(lost) = state.waiting.pop_front()
+        {
+            // Nobody has read it: whoever tells it again is listened to.
+            state.dedupe.forget(&lost);
             state.dropped += 1;
         }
         state.waiting.push_back(event);

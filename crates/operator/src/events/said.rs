@@ -47,6 +47,11 @@ impl Event {
         self
     }
 
+    /// Of something that lasts until somebody mends it: not told again for a day.
+    pub fn reminding(self) -> Self {
+        self.quiet_for(REMIND_AFTER)
+    }
+
     /// A node or claim, or both, cannot be disrupted, and why.
     pub fn disruption_blocked(object: &Subject, why: &str) -> Self {
         Self::normal(object, "DisruptionBlocked", &[&object.uid]).saying(first_upper(why))
@@ -118,6 +123,14 @@ impl Event {
         ))
     }
 
+    /// A node was to be removed, and stays after all. Told about node and claim.
+    ///
+    /// COMPAT: Karpenter says it in its log alone.
+    pub fn disruption_taken_back(object: &Subject, why: &str) -> Self {
+        Self::warning(object, "DisruptionTakenBack", &[&object.uid, why])
+            .saying(format!("{} stays for now: {why}", object.kind))
+    }
+
     /// A pod was evicted.
     pub fn evicted(pod: &Subject, reason: &str) -> Self {
         Self::normal(pod, "Evicted", &[&pod.name]).saying(format!("Evicted pod: {reason}"))
@@ -134,9 +147,11 @@ impl Event {
         ))
     }
 
-    /// A node is not empty yet, and why.
-    pub fn failed_draining(node: &Subject, why: &str) -> Self {
-        Self::warning(node, "FailedDraining", &[&node.name])
+    /// A node is not empty yet: because of a pod, and why that stays; or in general, with no pod named.
+    ///
+    /// COMPAT: for Karpenter all of them are the same, so that what a pod waits for is hidden by how many wait.
+    pub fn failed_draining(node: &Subject, pod: &str, why: &str) -> Self {
+        Self::warning(node, "FailedDraining", &[&node.name, pod])
             .saying(format!("Failed to drain node, {why}"))
     }
 
@@ -256,21 +271,21 @@ impl Event {
                  consolidated: create the NodePool again, or delete the NodeClaim to have the node \
                  drained and removed"
             ))
-            .quiet_for(REMIND_AFTER)
+            .reminding()
     }
 
     /// Something that a pool says can be used, but hardly means what its author expects.
     pub fn questionable(pool: &Subject, generation: i64, problem: &str) -> Self {
         Self::warning(pool, "QuestionableNodePool", &[&pool.uid, &generation.to_string(), problem])
             .saying(problem)
-            .quiet_for(REMIND_AFTER)
+            .reminding()
     }
 
     /// A pod that nobody starts again is on a node that may be disrupted.
     pub fn pod_without_owner(pod: &Subject, why: &str, remedy: &str) -> Self {
         Self::warning(pod, "PodWithoutOwner", &[&pod.uid])
             .saying(format!("{}. What helps: {remedy}", first_upper(why)))
-            .quiet_for(REMIND_AFTER)
+            .reminding()
     }
 
     /// A pod's do-not-disrupt annotation cannot be read.
@@ -278,6 +293,19 @@ impl Event {
         Self::warning(pod, "InvalidDoNotDisruptAnnotation", &[&pod.uid, problem]).saying(format!(
             "Invalid karpenter.sh/do-not-disrupt annotation: {problem}, ignoring annotation"
         ))
+    }
+
+    /// A node's do-not-disrupt annotation does not protect it.
+    ///
+    /// COMPAT: Karpenter ignores it and tells nobody.
+    pub fn invalid_do_not_disrupt_of_node(node: &Subject, wish: &str) -> Self {
+        Self::warning(node, "InvalidDoNotDisruptAnnotation", &[&node.uid, wish])
+            .saying(format!(
+                "Invalid karpenter.sh/do-not-disrupt annotation: {wish:?} does not protect a node, \
+                 only \"true\" does, and pods alone are protected for a time; write \"true\", or remove \
+                 it"
+            ))
+            .reminding()
     }
 
     /// A pod is protected until a moment.

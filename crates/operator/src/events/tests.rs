@@ -54,7 +54,8 @@ fn reasons_types_and_texts_are_karpenters() {
         Event::nominated(&pod, None, Some("node-1")),
         Event::evicted(&pod, "Forceful Termination"),
         Event::failed_scheduling(&pod, "no instance type has enough resources"),
-        Event::failed_draining(&node, "3 pods are waiting to be evicted"),
+        Event::failed_draining(&node, "", "3 pods are waiting to be evicted"),
+        Event::failed_draining(&node, "shop/web", "evicting pod violates a PDB (Pod=shop/web)"),
         Event::disruption_blocked(&node, "node isn't initialized"),
         Event::pool_disruption_blocked(&pool, "Drifted"),
         Event::unconsolidatable(&claim, "Can't replace with a cheaper node"),
@@ -65,6 +66,7 @@ fn reasons_types_and_texts_are_karpenters() {
         Event::disruption_waiting_readiness(&claim),
         Event::disruption_terminating(&node, "Empty"),
         Event::disruption_terminating(&claim, "Empty"),
+        Event::disruption_taken_back(&node, "NodeClaim claim-2 was deleted"),
         Event::disrupted(&pod, moment, 20, 30),
         Event::awaiting_volume_detachment(&node, &attachments[..2]),
         Event::awaiting_volume_detachment(&node, &attachments),
@@ -79,6 +81,7 @@ fn reasons_types_and_texts_are_karpenters() {
         Event::unregistered_taint_missing(&claim),
         Event::pod_without_owner(&pod, "pod shop/web-0 has no owner", "let something own it"),
         Event::invalid_do_not_disrupt(&pod, "\"soon\" is no duration"),
+        Event::invalid_do_not_disrupt_of_node(&node, "1h"),
         Event::do_not_disrupt_until(&pod, moment),
         Event::do_not_disrupt_elapsed(&pod),
         Event::no_compatible_instance_types(&pool, false),
@@ -95,7 +98,8 @@ fn reasons_types_and_texts_are_karpenters() {
         Normal Nominated Pod [uid-of-web-0, 120s] Pod should schedule on: node/node-1
         Normal Evicted Pod [web-0, 120s] Evicted pod: Forceful Termination
         Warning FailedScheduling Pod [uid-of-web-0, 300s] Failed to schedule pod, no instance type has enough resources
-        Warning FailedDraining Node [node-1, 120s] Failed to drain node, 3 pods are waiting to be evicted
+        Warning FailedDraining Node [node-1-, 120s] Failed to drain node, 3 pods are waiting to be evicted
+        Warning FailedDraining Node [node-1-shop/web, 120s] Failed to drain node, evicting pod violates a PDB (Pod=shop/web)
         Normal DisruptionBlocked Node [uid-of-node-1, 120s] Node isn't initialized
         Normal DisruptionBlocked NodePool [uid-of-general-Drifted, 60s] No allowed disruptions for disruption reason Drifted due to blocking budget
         Normal Unconsolidatable NodeClaim [uid-of-claim-1, 900s] Can't replace with a cheaper node
@@ -106,6 +110,7 @@ fn reasons_types_and_texts_are_karpenters() {
         Normal DisruptionWaitingReadiness NodeClaim [uid-of-claim-1, 120s] Waiting on readiness to continue disruption
         Normal DisruptionTerminating Node [uid-of-node-1-Empty, 120s] Disrupting Node: Empty
         Normal DisruptionTerminating NodeClaim [uid-of-claim-1-Empty, 120s] Disrupting NodeClaim: Empty
+        Warning DisruptionTakenBack Node [uid-of-node-1-NodeClaim claim-2 was deleted, 120s] Node stays for now: NodeClaim claim-2 was deleted
         Normal Disrupted Pod [web-0, 120s] Deleting the pod to accommodate the terminationTime 2026-01-01 12:00:00 +0000 UTC of the node. The pod was granted 20 seconds of grace-period of its 30 terminationGracePeriodSeconds. This bypasses the PDB of the pod and the do-not-disrupt annotation.
         Normal AwaitingVolumeDetachment Node [node-1, 120s] Awaiting deletion of bound volumeattachments (csi-1, csi-2)
         Normal AwaitingVolumeDetachment Node [node-1, 120s] Awaiting deletion of bound volumeattachments (csi-1, csi-2, csi-3, csi-4, csi-5 and 2 other(s))
@@ -117,6 +122,7 @@ fn reasons_types_and_texts_are_karpenters() {
         Warning UnregisteredTaintMissing NodeClaim [uid-of-claim-1, 120s] Missing karpenter.sh/unregistered taint which prevents registration related race conditions on Karpenter-managed nodes
         Warning PodWithoutOwner Pod [uid-of-web-0, 86400s] Pod shop/web-0 has no owner. What helps: let something own it
         Warning InvalidDoNotDisruptAnnotation Pod [uid-of-web-0-"soon" is no duration, 120s] Invalid karpenter.sh/do-not-disrupt annotation: "soon" is no duration, ignoring annotation
+        Warning InvalidDoNotDisruptAnnotation Node [uid-of-node-1-1h, 86400s] Invalid karpenter.sh/do-not-disrupt annotation: "1h" does not protect a node, only "true" does, and pods alone are protected for a time; write "true", or remove it
         Normal DoNotDisruptUntil Pod [uid-of-web-0-2026-01-01T12:00:00Z, 120s] The karpenter.sh/do-not-disrupt grace period will elapse at 2026-01-01T12:00:00Z
         Normal DoNotDisruptGracePeriodElapsed Pod [uid-of-web-0, 120s] The karpenter.sh/do-not-disrupt grace period has elapsed, pod is now disruptable
         Warning NoCompatibleInstanceTypes NodePool [uid-of-general, 60s] NodePool requirements filtered out all compatible available instance types
@@ -231,7 +237,7 @@ async fn events_are_written_and_counted_as_client_go_does() {
     namespaces.create(&<_>::default(), &shop).await.unwrap();
     let tell = async {
         recorder.tell(Event::failed_scheduling(&pod("web-0"), "no room"));
-        recorder.tell(Event::failed_draining(&subject("Node", "node-1"), "1 pods are waiting"));
+        recorder.tell(Event::failed_draining(&subject("Node", "node-1"), "", "1 pods are waiting"));
         clock.sleep(seconds(300)).await;
         recorder.tell(Event::failed_scheduling(&pod("web-0"), "no room"));
         clock.sleep(seconds(300)).await;
@@ -258,7 +264,7 @@ async fn an_api_server_that_is_away_makes_nobody_wait_and_costs_only_the_oldest(
     });
     let tell = async {
         for n in 0..1200 {
-            recorder.tell(Event::failed_draining(&subject("Node", &format!("node-{n}")), "x"));
+            recorder.tell(Event::failed_draining(&subject("Node", &format!("node-{n}")), "", "x"));
         }
         clock.sleep(seconds(60)).await;
         recorder.close();
@@ -268,13 +274,34 @@ async fn an_api_server_that_is_away_makes_nobody_wait_and_costs_only_the_oldest(
     assert_eq!(events.list(&<_>::default()).await.unwrap().items.len(), 1000);
 }
 
+/// A look at a very large cluster tells more at once than can wait; the next look tells the rest.
+#[tokio::test(start_paused = true)]
+async fn what_was_lost_may_be_told_again_at_once() {
+    let lab = lab();
+    let (_, recorder, writer, events) = recorder(&lab);
+    let tell = |n: usize| {
+        recorder.tell(Event::failed_draining(&subject("Node", &format!("node-{n}")), "", "x"));
+    };
+    (0..1001).for_each(tell);
+    tell(1000);
+    assert_eq!(recorder.dropped(), 1, "what waits is not told again");
+    tell(0);
+    assert_eq!(recorder.dropped(), 2);
+    recorder.close();
+    writer.run().await;
+    let written = events.list(&<_>::default()).await.unwrap().items;
+    let about =
+        |name: &str| written.iter().any(|it| it.involved_object.name.as_deref() == Some(name));
+    assert!(about("node-0") && !about("node-1"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_event_that_is_refused_does_not_hold_up_others() {
     let lab = lab();
     let (_, recorder, writer, events) = recorder(&lab);
     // There is no namespace of this name.
     recorder.tell(Event::failed_scheduling(&pod("web-0"), "no room"));
-    recorder.tell(Event::failed_draining(&subject("Node", "node-1"), "1 pods are waiting"));
+    recorder.tell(Event::failed_draining(&subject("Node", "node-1"), "", "1 pods are waiting"));
     recorder.close();
     writer.run().await;
     expect!["default/node-1 Warning FailedDraining ×1 00:00:00-00:00:00 Failed to drain node, 1 pods are waiting (karpenter)"].assert_eq(&written(&events).await);

@@ -1,6 +1,6 @@
 //! What the API server answers to a pod's eviction or deletion.
 
-use crate::trouble::Trouble;
+use crate::{trouble::Trouble, world::Key};
 
 /// What the API server says of a pod that two budgets are about. There is no code for it.
 const TWO_BUDGETS: &str = "This pod has more than one PodDisruptionBudget, which the eviction \
@@ -33,11 +33,26 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// What to tell people.
-    pub(super) fn text(self) -> &'static str {
+    /// What to tell people of a pod that stays, which these budgets are about: Karpenter's words, and what helps. What a
+    /// budget allows may have changed a moment ago, so that all are named and none is judged.
+    pub(super) fn text(self, pod: &Key, budgets: &[Key]) -> String {
+        let names: Vec<String> = budgets.iter().map(ToString::to_string).collect();
+        let names = names.join(", ");
         match self {
-            Self::Budget => "evicting pod violates a PDB",
-            Self::TwoBudgets => "eviction does not support multiple PDBs",
+            Self::Budget => {
+                let which = if names.is_empty() { "of the pod" } else { &names };
+                format!(
+                    "evicting pod violates a PDB (Pod={pod}): PodDisruptionBudget {which} allows no \
+                     eviction now; let it allow one, or add replicas"
+                )
+            }
+            Self::TwoBudgets => {
+                let which = if names.is_empty() { "of its namespace" } else { &names };
+                format!(
+                    "eviction does not support multiple PDBs (Pod={pod}): PodDisruptionBudgets \
+                     {which} are about it; a pod must match no more than one"
+                )
+            }
         }
     }
 }
@@ -67,5 +82,38 @@ impl Answer {
             500 if status.message == TWO_BUDGETS => Self::Refused(Refusal::TwoBudgets),
             _ => Self::Failed(trouble),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(refusal: Refusal, budgets: &[&str]) -> String {
+        let budgets: Vec<Key> = budgets.iter().map(|name| Key::new(Some("shop"), name)).collect();
+        refusal.text(&Key::new(Some("shop"), "web"), &budgets)
+    }
+
+    #[test]
+    fn who_reads_why_a_pod_stays_learns_which_budget_keeps_it_and_what_helps() {
+        assert_eq!(
+            text(Refusal::Budget, &["web"]),
+            "evicting pod violates a PDB (Pod=shop/web): PodDisruptionBudget shop/web allows no \
+             eviction now; let it allow one, or add replicas"
+        );
+        assert_eq!(
+            text(Refusal::TwoBudgets, &["one", "two"]),
+            "eviction does not support multiple PDBs (Pod=shop/web): PodDisruptionBudgets shop/one, \
+             shop/two are about it; a pod must match no more than one"
+        );
+    }
+
+    /// The API server knew of it before we did.
+    #[test]
+    fn a_budget_that_is_not_known_yet_is_not_named() {
+        let unnamed = "(Pod=shop/web): PodDisruptionBudget of the pod allows no eviction now";
+        assert!(text(Refusal::Budget, &[]).contains(unnamed));
+        let unnamed = "(Pod=shop/web): PodDisruptionBudgets of its namespace are about it";
+        assert!(text(Refusal::TwoBudgets, &[]).contains(unnamed));
     }
 }

@@ -12,7 +12,7 @@ use joiner_clock::Clock;
 use joiner_core::pod::Size;
 use k8s_openapi::api::core::v1::Pod;
 
-use super::turns::Turns;
+use super::turns::{Turn, Turns};
 use crate::{
     index::requests_of_pod,
     pods::forced_since,
@@ -50,8 +50,8 @@ pub struct Wanted {
     /// The version of the pod as it was when the API server agreed to remove it. Nothing is asked
     /// of it again until something newer is known.
     pub asked: Option<u64>,
-    /// Since when it has to leave.
-    pub since: Timestamp,
+    /// Since when it has to leave, by the running time of the clock.
+    pub since: Duration,
     /// How large it is.
     pub size: Size,
 }
@@ -72,7 +72,8 @@ impl Wanted {
     }
 }
 
-/// The pods that have to leave. Clones are the same list.
+/// The pods that have to leave. Clones are the same list. Who tells of the cluster's changes asks it while the cluster
+/// cannot be looked at, so nobody who holds the list looks at the cluster.
 #[derive(Debug, Clone)]
 pub struct Evictions(Arc<Shared>);
 
@@ -105,7 +106,7 @@ impl Evictions {
             let State { wanted, turns } = &mut *self.lock();
             match wanted.get_mut(&id) {
                 None => {
-                    let (since, size) = (self.0.clock.now(), Size::of(&requests_of_pod(pod)));
+                    let (since, size) = (self.0.clock.running(), Size::of(&requests_of_pod(pod)));
                     wanted.insert(id.clone(), Wanted { deadline, asked: None, since, size });
                     turns.join(&id, size);
                     true
@@ -157,7 +158,7 @@ impl Evictions {
         let State { wanted, turns } = &mut *self.lock();
         if let Some(wanted) = wanted.get_mut(id) {
             wanted.asked = Some(version);
-            turns.asked(id, wanted.size, self.0.clock.now());
+            turns.asked(id, wanted.size, self.0.clock.running());
         }
     }
 
@@ -169,13 +170,9 @@ impl Evictions {
         }
     }
 
-    /// How long a pod lets larger ones go first; none if it is its turn.
-    pub(super) fn wait_for_turn(
-        &self,
-        wanted: &Wanted,
-        others_go: impl FnOnce() -> bool,
-    ) -> Option<Duration> {
-        self.lock().turns.wait(wanted, self.0.clock.now(), others_go)
+    /// Whether it is a pod's turn to leave.
+    pub(super) fn turn(&self, wanted: &Wanted) -> Turn {
+        self.lock().turns.of(wanted, self.0.clock.running())
     }
 
     /// Nothing is wanted of the pod any more.

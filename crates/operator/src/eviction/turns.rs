@@ -11,27 +11,38 @@ use std::{
     time::Duration,
 };
 
-use jiff::{SignedDuration, Timestamp};
 use joiner_core::pod::Size;
 
 use super::list::{PodId, Wanted};
 
 /// How long pods wait until larger ones of other nodes, which go together with theirs, are known.
-const GATHERING: SignedDuration = SignedDuration::from_secs(2);
+const GATHERING: Duration = Duration::from_secs(2);
 /// How long those who have been asked to leave are given until their successors have a place.
-const SETTLING: SignedDuration = SignedDuration::from_secs(5);
+const SETTLING: Duration = Duration::from_secs(5);
 /// How long a pod lets larger ones go first at most.
-const LONGEST: SignedDuration = SignedDuration::from_secs(20);
+const LONGEST: Duration = Duration::from_secs(20);
 /// How often a pod looks whether larger ones have been asked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The pods that can be asked to leave, and those that have just been.
+/// Whether it is a pod's turn to leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It is.
+    Now,
+    /// It may be after this long.
+    After(Duration),
+    /// It may be after this long if other nodes are on their way out too; otherwise it is now.
+    AfterOthers(Duration),
+}
+
+/// The pods that can be asked to leave, and those that have just been. Times are the clock's running time: a clock that is
+/// set back keeps nobody waiting.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Pods that were not asked yet and are not known to be protected.
     in_line: BTreeSet<(Size, PodId)>,
     /// When the last pod of each size was asked.
-    asked: BTreeMap<Size, Timestamp>,
+    asked: BTreeMap<Size, Duration>,
 }
 
 impl Turns {
@@ -44,33 +55,26 @@ impl Turns {
         self.in_line.remove(&(size, id.clone()));
     }
 
-    pub(super) fn asked(&mut self, id: &PodId, size: Size, now: Timestamp) {
+    pub(super) fn asked(&mut self, id: &PodId, size: Size, now: Duration) {
         self.leave(id, size);
         self.asked.insert(size, now);
     }
 
-    /// How long a pod lets others go first; none if it is its turn. Whether nodes other than its own are on their way out
-    /// is asked only if it matters.
-    pub(super) fn wait(
-        &self,
-        wanted: &Wanted,
-        now: Timestamp,
-        others_go: impl FnOnce() -> bool,
-    ) -> Option<Duration> {
-        let until = |from: Timestamp, after: SignedDuration| {
-            Duration::try_from((from + after).duration_since(now))
-                .ok()
-                .filter(|left| !left.is_zero())
+    /// Whether it is a pod's turn.
+    pub(super) fn of(&self, wanted: &Wanted, now: Duration) -> Turn {
+        let until = |from: Duration, after: Duration| {
+            (from + after).checked_sub(now).filter(|left| !left.is_zero())
         };
-        let longest = until(wanted.since, LONGEST)?;
+        let Some(longest) = until(wanted.since, LONGEST) else { return Turn::Now };
         let is_larger = |size: &Size| *size > wanted.size;
         if self.in_line.last().is_some_and(|(size, _)| is_larger(size)) {
-            return Some(LOOK_EVERY.min(longest));
+            return Turn::After(LOOK_EVERY.min(longest));
         }
         let asked = self.asked.iter().filter(|(size, _)| is_larger(size)).map(|(_, at)| *at).max();
-        let settling = asked.and_then(|at| until(at, SETTLING));
-        let wait = settling.or_else(|| until(wanted.since, GATHERING).filter(|_| others_go()));
-        wait.map(|wait| wait.min(longest))
+        if let Some(settling) = asked.and_then(|at| until(at, SETTLING)) {
+            return Turn::After(settling.min(longest));
+        }
+        until(wanted.since, GATHERING).map_or(Turn::Now, Turn::AfterOthers)
     }
 }
 
@@ -81,8 +85,12 @@ mod tests {
     use super::*;
     use crate::world::Key;
 
-    fn at(seconds: i64) -> Timestamp {
-        Timestamp::from_second(1_772_625_600 + seconds).expect("a moment")
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(100 + seconds)
+    }
+
+    fn after(seconds: u64) -> Turn {
+        Turn::After(Duration::from_secs(seconds))
     }
 
     fn id(name: &str) -> PodId {
@@ -99,8 +107,8 @@ mod tests {
         Wanted { since: at(0), size: size("900m", "3Gi"), ..Wanted::default() }
     }
 
-    fn wait(turns: &Turns, seconds: i64) -> Option<u64> {
-        turns.wait(&small(), at(seconds), || false).map(|wait| wait.as_secs())
+    fn turn(turns: &Turns, seconds: u64) -> Turn {
+        turns.of(&small(), at(seconds))
     }
 
     #[test]
@@ -109,11 +117,11 @@ mod tests {
         let large = size("4", "16Gi");
         turns.join(&id("small"), small().size);
         turns.join(&id("large"), large);
-        assert_eq!(wait(&turns, 0), Some(1));
+        assert_eq!(turn(&turns, 0), after(1));
         turns.asked(&id("large"), large, at(1));
-        assert_eq!(wait(&turns, 1), Some(5));
-        assert_eq!(wait(&turns, 4), Some(2));
-        assert_eq!(wait(&turns, 6), None);
+        assert_eq!(turn(&turns, 1), after(5));
+        assert_eq!(turn(&turns, 4), after(2));
+        assert_eq!(turn(&turns, 6), Turn::Now);
     }
 
     #[test]
@@ -122,7 +130,7 @@ mod tests {
         turns.join(&id("other"), small().size);
         turns.join(&id("tiny"), Size::default());
         turns.asked(&id("tiny"), Size::default(), at(0));
-        assert_eq!(wait(&turns, 0), None);
+        assert_eq!(turn(&turns, 2), Turn::Now);
     }
 
     #[test]
@@ -130,23 +138,23 @@ mod tests {
         let mut turns = Turns::default();
         turns.join(&id("large"), size("4", "16Gi"));
         turns.leave(&id("large"), size("4", "16Gi"));
-        assert_eq!(wait(&turns, 0), None);
+        assert_eq!(turn(&turns, 2), Turn::Now);
     }
 
     #[test]
     fn nobody_waits_for_ever() {
         let mut turns = Turns::default();
         turns.join(&id("large"), size("4", "16Gi"));
-        assert_eq!(wait(&turns, 19), Some(1));
-        assert_eq!(wait(&turns, 20), None);
+        assert_eq!(turn(&turns, 19), after(1));
+        assert_eq!(turn(&turns, 20), Turn::Now);
         turns.asked(&id("large"), size("4", "16Gi"), at(18));
-        assert_eq!(wait(&turns, 18), Some(2), "not until the large one has settled");
+        assert_eq!(turn(&turns, 18), after(2), "not until the large one has settled");
     }
 
     #[test]
     fn where_other_nodes_go_too_their_pods_are_waited_for() {
         let turns = Turns::default();
-        assert_eq!(turns.wait(&small(), at(1), || true), Some(Duration::from_secs(1)));
-        assert_eq!(turns.wait(&small(), at(2), || true), None);
+        assert_eq!(turn(&turns, 1), Turn::AfterOthers(Duration::from_secs(1)));
+        assert_eq!(turn(&turns, 2), Turn::Now);
     }
 }

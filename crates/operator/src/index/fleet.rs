@@ -21,8 +21,8 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
+pub use self::notes::notes;
 pub(crate) use self::pools::{budget, own_budgets, pause, without_reasons};
-pub use self::{notes::notes, pools::paused};
 use super::disruption::Disruption;
 use crate::{
     claims::{is_ready, name},
@@ -67,7 +67,7 @@ pub fn fleet(objects: &Objects, snapshot: &Snapshot, live: &Live, now: Timestamp
     Fleet {
         machines: snapshot.nodes.iter().map(|node| reader.machine(node)).collect(),
         pools: pools::rules(objects, live),
-        paused: pools::paused(objects, live.namespace.as_deref()).map(|(_, why)| why.to_owned()),
+        paused: pools::paused(objects, live.namespace.as_deref()),
         held_back: live.held_back.clone(),
         now,
     }

@@ -21,6 +21,7 @@ pub fn order(claim: &NodeClaim, class: Arc<NodeClass>) -> Order {
         requests: requests(claim),
         taints: convert::taints(&claim.spec.taints),
         startup_taints: convert::taints(&claim.spec.startup_taints),
+        corrected: Vec::new(),
         class,
         inputs: OrderInputs::default(),
     }

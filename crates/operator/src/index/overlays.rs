@@ -1,13 +1,15 @@
 //! `NodeOverlay`s in the planner's words.
 
+use std::sync::Arc;
+
+use joiner_api::node_overlay::NodeOverlay;
 use joiner_plan::overlay::Overlay;
 
 use super::convert;
-use crate::objects::Objects;
 
-/// All overlays, for [`joiner_plan::overlay::evaluate`].
-pub fn overlays(objects: &Objects) -> Vec<Overlay> {
-    let overlay = |overlay: &joiner_api::node_overlay::NodeOverlay| {
+/// Overlays, for [`joiner_plan::overlay::evaluate`].
+pub fn overlays<'o>(overlays: impl IntoIterator<Item = &'o Arc<NodeOverlay>>) -> Vec<Overlay> {
+    let overlay = |overlay: &Arc<NodeOverlay>| {
         let spec = &overlay.spec;
         let change = spec.price.as_ref().or(spec.price_adjustment.as_ref());
         Overlay {
@@ -18,5 +20,5 @@ pub fn overlays(objects: &Objects) -> Vec<Overlay> {
             capacity: convert::resources(Some(&spec.capacity)),
         }
     };
-    objects.node_overlays.iter().map(|object| overlay(object)).collect()
+    overlays.into_iter().map(overlay).collect()
 }

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use joiner_api::{condition, hash::node_pool_hash, node_pool as api};
+use joiner_api::{
+    condition::{self, Condition},
+    hash::node_pool_hash,
+    node_pool as api,
+};
 use joiner_core::{
     label::{self, Labels, WellKnown},
     pool::{NodeClassRef, NodePool, Readiness},
@@ -12,7 +16,10 @@ use joiner_core::{
 use serde_json::Value;
 
 use super::convert;
-use crate::objects::{NodeClass, Objects};
+use crate::{
+    conditions::{NODE_CLASS_READY, READY, VALIDATION_SUCCEEDED},
+    objects::{NodeClass, Objects},
+};
 
 /// All pools, in order of name.
 pub fn node_pools(objects: &Objects, well_known: &WellKnown) -> Vec<NodePool> {
@@ -73,12 +80,23 @@ fn readiness(
         return Readiness::Deleting;
     }
     let conditions = pool.status.as_ref().map(|status| status.conditions.as_slice());
-    let ready = condition::find(conditions.unwrap_or_default(), "Ready");
-    if let Some(refused) = ready.filter(|ready| ready.status == "False") {
-        return Readiness::NotReady(why(&refused.reason, &refused.message));
+    if let Some(why) = not_ready(conditions.unwrap_or_default()) {
+        return Readiness::NotReady(why);
     }
     let problem = class.and_then(class_problem).or_else(|| invalid(read, well_known));
     problem.map_or(Readiness::Ready, Readiness::NotReady)
+}
+
+/// Why a pool's conditions say that it is not ready, if they do. `Ready` only names the conditions that do not hold; what
+/// is wrong and what helps is in their own messages.
+pub(crate) fn not_ready(conditions: &[Condition]) -> Option<String> {
+    let ready = condition::find(conditions, READY).filter(|ready| ready.status == "False")?;
+    let causes = [VALIDATION_SUCCEEDED, NODE_CLASS_READY].into_iter().filter_map(|type_| {
+        let cause = condition::find(conditions, type_).filter(|it| it.status == "False")?;
+        Some(why(&cause.reason, &cause.message))
+    });
+    let causes: Vec<String> = causes.collect();
+    Some(if causes.is_empty() { why(&ready.reason, &ready.message) } else { causes.join("; ") })
 }
 
 fn why(reason: &str, message: &str) -> String {
@@ -91,7 +109,10 @@ fn class_problem(class: &NodeClass) -> Option<String> {
     let subject = format!("{} {:?}", class.kind, class.name);
     let deleting = class.object.pointer("/metadata/deletionTimestamp");
     if deleting.is_some_and(|time| !time.is_null()) {
-        return Some(format!("{subject} is being deleted"));
+        return Some(format!(
+            "{subject} is being deleted: name another one in spec.template.spec.nodeClassRef, or \
+             create it again once it is gone"
+        ));
     }
     let conditions = class.object.pointer("/status/conditions").and_then(Value::as_array);
     let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready")?;

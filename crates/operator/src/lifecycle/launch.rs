@@ -10,7 +10,11 @@ use joiner_cloud::{
     machine::Machine,
     order::Order,
 };
-use joiner_core::label::{self, Labels};
+use joiner_core::{
+    instance_type::allocatable,
+    label::{self, Labels},
+};
+use joiner_plan::overlay::may_correct;
 
 use crate::{
     conditions::{Conditioned, LAUNCHED, Status},
@@ -64,6 +68,19 @@ pub(super) fn mark(machine: &mut Machine, hash: Option<&SpecHash>) {
     for (key, value) in hash.into_iter().flat_map(SpecHash::annotations) {
         machine.annotations.entry(key).or_insert(value);
     }
+}
+
+/// Has a machine have what overlays say that its type has, and its cloud knows nothing of: pods that wait for it would get
+/// another machine otherwise.
+pub(super) fn correct(machine: &mut Machine, order: &Order) {
+    let named = machine.labels.get(label::INSTANCE_TYPE);
+    let corrected = named.and_then(|name| order.corrected_type(name));
+    let Some(corrected) = corrected.filter(|it| it.capacity_overlaid) else { return };
+    let overhead = machine.capacity.minus(&machine.allocatable);
+    for (name, amount) in corrected.capacity.iter().filter(|(name, _)| may_correct(name)) {
+        machine.capacity.set(name, amount);
+    }
+    machine.allocatable = allocatable(&machine.capacity, &overhead);
 }
 
 /// Writes down what the cloud says of the machine it made.

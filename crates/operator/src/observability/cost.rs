@@ -24,7 +24,13 @@ use crate::{
 pub(super) type Unpriced = BTreeSet<String>;
 
 pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced) {
-    let types = types_by_pool(context, shown);
+    let corrected = context.corrected_types().unwrap_or_default().by_pool;
+    let mut types = types_by_pool(context, shown);
+    for (pool, types) in &mut types {
+        if let Some(corrected) = corrected.get(*pool) {
+            *types = Arc::clone(corrected);
+        }
+    }
     let mut costs: BTreeMap<&str, f64> = BTreeMap::new();
     let mut still = Unpriced::new();
     for claim in &shown.claims {

@@ -36,15 +36,17 @@ impl Rounds for PoolCounter {
             let pools: Vec<Arc<NodePool>> = served.cloned().collect();
             (pools, usage(world))
         });
+        // One that cannot be written does not stop the others.
+        let mut outcome = Ok(PERIOD);
         for pool in &pools {
             let name = pool.metadata.name.as_deref().unwrap_or_default();
             let counted = count(pool, &used.remove(name).unwrap_or_default());
             match self.0.cluster.patch_status(&**pool, &counted, Lock::None).await {
-                Err(trouble) if !trouble.is_not_found() => return Err(trouble),
+                Err(trouble) if !trouble.is_not_found() => outcome = outcome.and(Err(trouble)),
                 _ => {}
             }
         }
-        Ok(PERIOD)
+        outcome
     }
 }
 

@@ -4,7 +4,7 @@ use joiner_api::node_pool::NodePool;
 
 use super::{budgets, find_ours, pool_of, say};
 use crate::{
-    conditions::{Status, VALIDATION_SUCCEEDED},
+    conditions::{BUDGETS_VALID, Status, VALIDATION_SUCCEEDED},
     context::Context,
     controller::{Controller, Next},
     events::{Event, Subject},
@@ -36,15 +36,24 @@ impl Controller for PoolValidation {
             self.0.events.tell(Event::questionable(&about, generation, &doubt));
         }
         let problem = index::pools::problem(&pool, &self.0.providers.well_known());
-        let problem = problem.or_else(|| budgets::problem(&pool, self.0.now()));
-        say(&self.0, &pool, |conditions| match &problem {
-            None => conditions.set_true(VALIDATION_SUCCEEDED),
-            Some(problem) => conditions.set(
-                VALIDATION_SUCCEEDED,
-                Status::False,
-                "NodePoolValidationFailed",
-                problem,
-            ),
+        let of_budgets = budgets::problem(&pool, self.0.now());
+        say(&self.0, &pool, |conditions| {
+            match &problem {
+                None => conditions.set_true(VALIDATION_SUCCEEDED),
+                Some(problem) => conditions.set(
+                    VALIDATION_SUCCEEDED,
+                    Status::False,
+                    "NodePoolValidationFailed",
+                    problem,
+                ),
+            }
+            // Pods that wait get machines whatever budgets say.
+            match &of_budgets {
+                None => conditions.clear(BUDGETS_VALID),
+                Some(problem) => {
+                    conditions.set(BUDGETS_VALID, Status::False, "BudgetUnreadable", problem);
+                }
+            }
         })
         .await?;
         Ok(Next::Done)

@@ -20,6 +20,7 @@ use joiner_plan::{
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::{
+    conditions::READY,
     index::{self, Indexed},
     objects::Objects,
     settings::PlannerSettings,
@@ -67,18 +68,14 @@ impl Input {
             .node_claims
             .retain(|claim: &Arc<NodeClaim>| served(claim.spec.node_class_ref.as_ref()));
         let mut closed = BTreeMap::new();
-        let parts: Vec<Catalog> = providers
-            .all()
-            .iter()
-            .map(|provider| catalog(world, &**provider, &objects.node_pools, &mut closed))
-            .collect();
+        let catalog = catalog(world, providers, &objects.node_pools, &mut closed);
         let knows_all_types = closed.is_empty();
         for pool in &objects.node_pools {
             if let Some(why) = not_ready(pool) {
                 closed.entry(name(pool)).or_insert(why);
             }
         }
-        Self { objects, catalog: Catalog::merged(&parts), closed, knows_all_types }
+        Self { objects, catalog, closed, knows_all_types }
     }
 
     /// Whether the types of every pool could be told.
@@ -153,7 +150,7 @@ fn ending(pods: &[Arc<Pod>], now: Timestamp) -> BTreeSet<(&str, &str)> {
 /// What overlays make of the types.
 fn evaluated(objects: &Objects, catalog: &Catalog) -> Evaluated {
     let pools = index::pools::node_pools(objects, &catalog.well_known);
-    overlay::evaluate(&index::overlays(objects), &pools, catalog)
+    overlay::evaluate(&index::overlays(&objects.node_overlays), &pools, catalog)
 }
 
 fn name(pool: &NodePool) -> String {
@@ -167,15 +164,41 @@ fn class_of_pool(pool: &NodePool) -> Option<&NodeClassReference> {
 /// Why a pool cannot be used yet. In a live cluster, what nobody has looked at is not ready.
 fn not_ready(pool: &NodePool) -> Option<String> {
     let conditions = pool.status.as_ref().map_or(&[][..], |status| &status.conditions);
-    match condition::find(conditions, "Ready") {
+    match condition::find(conditions, READY) {
         Some(ready) if ready.is_true() => None,
-        Some(ready) => Some(format!("{}: {}", ready.reason, ready.message)),
+        Some(ready) => {
+            let why = index::pools::not_ready(conditions);
+            Some(why.unwrap_or_else(|| format!("{}: {}", ready.reason, ready.message)))
+        }
         None => Some("nobody has looked at it yet".to_owned()),
     }
 }
 
-/// The types of a provider's pools. A pool whose types cannot be told is closed.
+/// The types of all pools as overlays correct them; none where there are no overlays.
+pub(crate) fn corrected(world: &World, providers: &Providers) -> Option<Catalog> {
+    let overlays = index::overlays(world.node_overlays.values());
+    if overlays.is_empty() {
+        return None;
+    }
+    let pools: Vec<Arc<NodePool>> = world.node_pools.values().cloned().collect();
+    let catalog = catalog(world, providers, &pools, &mut BTreeMap::new());
+    let pools: Vec<_> = pools.iter().map(|pool| index::pools::node_pool(pool)).collect();
+    Some(overlay::evaluate(&overlays, &pools, &catalog).catalog)
+}
+
+/// The types of pools. A pool whose types cannot be told is closed.
 fn catalog(
+    world: &World,
+    providers: &Providers,
+    pools: &[Arc<NodePool>],
+    closed: &mut BTreeMap<String, String>,
+) -> Catalog {
+    let all = providers.all().iter();
+    let parts: Vec<Catalog> = all.map(|each| of_provider(world, &**each, pools, closed)).collect();
+    Catalog::merged(&parts)
+}
+
+fn of_provider(
     world: &World,
     provider: &dyn CloudProvider,
     pools: &[Arc<NodePool>],

@@ -29,7 +29,7 @@ settings! {
     MIN_VALUES_POLICY "min-values-policy" "POLICY" "Strict"
         "What to do when minValues cannot be met: Strict (refuse) or BestEffort (lower it)";
     IGNORE_DRA_REQUESTS "ignore-dra-requests" "BOOL" "true"
-        "Whether pods that use Dynamic Resource Allocation are left out";
+        "Whether pods that use Dynamic Resource Allocation are left out; they are with `false`, too, and say so";
     FEATURE_GATES "feature-gates" "GATES" "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false"
         "Which optional features are on: NAME=BOOL, separated by commas";
     SCHEDULER_CONFIG "scheduler-config" "YAML" ""

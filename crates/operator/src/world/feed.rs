@@ -263,11 +263,12 @@ impl Feed {
         loop {
             let failure = watch
                 .follow(&mut |told| {
-                    // Whoever is told something has reached the API server.
-                    if missing.take().is_some() {
+                    // A list may break off, and what it has not come to is as old as it was.
+                    let is_up_to_date = !matches!(told, Told::ListBegins | Told::Listed(_));
+                    keeper.take(told);
+                    if is_up_to_date && missing.take().is_some() {
                         self.feeds.set(&self.plural, |state| state.missing = None);
                     }
-                    keeper.take(told);
                 })
                 .await;
             self.complain(&failure, &mut missing);

@@ -126,10 +126,15 @@ async fn every_story_is_true_of_a_real_control_plane() {
     let config = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(config, &options).await.unwrap();
-    let connect = || Client::try_from(config.clone()).unwrap();
+    let connect = |default_retry: bool| {
+        let mut config = config.clone();
+        config.default_retry = default_retry;
+        Client::try_from(config).unwrap()
+    };
     let clock = Clock::wall();
-    let engine = engine(&connect(), connect(), &clock);
-    let place = Place { client: connect(), clock, ask_every: Duration::from_millis(200) };
+    // As the program connects: to it a refusal is an answer.
+    let engine = engine(&connect(false), connect(false), &clock);
+    let place = Place { client: connect(true), clock, ask_every: Duration::from_millis(200) };
     furnish(&place.site("furniture")).await;
     tokio::select! {
         ended = engine.run(Stop::never()) => panic!("the engine ended: {ended:?}"),

@@ -1,7 +1,23 @@
 //! §11.2 Q-01 to Q-14: pods are asked to leave until they do.
 
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use futures_util::FutureExt;
 use jiff::{SignedDuration, Timestamp};
+use joiner_operator::{
+    controller::{Controller, Next},
+    eviction::EvictionQueue,
+};
 use serde_json::json;
+use tokio::runtime::Handle;
 
 use crate::leaving::{DO_NOT_DISRUPT, Leaving};
 
@@ -82,7 +98,8 @@ async fn q05_a_budget_that_does_not_is_asked_again_later_each_time() {
     assert_eq!(leaving.stage.series(REQUESTS), [r#"{code="429"} 4"#]);
     assert_eq!(
         leaving.stage.events("Node", "node-1"),
-        ["FailedDraining: Failed to drain node, evicting pod violates a PDB (Pod=shop/web)"]
+        ["FailedDraining: Failed to drain node, evicting pod violates a PDB (Pod=shop/web): \
+          PodDisruptionBudget shop/web allows no eviction now; let it allow one, or add replicas"]
     );
     // Then every ten seconds.
     leaving.pass(59).await;
@@ -107,7 +124,8 @@ async fn q06_a_pod_that_two_budgets_are_about_is_asked_again() {
     assert_eq!(
         leaving.stage.events("Node", "node-1"),
         ["FailedDraining: Failed to drain node, eviction does not support multiple PDBs \
-             (Pod=shop/web)"]
+          (Pod=shop/web): PodDisruptionBudgets shop/one, shop/two are about it; a pod must match no \
+          more than one"]
     );
     assert!(leaving.evictions.contains(&id));
     leaving.stage.delete("policy", "poddisruptionbudgets", "shop/two");
@@ -369,4 +387,48 @@ async fn a_large_pod_that_may_not_leave_keeps_nobody() {
     leaving.pass(5).await;
     assert!(leaving.asked("large-1").iter().all(|answer| answer == "evict 429"));
     assert_eq!(leaving.asked("small-1"), ["evict 201"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_keeps_no_pod_waiting() {
+    let mut leaving = two_nodes();
+    leaving.pass(1).await;
+    for pod in ["small-1", "large-1"] {
+        leaving.evict(pod, None);
+    }
+    leaving.stage.context.clock.jump(SignedDuration::from_hours(-1));
+    leaving.pass(9).await;
+    for pod in ["large-1", "small-1"] {
+        assert_eq!(leaving.asked(pod), ["evict 201"], "{pod}");
+    }
+}
+
+/// Who tells of a change asks whether its pod has to leave, while nobody else can look at the cluster.
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_for_their_turn_and_those_who_tell_of_changes_do_not_wait_for_each_other() {
+    let mut leaving = two_nodes();
+    leaving.pass(1).await;
+    let id = leaving.evict("small-1", None);
+    let (context, evictions) = (leaving.stage.context.clone(), leaving.evictions.clone());
+    let queue = EvictionQueue::new(context.clone(), evictions.clone());
+    let (done, is_done) = mpsc::channel();
+    let (runtime, waiting) = (Handle::current(), id.clone());
+    thread::spawn(move || {
+        let _virtual_time = runtime.enter();
+        let waits = (0..20_000).all(|_| {
+            let next = queue.reconcile(&waiting).now_or_never();
+            matches!(next, Some(Ok(Next::After(_))))
+        });
+        done.send(waits).unwrap();
+    });
+    let is_over = Arc::new(AtomicBool::new(false));
+    let no_more_changes = Arc::clone(&is_over);
+    thread::spawn(move || {
+        while !no_more_changes.load(Ordering::Relaxed) {
+            context.cache.read(|_| evictions.contains(&id));
+        }
+    });
+    let waited = is_done.recv_timeout(Duration::from_secs(60));
+    is_over.store(true, Ordering::Relaxed);
+    assert_eq!(waited, Ok(true));
 }

@@ -157,3 +157,15 @@ async fn while_disruption_is_paused_a_claim_that_is_too_old_stays() {
     stage.pass(90).await;
     assert!(is_deleted(&stage, "web-1"));
 }
+
+/// Somebody may have asked for a pause.
+#[tokio::test(start_paused = true)]
+async fn while_a_pause_would_not_be_known_a_claim_that_is_too_old_stays() {
+    for plural in ["nodepools", "namespaces"] {
+        let mut stage = stage(Some("1h"));
+        stage.pass(1).await;
+        stage.hide(plural);
+        stage.pass(2 * HOUR).await;
+        assert!(!is_deleted(&stage, "web-1"), "{plural}");
+    }
+}

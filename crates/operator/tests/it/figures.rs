@@ -2,6 +2,10 @@
 
 #![expect(clippy::float_cmp, reason = "whole seconds and counts are exact")]
 
+use std::sync::Arc;
+
+use joiner_cloud::testing::instance_types;
+use joiner_core::instance_type::InstanceType;
 use joiner_operator::{
     consistency::Consistency, disruption_conditions::DisruptionConditions,
     pod_events::LastPodEvents, pools::PoolCounter,
@@ -15,10 +19,20 @@ use crate::{
 
 /// A claim of the pool with these labels of a machine.
 fn machine(stage: &Stage, name: &str, instance_type: &str, capacity_type: &str) -> Value {
-    let general = json!(stage.pool("general"));
-    let mut claim = pool_claim(name, &general);
+    machine_of("general", stage, name, instance_type, capacity_type)
+}
+
+/// The same of another pool.
+fn machine_of(
+    pool: &str,
+    stage: &Stage,
+    name: &str,
+    instance_type: &str,
+    capacity_type: &str,
+) -> Value {
+    let mut claim = pool_claim(name, &json!(stage.pool(pool)));
     claim["metadata"]["labels"] = json!({
-        "karpenter.sh/nodepool": "general",
+        "karpenter.sh/nodepool": pool,
         "karpenter.sh/capacity-type": capacity_type,
         "topology.kubernetes.io/zone": "test-zone-a",
         "node.kubernetes.io/instance-type": instance_type,
@@ -158,6 +172,17 @@ async fn pools_show_their_limits_and_what_they_use() {
     assert!(stage.metric(disks).abs() < 0.001);
 }
 
+/// What each pool costs an hour, in hundredths.
+fn costs(stage: &Stage) -> Vec<String> {
+    let series = stage.series("karpenter_nodepools_cost_total");
+    let cost = |line: &String| {
+        let (labels, cost) = line.rsplit_once(' ').unwrap();
+        let pool = labels.trim_start_matches("{nodepool=\"").trim_end_matches("\"}");
+        format!("{pool} {:.0}", 100.0 * cost.parse::<f64>().unwrap())
+    };
+    series.iter().map(cost).collect()
+}
+
 #[tokio::test(start_paused = true)]
 async fn cc01_a_pool_costs_what_its_machines_cost() {
     let mut stage = stage().await;
@@ -169,13 +194,12 @@ async fn cc01_a_pool_costs_what_its_machines_cost() {
         stage.create_claim_as(machine(&stage, name, instance_type, capacity_type));
     }
     stage.pass(1).await;
-    let cost = stage.metric(r#"karpenter_nodepools_cost_total{nodepool="general"}"#);
-    assert!((cost - (0.12 + 0.12 + 0.12)).abs() < 1e-9, "{cost}");
+    assert_eq!(costs(&stage), ["general 36"]);
     for name in ["web-1", "web-2", "web-3"] {
         stage.delete_claim(name);
     }
     stage.pass(1).await;
-    assert_eq!(stage.series("karpenter_nodepools_cost_total"), [""; 0]);
+    assert_eq!(costs(&stage), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,8 +209,7 @@ async fn cc02_a_machine_whose_price_nobody_knows_costs_nothing_and_is_counted_on
     stage.create_claim_as(machine(&stage, "web-2", "unknown", "on-demand"));
     stage.pass(1).await;
     for _ in 0..3 {
-        let cost = stage.metric(r#"karpenter_nodepools_cost_total{nodepool="general"}"#);
-        assert!((cost - 0.12).abs() < 1e-9, "{cost}");
+        assert_eq!(costs(&stage), ["general 12"]);
     }
     let errors = stage.series("karpenter_nodepools_cost_tracker_errors_total");
     assert_eq!(errors, [r#"{nodepool="general"} 1"#]);
@@ -197,8 +220,46 @@ async fn cc03_a_claim_that_is_not_a_machine_yet_costs_nothing() {
     let mut stage = stage().await;
     stage.create_claim_as(pool_claim("web-1", &json!(stage.pool("general"))));
     stage.pass(1).await;
-    assert_eq!(stage.series("karpenter_nodepools_cost_total"), [""; 0]);
+    assert_eq!(costs(&stage), [""; 0]);
     assert_eq!(stage.series("karpenter_nodepools_cost_tracker_errors_total"), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn cc04_each_pool_costs_what_its_own_machines_cost() {
+    let mut stage = stage().await;
+    stage.create_pool("batch");
+    stage.create_claim_as(machine(&stage, "web-1", "test-4x", "on-demand"));
+    for (name, instance_type) in [("batch-1", "test-2x"), ("batch-2", "test-16x")] {
+        stage.create_claim_as(machine_of("batch", &stage, name, instance_type, "spot"));
+    }
+    stage.pass(1).await;
+    assert_eq!(costs(&stage), ["batch 27", "general 12"]);
+    for (gone, left) in [("batch-2", &["batch 3", "general 12"][..]), ("batch-1", &["general 12"])]
+    {
+        stage.delete_claim(gone);
+        stage.pass(1).await;
+        assert_eq!(costs(&stage), left);
+    }
+}
+
+/// One that cannot be had any more costs all the same.
+#[tokio::test(start_paused = true)]
+async fn cc05_a_price_that_changes_counts_for_the_machines_there_are() {
+    let mut stage = stage().await;
+    stage.create_claim_as(machine(&stage, "web-1", "test-4x", "on-demand"));
+    stage.create_claim_as(machine(&stage, "web-2", "test-8x", "spot"));
+    stage.pass(1).await;
+    assert_eq!(costs(&stage), ["general 24"]);
+    let dearer = |known: Arc<InstanceType>| {
+        let mut dearer = InstanceType::clone(&known);
+        for offering in &mut dearer.offerings {
+            offering.price *= 3.0;
+            offering.available = false;
+        }
+        Arc::new(dearer)
+    };
+    stage.cloud.state().types = instance_types().iter().cloned().map(dearer).collect();
+    assert_eq!(costs(&stage), ["general 72"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,14 +1,18 @@
 //! §8.1: what is said of overlays.
 
 use joiner_api::node_overlay::NodeOverlay;
-use joiner_operator::{conditions::Conditioned, overlays::Overlays};
+use joiner_operator::{
+    conditions::Conditioned, lifecycle::Lifecycle, overlays::Overlays,
+    registration_health::RegistrationHealth,
+};
 use serde_json::{Value, json};
 
-use crate::stage::Stage;
+use crate::{play::pool_claim, stage::Stage};
 
 fn stage() -> Stage {
     let stage = Stage::bare().set(|settings| settings.planner.gates.node_overlay = true);
-    let stage = stage.with(Overlays);
+    let stage =
+        stage.with(Overlays).with(|context| Lifecycle::new(context, RegistrationHealth::default()));
     stage.create_pool("general");
     stage
 }
@@ -140,4 +144,49 @@ async fn a_conflict_of_writes_is_settled_by_looking_again() {
     stage.pass(5).await;
     assert_eq!(stage.lab.faults().struck(), 3);
     assert_eq!(said(&stage, "cheap"), GOOD);
+}
+
+const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+
+/// A claim of the pool that may become one of these types, and asks for this.
+fn create_claim(stage: &Stage, types: &[&str], requests: &Value) {
+    let pool = serde_json::to_value(stage.pool("general")).unwrap();
+    let mut claim = pool_claim("web-1", &pool);
+    claim["spec"]["requirements"] =
+        json!([{"key": INSTANCE_TYPE, "operator": "In", "values": types}]);
+    claim["spec"]["resources"] = json!({"requests": requests});
+    stage.create_claim_as(claim);
+}
+
+/// The cloud knows nothing of what an overlay promises; the plan that the claim came of did.
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_made_that_has_what_an_overlay_says_and_is_counted_with_it() {
+    let mut stage = stage();
+    let requests = json!({"cpu": "1", "example.com/widget": "2"});
+    create(
+        &stage,
+        "widgets",
+        &of_type("test-4x", json!({"capacity": {"example.com/widget": "2"}})),
+    );
+    stage.pass(1).await;
+    create_claim(&stage, &["test-4x"], &requests);
+    stage.pass(1).await;
+    assert_eq!(stage.status_of("web-1", "Launched").as_deref(), Some("True"));
+    let status = stage.claim("web-1").status.unwrap();
+    for amounts in [status.capacity, status.allocatable] {
+        assert_eq!(amounts["example.com/widget"].0, "2");
+        assert!(amounts.contains_key("cpu"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_is_not_made_that_an_overlay_has_made_dear() {
+    for (price, made) in [("0.000001", "test-2x"), ("1000", "test-4x")] {
+        let mut stage = stage();
+        create(&stage, "corrected", &of_type("test-2x", json!({"price": price})));
+        stage.pass(1).await;
+        create_claim(&stage, &["test-2x", "test-4x"], &json!({}));
+        stage.pass(1).await;
+        assert_eq!(stage.claim("web-1").metadata.labels.unwrap()[INSTANCE_TYPE], made, "{price}");
+    }
 }

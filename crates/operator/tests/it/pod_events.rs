@@ -146,3 +146,19 @@ async fn pods_that_are_found_at_the_start_say_when_they_began_to_leave() {
     stage.pass(1).await;
     assert_eq!(shown(&stage), Some(30), "not when they are to be gone");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_gone_is_forgotten_although_its_last_pods_go_after_it() {
+    let last = LastPodEvents::default();
+    let mut stage = stage(&last);
+    stage.pass(1).await;
+    stage.create("", "pods", pod("a", Some("node-1")));
+    stage.pass(1).await;
+    let node = world::Key::cluster("node-1");
+    assert!(last.on(&node).is_some());
+    stage.delete("", "nodes", "node-1");
+    stage.pass(1).await;
+    stage.delete("", "pods", "shop/a");
+    stage.pass(1).await;
+    assert_eq!(last.on(&node), None);
+}

@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use joiner_apiserver::Resource;
 use joiner_cloud::RepairPolicy;
+use joiner_lab::{Lab, cluster::machines::Fault};
 use joiner_operator::{disruption::pause::Pause, pools::PoolValidation, repair::NodeRepair};
 use serde_json::{Value, json};
 
 use crate::{
     play::{node, pool_claim},
     stage::{Stage, claim},
+    whole::{change_pool, create, deployment, furnished, pass_with},
 };
 
 const MINUTE: i64 = 60;
@@ -16,7 +19,11 @@ const TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 
 /// A stage with a pool of so many nodes, all healthy: `node-1` of `web-1` and so on.
 fn stage(nodes: usize) -> Stage {
-    let stage = Stage::bare().with(|context| NodeRepair::new(context, Pause::by("kube-system")));
+    with_nodes(Stage::bare(), nodes)
+}
+
+fn with_nodes(stage: Stage, nodes: usize) -> Stage {
+    let stage = stage.with(|context| NodeRepair::new(context, Pause::by("kube-system")));
     let general = stage.create_pool("general");
     for n in 1..=nodes {
         add_node(&stage, n, pool_claim(&format!("web-{n}"), &general), Some("general"));
@@ -42,13 +49,20 @@ fn add_node(stage: &Stage, n: usize, mut claim: Value, pool: Option<&str>) {
     stage.join(node);
 }
 
+/// A condition that holds since now.
+fn condition(stage: &Stage, type_: &str, status: &str) -> Value {
+    json!({"type": type_, "status": status, "lastTransitionTime": stage.context.now().to_string()})
+}
+
+/// Has a node say these conditions, and no others.
+fn say_all(stage: &Stage, n: usize, conditions: &[Value]) {
+    let patch = json!({"status": {"conditions": conditions}});
+    stage.merge("", "nodes", &format!("node-{n}"), Some("status"), patch);
+}
+
 /// A condition of a node, since now.
 fn say(stage: &Stage, n: usize, type_: &str, status: &str) {
-    let condition = json!({
-        "type": type_, "status": status, "lastTransitionTime": stage.context.now().to_string(),
-    });
-    let patch = json!({"status": {"conditions": [condition]}});
-    stage.merge("", "nodes", &format!("node-{n}"), Some("status"), patch);
+    say_all(stage, n, &[condition(stage, type_, status)]);
 }
 
 /// A node is as its provider tolerates it for half an hour.
@@ -162,16 +176,23 @@ async fn he08_of_two_policies_the_one_counts_whose_time_comes_first() {
         RepairPolicy { condition: "BadNode", status: "False", toleration: Duration::from_mins(30) },
         RepairPolicy { condition: "BadDisk", status: "True", toleration: Duration::from_mins(5) },
     ];
-    let mut stage = stage(5);
-    stage.cloud.state().repair_policies = POLICIES;
-    fall_ill(&stage, 1);
-    stage.pass(10 * MINUTE).await;
-    say(&stage, 1, "BadDisk", "True");
-    stage.pass(5 * MINUTE + 1).await;
-    assert!(is_deleted(&stage, 1));
-    let labels = r#"{capacity_type="",condition="bad_disk",image_id="image-1",nodepool="general"}"#;
-    let counted = stage.series("karpenter_nodeclaims_unhealthy_disrupted_total");
-    assert_eq!(counted, [format!("{labels} 1")]);
+    for (disk_fails, replaced, why) in [(10, 15, "bad_disk"), (28, 30, "bad_node")] {
+        let mut stage = stage(5);
+        stage.cloud.state().repair_policies = POLICIES;
+        let bad_node = condition(&stage, "BadNode", "False");
+        say_all(&stage, 1, std::slice::from_ref(&bad_node));
+        stage.pass(disk_fails * MINUTE).await;
+        say_all(&stage, 1, &[bad_node, condition(&stage, "BadDisk", "True")]);
+        stage.pass((replaced - disk_fails) * MINUTE - 2).await;
+        assert!(!is_deleted(&stage, 1), "{why}");
+        stage.pass(3).await;
+        assert!(is_deleted(&stage, 1), "{why}");
+        let labels = format!(
+            r#"{{capacity_type="",condition="{why}",image_id="image-1",nodepool="general"}}"#
+        );
+        let counted = stage.series("karpenter_nodeclaims_unhealthy_disrupted_total");
+        assert_eq!(counted, [format!("{labels} 1")]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -302,4 +323,71 @@ async fn a_node_of_two_claims_is_let_alone() {
     fall_ill(&stage, 1);
     stage.pass(60 * MINUTE).await;
     assert!(!is_deleted(&stage, 1));
+}
+
+/// The gate is the engine's: a node whose kubelet is silent is tolerated for ten minutes with it, and
+/// for ever without.
+#[tokio::test(start_paused = true)]
+async fn nodes_are_repaired_only_where_the_gate_says_so() {
+    for (gates, is_repaired) in
+        [("NodeRepair=true", true), ("NodeRepair=false", false), ("", false)]
+    {
+        let mut lab = furnished(1);
+        // Nobody else has a reason to remove it.
+        change_pool(&lab, &json!({"disruption": {"consolidateAfter": "Never"}}));
+        create(&lab, "apps", "deployments", deployment("web", 1));
+        pass_with(&mut lab, 5, 1, gates).await;
+        let [ill] = &nodes(&lab)[..] else { panic!("{:?}", nodes(&lab)) };
+        lab.machines().break_node(ill, Fault::KubeletStopped);
+        pass_with(&mut lab, 30, 2, gates).await;
+        assert_eq!(!nodes(&lab).contains(ill), is_repaired, "{gates}");
+    }
+}
+
+/// The names of all nodes.
+fn nodes(lab: &Lab) -> Vec<String> {
+    let found = lab.caller("admin").list(&Resource::new("", "nodes"), None);
+    let name = |node: Value| node["metadata"]["name"].as_str().unwrap().to_owned();
+    found.iter().map(|node| name(node.value())).collect()
+}
+
+/// Otherwise its pods would get no time when it is drained for another reason some day.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_recovers_before_its_claim_can_be_deleted_leaves_no_trace() {
+    let mut stage = stage(5);
+    stage.faults("at 0s joiner: 503 on delete nodeclaims always");
+    fall_ill(&stage, 1);
+    stage.pass(31 * MINUTE).await;
+    say(&stage, 1, "BadNode", "True");
+    stage.pass(5 * MINUTE).await;
+    assert!(!is_deleted(&stage, 1));
+    assert_eq!(timestamp(&stage, 1), None);
+}
+
+/// It may have recovered, others may have fallen ill, and somebody may have asked for a pause.
+#[tokio::test(start_paused = true)]
+async fn while_something_that_counts_cannot_be_watched_no_node_is_repaired() {
+    for plural in ["nodes", "nodeclaims", "nodepools", "namespaces"] {
+        let mut stage = stage(5);
+        fall_ill(&stage, 1);
+        stage.pass(1).await;
+        stage.hide(plural);
+        stage.pass(60 * MINUTE).await;
+        assert!(!is_deleted(&stage, 1), "{plural}");
+        assert_eq!(timestamp(&stage, 1), None, "{plural}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_pool_cannot_be_read_no_node_is_repaired() {
+    let lax = Stage::bare();
+    lax.allow_anything("nodepools.karpenter.sh");
+    let mut stage = with_nodes(lax, 5);
+    stage.create_unreadable_pool("odd");
+    fall_ill(&stage, 1);
+    stage.pass(60 * MINUTE).await;
+    assert!(!is_deleted(&stage, 1));
+    stage.delete("karpenter.sh", "nodepools", "odd");
+    stage.pass(5 * MINUTE).await;
+    assert!(is_deleted(&stage, 1));
 }

@@ -267,6 +267,37 @@ impl Stage {
         self.merge(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, name, Some("status"), ready);
     }
 
+    /// Lets a kind's objects say whatever they like in their spec, as older definitions do. There are none of them yet.
+    pub(crate) fn allow_anything(&self, definition: &str) {
+        let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
+        self.delete(group, plural, definition);
+        let is_it = |crd: &Value| crd["metadata"]["name"] == definition;
+        let mut all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+        let mut lax = all.find(is_it).unwrap();
+        lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        self.create(group, plural, lax);
+    }
+
+    /// Creates a pool that cannot be read, which only lax definitions allow.
+    pub(crate) fn create_unreadable_pool(&self, name: &str) {
+        let mut odd = pool(name);
+        odd["spec"]["weight"] = "high".into();
+        self.create("karpenter.sh", "nodepools", odd);
+    }
+
+    /// Has calls of the controllers end otherwise than they should, in the words of fault scripts.
+    pub(crate) fn faults(&self, script: &str) {
+        self.lab.faults().add_script(script).unwrap();
+    }
+
+    /// A kind cannot be listed or watched any more. What is watched already comes to its end within five minutes.
+    pub(crate) fn hide(&self, plural: &str) {
+        for verb in ["list", "watch"] {
+            self.faults(&format!("at 0s joiner: 503 on {verb} {plural} always"));
+        }
+    }
+
     /// Creates a claim of the test cloud.
     pub(crate) fn create_claim(&self, name: &str) -> Value {
         self.create_class("default");

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// A pool with this many nodes.
-fn static_pool(name: &str, replicas: i64) -> Value {
+pub(crate) fn static_pool(name: &str, replicas: i64) -> Value {
     let mut pool = pool(name);
     pool["spec"]["replicas"] = replicas.into();
     pool

@@ -86,6 +86,9 @@ impl<'s> Sight<'s> {
         let steps = [Some(Way::StepByStep), has_drifted.then_some(Way::DearestFirst)];
         for way in steps.into_iter().flatten() {
             let mut pass = self.pass(way);
+            if pass.commands().is_empty() {
+                continue;
+            }
             let end = self.end(way, &pass);
             pass.rest_waits();
             ends.extend(end.map(|end| (end, pass)));

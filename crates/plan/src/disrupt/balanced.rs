@@ -34,14 +34,24 @@ pub(super) fn score(savings: f64, cost: f64, totals: Totals) -> f64 {
     (savings / totals.price) / (cost / totals.cost)
 }
 
-/// How the pools whose policy asks for a score judge a move. If a pool refuses it, its reason.
+/// What a move is worth that no pool refuses.
+#[derive(Debug)]
+pub(super) struct Approved {
+    /// To the pool to which it is worth least. Files know no infinity, so it is none.
+    pub(super) score: f64,
+    /// To each pool whose policy asks for it.
+    pub(super) scores: Vec<Score>,
+}
+
+/// What a move is worth. If a pool whose policy asks for more refuses it, its reason.
 pub(super) fn approve(
     set: &[&Removable<'_>],
     savings: f64,
     totals: &BTreeMap<&str, Totals>,
-) -> Result<Vec<Score>, Reason> {
-    let mut scores = Vec::new();
+) -> Result<Approved, Reason> {
+    let mut approved = Approved { score: f64::MAX, scores: Vec::new() };
     for (part, judged) in judged(set, savings, totals) {
+        approved.score = approved.score.min(judged.score);
         if let Some(Patience::Wait { until }) = part.of_pool.patience {
             return Err(part.waits(until));
         }
@@ -49,9 +59,9 @@ pub(super) fn approve(
         if is_asked && judged.score < judged.threshold {
             return Err(part.refusal(&judged));
         }
-        scores.extend(part.by_policy.then_some(judged));
+        approved.scores.extend(part.by_policy.then_some(judged));
     }
-    Ok(scores)
+    Ok(approved)
 }
 
 /// Whether a move is worth its moving in every pool, whether the pool asks or not.

@@ -184,10 +184,18 @@ fn opens(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let before = allowed(budgets, reason, machines, now);
+    let about = budgets.iter().filter(|budget| budget.is_about(reason));
+    let mut windows: Vec<Window> = about.filter_map(|budget| budget.window).collect();
     let mut at = now;
     for _ in 0..WINDOWS_AHEAD_MAX {
-        let windows = budgets.iter().filter(|budget| budget.is_about(reason));
-        at = windows.filter_map(|budget| budget.window?.closes(at)).min()?;
+        let mut ends = Vec::new();
+        windows.retain(|window| {
+            let end = window.closes(at);
+            ends.extend(end);
+            // Finding out that one which is open never closes is dear, and done once.
+            end.is_some() || window.open_since(at).is_none()
+        });
+        at = ends.into_iter().min()?;
         if allowed(budgets, reason, machines, at) > before {
             return Some(at);
         }

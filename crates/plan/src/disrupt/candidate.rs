@@ -149,18 +149,10 @@ impl<'s> Scene<'s> {
 
     /// Who has paused the removal of a pool's machines.
     pub(super) fn paused(self, pool: Option<&str>) -> Option<Reason> {
-        let rules = pool.and_then(|pool| self.fleet.pools.get(pool));
-        let by_pool = rules.and_then(|rules| rules.paused.as_ref()).zip(pool);
-        let (who, where_) = match (&self.fleet.paused, by_pool) {
-            (Some(who), _) => (who, "the controller's namespace".to_owned()),
-            (None, Some((who, pool))) => (who, format!("NodePool {pool}")),
-            (None, None) => return None,
-        };
-        let message = format!(
-            "disruption is paused by {who}; remove the annotation {} from {where_} to resume",
-            label::PAUSE_DISRUPTION
-        );
-        Some(Reason::new(ReasonId::DisruptionPaused, message).with("by", who).with("on", where_))
+        let of_pool = || self.fleet.pools.get(pool?)?.paused.as_ref();
+        let paused = self.fleet.paused.as_ref().or_else(of_pool)?;
+        let reason = Reason::new(ReasonId::DisruptionPaused, paused.to_string());
+        Some(reason.with("by", &paused.by).with("on", &paused.on))
     }
 
     /// What each pool's machines cost together, and how dear it would be to move all their pods.

@@ -14,7 +14,7 @@ use joiner_core::{
 use self::sets::{Found, Search};
 pub(super) use self::steady::hold_as_scheduled;
 use super::{
-    balanced,
+    balanced::{self, Approved},
     candidate::Removable,
     pass::{Pass, Proposal, by_cost, by_ratio, in_turns},
     patience::Patience,
@@ -75,8 +75,8 @@ pub(super) fn judge(
         let why = "what that saves is not worth the moving";
         return Err(more_than_one(replacements.len(), why).into());
     }
-    let scores = balanced::approve(set, savings, &pass.totals)?;
-    Ok(Proposal { replacements, destinations: outcome.existing, savings, scores })
+    let Approved { score, scores } = balanced::approve(set, savings, &pass.totals)?;
+    Ok(Proposal { replacements, destinations: outcome.existing, savings, score, scores })
 }
 
 /// What machines cost, less what comes in their place.
@@ -93,26 +93,29 @@ fn more_than_one(machines: usize, why: &str) -> Reason {
 /// Several machines together, as often as there is something to gain: what is worth most, then again on what is left.
 pub(super) fn decide_several(pass: &mut Pass<'_>) {
     let mut candidates = settled_candidates(pass);
+    let all = candidates.len();
     let mut search = Search::default();
     loop {
         candidates.retain(|each| pass.is_free(each.at));
+        let are_all = candidates.len() == all;
         let may_go = pass.ledger.within(candidates.iter().map(|each| ((), each.pool)), REASON);
         let is_thorough = may_go.len() <= THOROUGH_MAX;
-        let Some(found) = search.best(pass, &candidates, is_thorough) else { return };
-        let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
-        let untied = sets::untied(pass, found);
-        let count = |found: &Option<Found<'_, '_>>| found.as_ref().map_or(0, |it| it.set.len());
-        let wanted = count(&untied);
-        let steady = untied.and_then(|found| steady::part(pass, found));
+        let Some(found) = search.best(pass, &candidates, are_all, is_thorough) else { return };
+        let mut wanted = 0;
+        let steady = sets::untied(pass, found).and_then(|found| {
+            wanted = found.set.len();
+            let looked_at: BTreeSet<usize> = found.set.iter().map(|each| each.at).collect();
+            steady::part(pass, found).ok_or(looked_at)
+        });
         // Where each question is dear, the rest is looked at one by one as soon as the scheduler is in the way.
-        let is_last = !is_thorough && count(&steady) < wanted;
+        let is_last = !is_thorough && steady.as_ref().map_or(0, |found| found.set.len()) < wanted;
         match steady {
-            Some(Found { set, proposal }) => {
+            Ok(Found { set, proposal, .. }) => {
                 let reason = tell::underutilized(&set, &proposal);
                 pass.decide(Method::MultiNode, &set, QUESTION, proposal, reason);
             }
             // Each of them is looked at alone afterwards.
-            None => candidates.retain(|each| !looked_at.contains(&each.at)),
+            Err(alone) => candidates.retain(|each| !alone.contains(&each.at)),
         }
         if is_last {
             return;
@@ -131,10 +134,10 @@ pub(super) fn decide_first(pass: &mut Pass<'_>, method: Method) {
         candidates = in_turns(sorted_candidates(pass));
         candidates.iter().find_map(|each| {
             let proposal = steadily_alone(pass, each)?;
-            Some(Found { set: vec![each], proposal })
+            Some(Found::new(vec![each], proposal))
         })
     };
-    if let Some(Found { set, proposal }) = found {
+    if let Some(Found { set, proposal, .. }) = found {
         let reason = tell::underutilized(&set, &proposal);
         pass.decide(method, &set, QUESTION, proposal, reason);
     }

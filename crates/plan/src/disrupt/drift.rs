@@ -46,6 +46,7 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
             destinations: Vec::new(),
             // Another one comes in its place.
             savings: 0.0,
+            score: 0.0,
             scores: Vec::new(),
         };
         let reason = tell::drifted(&each, &proposal);
@@ -107,7 +108,7 @@ pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
         let outcome = pass.simulator.without(&[each.at], question);
         if !outcome.homeless.is_empty() {
             let reason = pass.homeless(&[&each], question, &outcome.homeless);
-            pass.stays(each.at, [reason]);
+            pass.stays(each.at, [reason.with("drifted", true)]);
             continue;
         }
         let cost = outcome.claims.iter().fold(0.0, |sum, claim| sum + claim.price);
@@ -115,6 +116,7 @@ pub(super) fn decide(pass: &mut Pass<'_>, way: Way) {
             replacements: outcome.claims,
             destinations: outcome.existing,
             savings: each.price - cost,
+            score: 0.0,
             scores: Vec::new(),
         };
         let reason = tell::drifted(&each, &proposal);

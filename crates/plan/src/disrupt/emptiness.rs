@@ -31,6 +31,7 @@ pub(super) fn proposal(set: &[&Removable<'_>]) -> Proposal {
         replacements: Vec::new(),
         destinations: Vec::new(),
         savings: set.iter().map(|each| each.price).fold(0.0, |sum, price| sum + price),
+        score: 0.0,
         scores: Vec::new(),
     }
 }

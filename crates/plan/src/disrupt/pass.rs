@@ -59,6 +59,7 @@ pub(super) struct Proposal {
     pub(super) replacements: Vec<PlannedClaim>,
     pub(super) destinations: Vec<ExistingPlacement>,
     pub(super) savings: f64,
+    pub(super) score: f64,
     pub(super) scores: Vec<Score>,
 }
 
@@ -146,7 +147,10 @@ impl<'s> Pass<'s> {
     pub(super) fn stays(&mut self, at: usize, reasons: impl IntoIterator<Item = Reason>) {
         let known = self.stays.entry(at).or_default();
         for reason in reasons {
-            if !known.contains(&reason) {
+            // Methods may find the same; whoever said it first knows most about it.
+            let is_new =
+                |other: &Reason| (other.id, &other.message) != (reason.id, &reason.message);
+            if known.iter().all(is_new) {
                 known.push(reason);
             }
         }
@@ -205,6 +209,7 @@ impl<'s> Pass<'s> {
             destinations: proposal.destinations,
             reason,
             savings: proposal.savings,
+            score: proposal.score,
             scores: proposal.scores,
         });
     }
@@ -271,7 +276,7 @@ impl<'s> Pass<'s> {
                 self.stays(*at, [reason]);
             }
             self.stays(*at, each.held.clone());
-            self.stays(*at, each.bare().next().map(|pod| bare(&pod)));
+            self.stays(*at, each.bare().map(|pod| bare(&pod)));
         }
         let mut staying: Vec<Staying> = Vec::new();
         for (at, node, ..) in self.scene.ours() {

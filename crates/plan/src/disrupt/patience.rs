@@ -35,7 +35,8 @@ impl Patience {
             return None;
         }
         let is_many = pool.busy >= MANY;
-        let (wait, pick) = (since + WAIT, since + PATIENCE);
+        let after = |time: SignedDuration| since.checked_add(time).unwrap_or(Timestamp::MAX);
+        let (wait, pick) = (after(WAIT), after(PATIENCE));
         if is_many && now < wait {
             return Some(Self::Wait { until: wait });
         }

@@ -149,12 +149,11 @@ impl<'s> Options<'s> {
         offerings.any(|offering| is_of(offering, capacity_type))
     }
 
-    /// Lets the claim be launched as one capacity type only.
+    /// Lets the claim be launched as one capacity type only, however many the pool would want to choose from.
+    ///
+    /// COMPAT: upstream keeps the pool's minValues, and no API server takes such a claim.
     fn pin(&mut self, capacity_type: &str) {
-        let min_values =
-            self.requirements.get(label::CAPACITY_TYPE).and_then(Requirement::min_values);
-        let pinned = Requirement::one_of([capacity_type]).with_min_values(min_values);
-        self.requirements.set(label::CAPACITY_TYPE, pinned);
+        self.requirements.set(label::CAPACITY_TYPE, Requirement::one_of([capacity_type]));
         let (requirements, well_known) = (&self.requirements, &self.catalog.well_known);
         self.types.retain(|each| each.cheapest(requirements, well_known).is_some());
     }

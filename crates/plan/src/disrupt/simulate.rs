@@ -78,7 +78,8 @@ impl<'s> Simulator<'s> {
         fleet: &'s Fleet,
         planning: &PlanSettings,
     ) -> Self {
-        Self::carried_out_at(fleet.now + VALIDATION_DELAY, snapshot, fleet, planning)
+        let then = fleet.now.checked_add(VALIDATION_DELAY).unwrap_or(Timestamp::MAX);
+        Self::carried_out_at(then, snapshot, fleet, planning)
     }
 
     fn carried_out_at(

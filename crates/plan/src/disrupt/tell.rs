@@ -35,10 +35,18 @@ pub(super) fn drifted(each: &Removable<'_>, proposal: &Proposal) -> Reason {
         let when = if proposal.replacements.is_empty() { "once it is gone" } else { "first" };
         format!("{what}; another one takes its place {when}")
     } else {
-        format!("{what}; {}", places(&[each], proposal))
+        format!("{what}; {}{}", places(&[each], proposal), forced(each))
     };
     let reason = Reason::new(ReasonId::NodeDrifted, message).in_pool(each.pool);
     facts(reason.with("drift", why), &[each], proposal.savings)
+}
+
+/// What keeps pods of a machine that goes all the same.
+fn forced(each: &Removable<'_>) -> String {
+    let kept = each.held.first().map(|kept| {
+        format!("; {}, but not beyond the machine's terminationGracePeriod", kept.message)
+    });
+    kept.unwrap_or_default()
 }
 
 /// Machines whose pods fit elsewhere, or on something cheaper.

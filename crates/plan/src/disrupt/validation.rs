@@ -202,6 +202,7 @@ fn renewed(
         destinations: proposal.destinations,
         reason,
         savings: proposal.savings,
+        score: proposal.score,
         scores: proposal.scores,
     }
 }

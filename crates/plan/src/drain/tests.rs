@@ -1,5 +1,6 @@
 //! Machines that are drained, and where their pods go.
 
+use jiff::Timestamp;
 use joiner_core::testing::{fleet, instance_type, node, pod, pool, snapshot};
 
 use super::*;
@@ -43,6 +44,36 @@ fn pods_that_cannot_be_moved_stay_where_they_are() {
     let roomy = two_machines("4");
     let fleet = fleet(&roomy).pod("web-0", |facts| facts.movable = false).build();
     assert_eq!(drained(&roomy, &fleet, &[0]), "");
+}
+
+#[test]
+fn pods_that_are_kept_for_a_while_need_a_place_after_it() {
+    let roomy = two_machines("4");
+    let kept = |until: Option<Timestamp>| {
+        let fleet = fleet(&roomy).kept("web-0", KeptBy::DoNotDisrupt(until));
+        drained(&roomy, &fleet.build(), &[0])
+    };
+    assert_eq!(kept(Some(Timestamp::MAX)), "default/web-0 to b");
+    assert_eq!(kept(None), "", "kept for good");
+}
+
+#[test]
+fn pods_that_go_by_force_in_the_end_need_a_place_then() {
+    let roomy = two_machines("4");
+    let forced = fleet(&roomy)
+        .kept("web-0", KeptBy::Budget("default/web".to_owned()))
+        .claim("a", |claim| claim.has_grace_period = true);
+    assert_eq!(drained(&roomy, &forced.build(), &[0]), "default/web-0 to b");
+}
+
+#[test]
+fn pods_of_machines_that_are_leaving_already_are_moved_with_the_others() {
+    let mut roomy = two_machines("4");
+    roomy.nodes[1].leaving = true;
+    let fleet = fleet(&roomy).build();
+    assert_eq!(drained(&roomy, &fleet, &[1]), "default/web-1 to a");
+    // Nobody has asked where the other one's pod goes, but it needs a place all the same.
+    assert_eq!(drained(&roomy, &fleet, &[0]), "default/web-0 default/web-1 to a new one");
 }
 
 #[test]

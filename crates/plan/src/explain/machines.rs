@@ -58,9 +58,14 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::PodDoNotDisrupt => {
             format!("remove the annotation {} from pod {}", label::DO_NOT_DISRUPT, fact("pod"))
         }
+        ReasonId::PodPdb if fact("pdb").contains(',') => format!(
+            "narrow the selectors of the PodDisruptionBudgets {}, or delete all but one: a pod \
+             must match no more than one",
+            fact("pdb")
+        ),
         ReasonId::PodPdb => format!(
             "let PodDisruptionBudget {} allow an eviction: more replicas, or a larger \
-             maxUnavailable; a pod must match no more than one",
+             maxUnavailable",
             fact("pdb")
         ),
         ReasonId::PodBare => {
@@ -99,4 +104,28 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_that_overlap_are_no_matter_of_how_much_they_allow() {
+        let remedy = |pdb: &str| remedy(&Reason::new(ReasonId::PodPdb, "why").with("pdb", pdb));
+        assert_eq!(
+            remedy("shop/web").as_deref(),
+            Some(
+                "let PodDisruptionBudget shop/web allow an eviction: more replicas, or a larger \
+                 maxUnavailable"
+            )
+        );
+        assert_eq!(
+            remedy("shop/web, shop/all").as_deref(),
+            Some(
+                "narrow the selectors of the PodDisruptionBudgets shop/web, shop/all, or delete all \
+                 but one: a pod must match no more than one"
+            )
+        );
+    }
 }

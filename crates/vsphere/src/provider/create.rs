@@ -134,7 +134,7 @@ impl Inner {
                 let capacity = &choice.instance_type.capacity;
                 (capacity.get(CPU), capacity.get(MEMORY))
             };
-            (a.offering.price.total_cmp(&b.offering.price))
+            (a.price.total_cmp(&b.price))
                 .then_with(|| size(a).cmp(&size(b)))
                 .then_with(|| a.instance_type.name.cmp(&b.instance_type.name))
         });

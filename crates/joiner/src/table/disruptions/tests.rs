@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use joiner_core::{
-    disruption::{Candidate, Method},
+    disruption::{Candidate, Method, Paused},
     plan::{ExistingPlacement, PlannedClaim},
     reason::{Reason, ReasonId},
     testing::{node, snapshot},
@@ -13,7 +13,7 @@ use super::*;
 #[track_caller]
 fn check(fleet: &Fleet, disruptions: &Disruptions, wide: bool, expected: &Expect) {
     let snapshot = snapshot().node(node("w-0").pool("general")).build();
-    let text = render(&snapshot, fleet, disruptions, wide);
+    let text = render(&snapshot, fleet, disruptions, View { wide, live: false });
     expected.assert_eq(&anstream::adapter::strip_str(&text).to_string());
 }
 
@@ -46,6 +46,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
                 destinations: Vec::new(),
                 reason: Reason::new(ReasonId::NodeEmpty, "5 machines hold nothing"),
                 savings: 0.5,
+                score: 0.0,
                 scores: Vec::new(),
             },
             Command {
@@ -64,6 +65,7 @@ fn many_machines_are_named_by_example_and_all_of_them_in_the_wide_form() {
                 }],
                 reason: Reason::new(ReasonId::NodeUnderutilized, "its pods fit on less"),
                 savings: 0.25,
+                score: 0.0,
                 scores: Vec::new(),
             },
         ],
@@ -124,6 +126,10 @@ fn many_machines_that_stay_are_told_by_reason() {
         More: joiner explain node w-0 -f …
     "]],
     );
+    let of_cluster = View { wide: false, live: true };
+    let text = render(&Snapshot::default(), &Fleet::default(), &few, of_cluster);
+    let text = anstream::adapter::strip_str(&text).to_string();
+    assert!(text.ends_with("More: joiner explain node w-0\n"), "{text}");
     let many = Disruptions { staying, ..Disruptions::default() };
     check(
         &Fleet::default(),
@@ -145,7 +151,8 @@ fn many_machines_that_stay_are_told_by_reason() {
 
 #[test]
 fn a_pause_is_told_even_where_there_is_nothing_to_do() {
-    let fleet = Fleet { paused: Some("anna".to_owned()), ..Fleet::default() };
+    let paused = Paused { by: "anna".to_owned(), on: "Namespace joiner".to_owned() };
+    let fleet = Fleet { paused: Some(paused), ..Fleet::default() };
     check(
         &fleet,
         &Disruptions::default(),
@@ -153,7 +160,7 @@ fn a_pause_is_told_even_where_there_is_nothing_to_do() {
         &expect![[r"
         No machine would go.
 
-        Disruption is paused for the whole cluster: anna
+        Disruption is paused for the whole cluster by Namespace joiner: anna
     "]],
     );
 }

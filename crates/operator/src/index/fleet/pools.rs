@@ -8,7 +8,7 @@ use joiner_api::{
     node_pool::{Budget, NodePool},
 };
 use joiner_core::{
-    disruption::{ConsolidationPolicy, NodeBudget, PoolRules},
+    disruption::{ConsolidationPolicy, NodeBudget, Paused, PoolRules},
     resources::NODES,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -51,7 +51,7 @@ fn rules_of(pool: &NodePool) -> PoolRules {
         nodes_max: limits
             .contains(NODES)
             .then(|| u32::try_from(limits.get(NODES).floor()).unwrap_or(u32::MAX)),
-        paused: pause(&pool.metadata).map(str::to_owned),
+        paused: pause("NodePool", &pool.metadata),
         delete_first: deletes_first(pool),
         ..PoolRules::default()
     }
@@ -81,19 +81,18 @@ pub(crate) fn without_reasons(pool: &NodePool) -> impl Iterator<Item = usize> {
     own_budgets(pool).enumerate().filter(move |(_, own)| is_empty(own)).map(|(index, _)| index)
 }
 
-/// The namespace by which the removal of machines is paused for the whole cluster, and why. Where
-/// it is not known which namespace counts, each does.
-pub fn paused<'o>(objects: &'o Objects, namespace: Option<&str>) -> Option<(&'o str, &'o str)> {
-    let pauses = objects.namespaces.iter().filter_map(|object| {
-        let of = name(&object.metadata);
-        let counts = namespace.is_none_or(|namespace| namespace == of);
-        Some((of, pause(&object.metadata).filter(|_| counts)?))
-    });
-    pauses.min()
+/// Who has paused the removal of machines for the whole cluster, by a namespace. Where it is not known which namespace
+/// counts, each does.
+pub(super) fn paused(objects: &Objects, namespace: Option<&str>) -> Option<Paused> {
+    let counts = |of: &str| namespace.is_none_or(|namespace| namespace == of);
+    let namespaces = objects.namespaces.iter().filter(|it| counts(name(&it.metadata)));
+    let pauses = namespaces.filter_map(|it| pause("Namespace", &it.metadata));
+    pauses.min_by(|a, b| a.on.cmp(&b.on))
 }
 
-/// Who has paused the removal of machines by an object, and why. An annotation without a text is a pause, too.
-pub(crate) fn pause(metadata: &ObjectMeta) -> Option<&str> {
+/// Who has paused the removal of machines by an object of this kind. An annotation without a text is a pause, too.
+pub(crate) fn pause(kind: &str, metadata: &ObjectMeta) -> Option<Paused> {
     let text = metadata.annotations.as_ref()?.get(PAUSE_DISRUPTION)?.trim();
-    Some(if text.is_empty() { "somebody who does not say why" } else { text })
+    let by = if text.is_empty() { "somebody who does not say why" } else { text };
+    Some(Paused { by: by.to_owned(), on: format!("{kind} {}", name(metadata)) })
 }

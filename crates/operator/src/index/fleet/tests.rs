@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use jiff::SignedDuration;
 use joiner_core::{
-    disruption::{ConsolidationPolicy, KeptBy, NodeBudget, PoolRules},
+    disruption::{ConsolidationPolicy, KeptBy, NodeBudget, Paused, PoolRules},
     instance_type::Catalog,
 };
 
@@ -293,6 +293,7 @@ fn a_pods_own_wish_keeps_it_and_says_until_when() {
                 "",
                 "",
             ),
+            pod("f-mirror", &(owned("Node") + &wish("true")), "", ""),
         ]
         .concat(),
         &expect![[r"
@@ -300,7 +301,8 @@ fn a_pods_own_wish_keeps_it_and_says_until_when() {
             b-for-an-hour bare reschedulable cost 1 kept by annotation until 2026-06-01T12:30:00Z
             c-over bare reschedulable movable cost 1
             d-daemon cost 1 kept by annotation
-            e-leaving bare cost 1"]],
+            e-leaving bare cost 1
+            f-mirror cost 1 kept by annotation"]],
     );
 }
 
@@ -339,6 +341,30 @@ fn budgets_keep_pods_and_are_named() {
             e-broken bare reschedulable movable cost 1
             f-tolerates bare reschedulable movable cost 1
             g-daemon cost 1 kept by default/of-daemons"]],
+    );
+}
+
+/// D-16, D-18, D-19: nobody asks a budget whether such a pod may go.
+#[test]
+fn budgets_keep_no_pod_that_is_never_evicted() {
+    let deleting = ", deletionTimestamp: '2026-06-01T11:59:50Z'";
+    let closed = |app: &str| {
+        budget(&format!("of-{app}"), app, ", maxUnavailable: 0", "disruptionsAllowed: 0")
+    };
+    let pods = [
+        pod("a-mirror", &owned("Node"), "", "phase: Running"),
+        pod("b-leaving", &(owned("ReplicaSet") + deleting), "", "phase: Running"),
+        pod("c-successor", &(owned("StatefulSet") + deleting), "", "phase: Running"),
+        pod("d-succeeded", &owned("ReplicaSet"), "", "phase: Succeeded"),
+        pod("e-failed", &owned("ReplicaSet"), "", "phase: Failed"),
+    ];
+    let apps = ["a-mirror", "b-leaving", "c-successor", "d-succeeded", "e-failed"];
+    check_pods(
+        &(pods.concat() + &apps.map(closed).concat()),
+        &expect![[r"
+            a-mirror cost 1
+            b-leaving cost 1
+            c-successor reschedulable movable cost 1"]],
     );
 }
 
@@ -409,8 +435,9 @@ fn an_annotation_pauses_a_pool() {
     let paused = |text: &str| {
         rules(&format!(", annotations: {{joiner.sh/pause-disruption: '{text}'}}"), "").paused
     };
-    assert_eq!(paused("anna: switches").as_deref(), Some("anna: switches"));
-    assert_eq!(paused(" ").as_deref(), Some("somebody who does not say why"));
+    let by = |by: &str| Some(Paused { by: by.to_owned(), on: "NodePool p".to_owned() });
+    assert_eq!(paused("anna: switches"), by("anna: switches"));
+    assert_eq!(paused(" "), by("somebody who does not say why"));
 }
 
 #[test]
@@ -426,9 +453,10 @@ fn a_namespace_pauses_everything_if_it_is_the_leases_or_nobody_knows_which_is() 
         let live = Live { namespace: namespace.map(str::to_owned), ..Live::default() };
         fleet_of(yaml, &live).1.paused
     };
-    assert_eq!(paused(Some("shop")).as_deref(), Some("sale"));
+    let by = |by: &str, on: &str| Some(Paused { by: by.to_owned(), on: on.to_owned() });
+    assert_eq!(paused(Some("shop")), by("sale", "Namespace shop"));
     assert_eq!(paused(Some("other")), None);
-    assert_eq!(paused(None).as_deref(), Some("anna"));
+    assert_eq!(paused(None), by("anna", "Namespace ours"));
 }
 
 #[test]

@@ -127,6 +127,32 @@ fn a_configuration_is_read_as_written() {
 }
 
 #[test]
+fn a_key_may_be_there_once_with_each_action() {
+    let constraint = |skew: i32, action: &str| {
+        format!("{{maxSkew: {skew}, topologyKey: zone, whenUnsatisfiable: {action}}}")
+    };
+    let (must, may) = (constraint(2, "DoNotSchedule"), constraint(1, "ScheduleAnyway"));
+    let config = format!("podTopologySpread: {{defaultConstraints: [{must}, {may}]}}");
+    let scheduler_config = SchedulerConfig::parse(&config).unwrap();
+    let settings = IndexSettings { scheduler_config, ..IndexSettings::default() };
+    let yaml = pod("", "") + &service("s", "default", "selector: {app: web}");
+    let snapshot = index(&yaml, &settings).snapshot;
+    let spread: Vec<_> = snapshot.pods[0]
+        .spec
+        .spread
+        .iter()
+        .map(|c| (c.topology_key.as_str(), c.max_skew, c.when_unsatisfiable))
+        .collect();
+    assert_eq!(
+        spread,
+        [
+            ("zone", 2, WhenUnsatisfiable::DoNotSchedule),
+            ("zone", 1, WhenUnsatisfiable::ScheduleAnyway),
+        ]
+    );
+}
+
+#[test]
 fn a_configuration_that_cannot_be_meant_is_refused() {
     let constraint = |fields: &str| {
         let base = "maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule";

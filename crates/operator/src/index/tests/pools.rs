@@ -113,6 +113,10 @@ fn a_pool_is_ready_unless_something_says_otherwise() {
         &pool("", "", "status: {conditions: [{type: Ready, status: 'False'}]}"),
         "Ready is False",
     );
+    let caused = "status: {conditions: [
+        {type: NodeClassReady, status: 'False', reason: NoTemplate, message: name one},
+        {type: Ready, status: 'False', reason: UnhealthyDependents, message: NodeClassReady=False}]}";
+    refused(&pool("", "", caused), "NoTemplate: name one");
     let deleting = ", deletionTimestamp: '2026-01-01T00:00:00Z'";
     assert_eq!(readiness(&pool(deleting, "", "")), Readiness::Deleting);
 }
@@ -137,7 +141,8 @@ fn a_pool_is_as_ready_as_its_class() {
     );
     refused(
         &class(", deletionTimestamp: '2026-01-01T00:00:00Z'", ""),
-        "SomeNodeClass \"c\" is being deleted",
+        "SomeNodeClass \"c\" is being deleted: name another one in \
+         spec.template.spec.nodeClassRef, or create it again once it is gone",
     );
 }
 

@@ -187,11 +187,14 @@ impl Site {
     /// Reasons and messages of what was said about pods.
     pub(super) async fn said(&self) -> Vec<String> {
         let events = self.list(&format!("/api/v1/namespaces/{}/events", self.name)).await;
-        let text = |event: &Value| {
-            let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
-            format!("{}: {}", field("reason"), field("message"))
-        };
         events.iter().map(text).collect()
+    }
+
+    /// Reasons and messages of what was said about a node.
+    pub(super) async fn said_of_node(&self, node: &Value) -> Vec<String> {
+        let events = self.list("/api/v1/namespaces/default/events").await;
+        let about = |event: &&Value| event["involvedObject"]["name"] == name(node);
+        events.iter().filter(about).map(text).collect()
     }
 
     /// Ends the story: nobody needs its machines any more.
@@ -199,6 +202,12 @@ impl Site {
         self.delete(&self.pool_path()).await;
         self.delete(&format!("/apis/apps/v1/namespaces/{}/deployments/web", self.name)).await;
     }
+}
+
+/// The reason and the message of an event.
+fn text(event: &Value) -> String {
+    let field = |name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    format!("{}: {}", field("reason"), field("message"))
 }
 
 /// What an object is called.

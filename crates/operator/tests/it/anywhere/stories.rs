@@ -78,6 +78,13 @@ pub(super) async fn a_claim_that_is_deleted_waits_for_its_pods_budget(site: Site
     assert_eq!(uids(&after), uids(&before), "the budget allows nothing");
     let waiting = site.get(&claim_path(&claim)).await.expect("it waits for its pods");
     assert_ne!(condition(&waiting, "Drained")["status"], "True", "{waiting}");
+    let refusal = async || {
+        let said = site.said_of_node(&node).await;
+        said.into_iter().find(|said| said.contains("evicting pod violates a PDB"))
+    };
+    let refusal = site.until("the node is told what keeps its pods", refusal).await;
+    let named = format!("PodDisruptionBudget {}/all allows no eviction now", site.name);
+    assert!(refusal.starts_with("FailedDraining: ") && refusal.contains(&named), "{refusal}");
 
     site.delete(&budget).await;
     let is_gone = async || {

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use joiner_api::{condition::find, node_pool::NodePool};
 use joiner_operator::conditions::Conditioned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::running::Running;
 use crate::stage::pool;
@@ -88,26 +88,12 @@ async fn a_pool_that_makes_no_sense_is_left_out_and_says_why() {
     running.expect_running("web");
 }
 
-/// Lets a kind's objects say whatever they like in their spec, as older definitions do.
-fn allow_anything(running: &Running, name: &str) {
-    let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
-    running.stage.delete(group, plural, name);
-    let is_it = |definition: &Value| definition["metadata"]["name"] == name;
-    let all = joiner_api::crd::crds().into_iter();
-    let mut lax = all.map(|crd| serde_json::to_value(crd).unwrap()).find(is_it).unwrap();
-    lax["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
-        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    running.stage.create(group, plural, lax);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_cannot_be_read_is_named_and_the_others_go_on() {
     let mut running = Running::prepared();
-    allow_anything(&running, "nodepools.karpenter.sh");
+    running.stage.allow_anything("nodepools.karpenter.sh");
     running.stage.create_class("default");
-    let mut odd = pool("odd");
-    odd["spec"]["weight"] = "high".into();
-    running.stage.create("karpenter.sh", "nodepools", odd);
+    running.stage.create_unreadable_pool("odd");
     running.stage.create("karpenter.sh", "nodepools", pool("general"));
     running.create_pod("web");
     running.start();
@@ -129,7 +115,7 @@ async fn a_pool_that_cannot_be_read_is_named_and_the_others_go_on() {
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_becomes_unreadable_is_what_it_was_until_it_is_gone() {
     let mut running = Running::prepared();
-    allow_anything(&running, "nodepools.karpenter.sh");
+    running.stage.allow_anything("nodepools.karpenter.sh");
     running.stage.create_pool("general");
     running.start();
     running.pass(10).await;
@@ -147,7 +133,7 @@ async fn a_pool_that_becomes_unreadable_is_what_it_was_until_it_is_gone() {
 /// An engine that was started anew after the claim of a pod that runs has become unreadable.
 async fn with_an_unreadable_claim() -> (Running, String) {
     let mut running = Running::prepared();
-    allow_anything(&running, "nodeclaims.karpenter.sh");
+    running.stage.allow_anything("nodeclaims.karpenter.sh");
     running.stage.create_pool("general");
     running.start();
     running.create_pod("web");

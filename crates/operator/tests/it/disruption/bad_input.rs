@@ -175,7 +175,71 @@ async fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
     scene.stage.pass(60).await;
     assert_eq!(scene.claims(), ["kept"]);
     let said = scene.stage.pool("other");
-    let condition = find(said.conditions(), "ValidationSucceeded").unwrap();
+    assert!(said.holds("Ready"), "pods that wait still get machines of it");
+    let condition = find(said.conditions(), "BudgetsValid").unwrap();
     let named = "spec.disruption.budgets[0].schedule \"every day at nine o'clock\"";
     assert!(condition.message.starts_with(named), "{}", condition.message);
+}
+
+/// Whoever writes it learns it at once, and not when the pod is lost.
+#[tokio::test(start_paused = true)]
+async fn a_wish_that_cannot_be_read_is_told_before_anything_is_disrupted() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.machine_of("used", "test-16x").await;
+    scene.pod("web-1", "used");
+    scene.pod("web-2", "used");
+    let wish =
+        |wish: &str| json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": wish}}});
+    scene.stage.merge("", "pods", "default/web-1", None, wish("soon"));
+    scene.stage.merge("", "pods", "default/web-2", None, wish("1h"));
+    scene.stage.pass(5).await;
+    assert_told(
+        &scene,
+        "Pod",
+        "web-1",
+        &["InvalidDoNotDisruptAnnotation: ", "\"soon\"", "write it as 720h or 1h30m"],
+    );
+    assert_eq!(scene.stage.events("Pod", "web-2"), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wish_that_does_not_protect_a_node_is_told() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    for (node, wish) in [("timed", "1h"), ("free", "false"), ("kept", "true")] {
+        scene.machine(node).await;
+        let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": wish}}});
+        scene.stage.merge("", "nodes", node, None, wish);
+    }
+    scene.stage.pass(5).await;
+    let parts =
+        ["InvalidDoNotDisruptAnnotation: ", "\"1h\" does not protect a node, only \"true\""];
+    assert_told(&scene, "Node", "timed", &parts);
+    for node in ["free", "kept"] {
+        let told = scene.stage.events("Node", node);
+        assert!(!told.iter().any(|event| event.starts_with(parts[0])), "{told:?}");
+    }
+}
+
+/// A machine would be too small, or too dear, or kept for nobody.
+#[tokio::test(start_paused = true)]
+async fn while_something_that_counts_cannot_be_read_nothing_is_proposed() {
+    let mut scene = Scene::looked_after_on(|stage| {
+        stage.allow_anything("nodeoverlays.karpenter.sh");
+        stage.set(|settings| settings.planner.gates.node_overlay = true)
+    })
+    .await;
+    let overlay = json!({
+        "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay",
+        "metadata": {"name": "odd"}, "spec": {"requirements": "none"},
+    });
+    scene.stage.create("karpenter.sh", "nodeoverlays", overlay);
+    scene.stage.pass(1).await;
+    scene.machine("empty").await;
+    scene.stage.pass(60).await;
+    assert_eq!(scene.claims(), ["empty"]);
+    scene.stage.delete("karpenter.sh", "nodeoverlays", "odd");
+    scene.stage.pass(330).await;
+    assert_eq!(scene.claims(), [""; 0]);
 }

@@ -1,6 +1,7 @@
 //! From a cluster to commands: what is proposed, what is looked at once more, and what is told.
 
 use joiner_lab::faults::Fault;
+use joiner_operator::conditions::{Conditioned, DRIFTED};
 use serde_json::json;
 
 use super::{
@@ -45,6 +46,29 @@ async fn two_machines() -> Scene {
     }
     scene.allow("100%");
     scene
+}
+
+/// A second pool beside the first. Neither lets anything go yet.
+async fn two_pools() -> Scene {
+    let mut scene = Scene::looked_after().await;
+    scene.stage.create_pool("batch");
+    for pool in ["general", "batch"] {
+        allow(&scene, pool, "0");
+    }
+    scene.stage.pass(1).await;
+    scene
+}
+
+/// So many machines of a pool may go at once.
+fn allow(scene: &Scene, pool: &str, nodes: &str) {
+    let budgets = json!({"spec": {"disruption": {"budgets": [{"nodes": nodes}]}}});
+    scene.stage.merge("karpenter.sh", "nodepools", pool, None, budgets);
+}
+
+/// Nobody is to remove a machine any more.
+fn protect_node(scene: &Scene, name: &str) {
+    let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
+    scene.stage.merge("", "nodes", name, None, wish);
 }
 
 fn count(scene: &Scene, name: &str, kind: &str) -> f64 {
@@ -124,14 +148,90 @@ async fn a_budget_that_closes_meanwhile_stops_a_proposal() {
 async fn a_machine_that_is_protected_meanwhile_stays() {
     for kind in [EMPTY, SINGLE, MULTI] {
         let (mut scene, machines) = proposed(kind).await;
-        let wish = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}});
-        scene.stage.merge("", "nodes", "a", None, wish);
+        protect_node(&scene, "a");
         scene.stage.pass(16).await;
         assert!(scene.stays("a"), "{kind}");
         assert_count(&scene, FAILED, kind, machines);
         let told = scene.stage.events("NodeClaim", "a");
         assert!(told.iter().any(|event| event.contains("reason: churn")), "{told:?}");
     }
+}
+
+/// O-81: what is left of a proposal is looked at anew at once.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_cannot_go_with_another_any_more_goes_alone() {
+    let (mut scene, machines) = proposed(MULTI).await;
+    protect_node(&scene, "b");
+    scene.stage.pass(16).await;
+    assert_count(&scene, FAILED, MULTI, machines);
+    let proposed = scene.proposed();
+    let going = proposed.iter().flat_map(|command| &command.candidates);
+    assert_eq!(going.map(|candidate| candidate.node.as_str()).collect::<Vec<_>>(), ["a"]);
+    scene.stage.pass(16).await;
+    assert_count(&scene, DECISIONS, SINGLE, 1.0);
+    assert_eq!([scene.marks("a"), scene.marks("b")], ["all", "none"]);
+}
+
+/// O-25..30: a cluster in which a budget is all that keeps machines is not done with until it is looked at again after
+/// five minutes.
+#[tokio::test(start_paused = true)]
+async fn what_a_budget_has_kept_goes_as_soon_as_the_others_are_gone() {
+    let (one, both) = (&["general"][..], &["general", "batch"][..]);
+    for (kind, pools, at_once) in
+        [(EMPTY, one, 1), (EMPTY, both, 1), (SINGLE, one, 1), (MULTI, one, 2), (MULTI, both, 1)]
+    {
+        let mut scene = two_pools().await;
+        // There is room for all pods, so nothing comes in place of what goes.
+        scene.stage.join(json!({"metadata": {"name": "other"}, "spec": {}}));
+        let mut machines = Vec::new();
+        for pool in pools {
+            for i in 0..2 * at_once {
+                let name = format!("{pool}-{i}");
+                scene.machine_in(pool, &name).await;
+                if kind != EMPTY {
+                    scene.pod(&format!("web-{name}"), &name);
+                }
+                machines.push(name);
+            }
+        }
+        pools.iter().for_each(|pool| allow(&scene, pool, &at_once.to_string()));
+        scene.stage.pass(20).await;
+        let left = scene.claims();
+        assert_eq!(left.len(), machines.len() / 2, "{kind} {pools:?}: {left:?}");
+        scene.stage.pass(60).await;
+        assert_eq!(scene.claims(), left, "{kind} {pools:?}: the others are not gone yet");
+        for gone in machines.iter().filter(|name| !left.contains(name)) {
+            let free = json!({"metadata": {"finalizers": null}});
+            scene.stage.merge("", "nodes", gone, None, free);
+        }
+        scene.stage.pass(25).await;
+        assert_eq!(scene.claims(), [""; 0], "{kind} {pools:?}");
+        assert_count(&scene, DECISIONS, kind, 2.0);
+    }
+}
+
+/// R-15, and time alone is enough.
+#[tokio::test(start_paused = true)]
+async fn a_drifted_machine_goes_once_the_last_of_its_pods_is_free() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.cheapest_machine("a").await;
+    let started = scene.stage.context.now();
+    for (pod, duration) in [("web-1", "10m"), ("web-2", "30m"), ("web-3", "20m")] {
+        scene.pod(pod, "a");
+        let (wish, name) =
+            (json!({"karpenter.sh/do-not-disrupt": duration}), format!("default/{pod}"));
+        scene.stage.merge("", "pods", &name, None, json!({"metadata": {"annotations": wish}}));
+        let status = json!({"status": {"startTime": started.to_string()}});
+        scene.stage.merge("", "pods", &name, Some("status"), status);
+    }
+    scene.stage.cloud.state().drift = Some("ImageDrift".to_owned());
+    scene.allow("100%");
+    scene.stage.pass(30 * 60 - 1).await;
+    assert!(scene.stage.claim("a").holds(DRIFTED));
+    assert_eq!(scene.marks("a"), "none");
+    scene.stage.pass(5).await;
+    assert_eq!(scene.marks("a"), "all");
 }
 
 /// O-10, O-13, O-16: a pod was promised a place on a candidate.
@@ -219,20 +319,25 @@ async fn dashboards_count_machines_that_are_replaced() {
 /// O-104, O-107.
 #[tokio::test(start_paused = true)]
 async fn dashboards_count_machines_whose_pods_fit_elsewhere() {
-    let mut scene = Scene::looked_after().await;
-    scene.allow("0");
-    for name in ["a", "b"] {
-        scene.machine(name).await;
-        scene.pod(&format!("web-{name}"), name);
+    for (kind, going) in [("single", 1), ("multi", 2)] {
+        let mut scene = Scene::looked_after().await;
+        scene.allow("0");
+        for name in &["a", "b", "c"][..=going] {
+            scene.machine(name).await;
+            scene.pod(&format!("web-{name}"), name);
+        }
+        scene.allow(&going.to_string());
+        scene.stage.pass(30).await;
+        assert_eq!(
+            scene.stage.series(DECISIONS),
+            [format!(
+                r#"{{consolidation_type="{kind}",decision="delete",reason="underutilized"}} 1"#
+            )]
+        );
+        assert_eq!(scene.claims().len(), 1);
+        let moved = "karpenter_pods_disruption_initiated_total";
+        assert_count(&scene, moved, r#"reason="underutilized""#, going as f64);
     }
-    scene.allow("1");
-    scene.stage.pass(30).await;
-    let decisions = scene.stage.series(DECISIONS);
-    assert_eq!(decisions.len(), 1, "{decisions:?}");
-    assert!(decisions[0].contains(r#"decision="delete""#), "{decisions:?}");
-    assert_eq!(scene.claims().len(), 1);
-    let moved = "karpenter_pods_disruption_initiated_total";
-    assert_count(&scene, moved, r#"reason="underutilized""#, 1.0);
 }
 
 /// §9.2.
@@ -254,17 +359,17 @@ fn approvals(scene: &Scene, kind: &str, name: &str) -> Vec<String> {
     told.into_iter().filter(|event| event.starts_with("ConsolidationApproved: ")).collect()
 }
 
-/// Has the pool ask whether a move is worth it.
-fn balance(scene: &Scene) {
+/// Has a pool ask whether a move is worth it.
+fn balance(scene: &Scene, pool: &str) {
     let policy = json!({"spec": {"disruption": {"consolidationPolicy": "Balanced"}}});
-    scene.stage.merge("karpenter.sh", "nodepools", "general", None, policy);
+    scene.stage.merge("karpenter.sh", "nodepools", pool, None, policy);
 }
 
 /// §3.6, §9.2.
 #[tokio::test(start_paused = true)]
 async fn a_balanced_pools_approval_is_told_of_the_machine_it_is_about() {
     let mut scene = large_machine().await;
-    balance(&scene);
+    balance(&scene, "general");
     scene.stage.pass(5).await;
     let wanted = ["ConsolidationApproved: score 0.94 >= threshold 0.50 (k: 2, savings 93.7%, \
                    disruption 100.0%)"];
@@ -277,13 +382,40 @@ async fn a_balanced_pools_approval_is_told_of_the_machine_it_is_about() {
 #[tokio::test(start_paused = true)]
 async fn an_approval_about_several_machines_is_told_of_the_pool() {
     let mut scene = two_machines().await;
-    balance(&scene);
+    balance(&scene, "general");
     scene.stage.pass(5).await;
     assert_eq!(scene.proposed().len(), 1);
     let told = approvals(&scene, "NodePool", "general");
     assert_eq!(told.len(), 1, "{told:?}");
     assert!(told[0].contains(">= threshold 0.50 (k: 2, savings "), "{told:?}");
     assert_eq!(approvals(&scene, "Node", "a"), [""; 0]);
+}
+
+/// A-01..20: an approval is told of every pool that was asked, and of no other.
+#[tokio::test(start_paused = true)]
+async fn an_approval_about_machines_of_several_pools_is_told_of_those_that_were_asked() {
+    for asked in [&["general"][..], &["batch", "general"]] {
+        let mut scene = two_pools().await;
+        for (pool, machine) in [("general", "a"), ("batch", "b")] {
+            scene.machine_in(pool, machine).await;
+            scene.pod(&format!("web-{machine}"), machine);
+        }
+        asked.iter().for_each(|pool| balance(&scene, pool));
+        for pool in ["general", "batch"] {
+            allow(&scene, pool, "100%");
+        }
+        scene.stage.pass(5).await;
+        let [command] = &scene.proposed()[..] else { panic!("{:?}", scene.proposed()) };
+        assert_eq!(command.candidates.len(), 2, "{command:?}");
+        for pool in ["general", "batch"] {
+            let told = approvals(&scene, "NodePool", pool);
+            let wanted = "ConsolidationApproved: score 0.88 >= threshold 0.50 (k: 2, savings \
+                          87.5%, disruption 100.0%)";
+            let wanted = if asked.contains(&pool) { vec![wanted] } else { Vec::new() };
+            assert_eq!(told, wanted, "{pool} of {asked:?}");
+        }
+        assert_eq!(approvals(&scene, "Node", "a"), [""; 0]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -452,4 +584,34 @@ async fn a_second_machine_is_replaced_once_the_first_replacement_is_ready() {
     assert!(!scene.stays("a"));
     scene.stage.pass(30).await;
     assert_eq!(scene.marks("b"), "all", "{:?}", scene.stage.events("Node", "b"));
+}
+
+/// However many machines a command was about, it has failed once.
+#[tokio::test(start_paused = true)]
+async fn a_command_that_fails_is_held_back_for_a_minute_however_many_machines_it_was_about() {
+    let (mut scene, _) = proposed(MULTI).await;
+    scene.stage.pass(15).await;
+    assert_eq!(scene.marks("a"), "all");
+    let claims = scene.claims();
+    let replacement = claims.iter().find(|name| !["a", "b"].contains(&name.as_str())).unwrap();
+    scene.stage.delete_claim(replacement);
+    scene.stage.pass(50).await;
+    assert_eq!(scene.marks("a"), "none");
+    assert_eq!(scene.proposed(), []);
+    scene.stage.pass(20).await;
+    assert_eq!(scene.proposed().len(), 1);
+}
+
+/// What waits is measured by how much time has passed, and not by what the clock says.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_delays_no_proposal() {
+    let mut scene = empty_machines(&["a"]).await;
+    scene.allow("0");
+    scene.stage.pass(60).await;
+    scene.allow("100%");
+    scene.stage.pass(2).await;
+    assert_eq!(scene.proposed().len(), 1);
+    scene.stage.context.clock.jump(jiff::SignedDuration::from_secs(-30));
+    scene.stage.pass(17).await;
+    assert_eq!(scene.claims(), [""; 0]);
 }

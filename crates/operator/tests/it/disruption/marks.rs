@@ -1,9 +1,10 @@
 //! Marks of candidates, and marks that nobody is responsible for.
 
 use joiner_core::disruption::Method;
+use joiner_lab::faults::Fault;
 use serde_json::json;
 
-use super::scene::Scene;
+use super::{meanwhile::instead, scene::Scene};
 
 const NODE: &str = "karpenter.sh/disrupted:NoSchedule";
 
@@ -92,4 +93,53 @@ async fn the_command_is_written_on_claims_alone() {
     let node = scene.stage.find_node(replacement).unwrap();
     let annotations = node.metadata.annotations.unwrap_or_default();
     assert!(!annotations.contains_key("joiner.sh/disruption-command"), "{annotations:?}");
+}
+
+/// A mark of ours that nobody accounts for.
+fn taint(scene: &Scene, node: &str) {
+    let (key, effect) = NODE.split_once(':').unwrap();
+    scene.stage.taint(node, &json!([{"key": key, "effect": effect}]));
+}
+
+/// Whoever does not know what may be removed still knows what was begun.
+#[tokio::test(start_paused = true)]
+async fn marks_are_taken_off_although_something_else_cannot_be_read() {
+    let mut scene = Scene::new_on(|stage| {
+        stage.allow_anything("nodepools.karpenter.sh");
+        stage
+    })
+    .await;
+    scene.machine("a").await;
+    scene.stage.create_unreadable_pool("odd");
+    let mut scene = scene.restarted();
+    taint(&scene, "a");
+    scene.stage.pass(5).await;
+    assert_eq!(scene.marks("a"), "none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn marks_are_taken_off_although_something_else_cannot_be_watched() {
+    let mut scene = Scene::with_machines(&["a"]).await.restarted();
+    scene.stage.pass(1).await;
+    scene.stage.hide("poddisruptionbudgets");
+    scene.stage.pass(600).await;
+    taint(&scene, "a");
+    scene.stage.pass(600).await;
+    assert_eq!(scene.marks("a"), "none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mark_that_cannot_be_taken_off_keeps_no_other_machine() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.machine("a").await;
+    scene.machine("b").await;
+    instead(&scene, "patch", "nodes", Fault::Unavailable, 1000);
+    taint(&scene, "a");
+    scene.allow("100%");
+    scene.stage.pass(5).await;
+    assert_eq!(scene.stage.taints_of("a"), [NODE]);
+    let proposed = scene.proposed();
+    let mut going = proposed.iter().flat_map(|command| &command.candidates);
+    assert!(going.any(|candidate| candidate.node == "b"), "{proposed:?}");
 }

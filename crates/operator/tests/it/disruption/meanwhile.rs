@@ -32,6 +32,16 @@ async fn a_replacement_that_is_deleted_frees_the_candidate() {
     assert_eq!(scene.claims(), ["a"]);
     assert_eq!(scene.marks("a"), "none");
     assert_eq!(scene.counted_as_leaving(), [""; 0]);
+    let lost = format!(
+        "stays for now: replacement NodeClaim {} was deleted before its node was ready; its events \
+         and the cloud say why",
+        record.replacements[0]
+    );
+    for kind in ["Node", "NodeClaim"] {
+        let told = scene.stage.events(kind, "a");
+        let event = format!("DisruptionTakenBack: {kind} {lost}");
+        assert!(told.contains(&event), "{told:#?}");
+    }
 }
 
 /// Others of the same command are ready: the next command moves the pods there.
@@ -153,4 +163,21 @@ async fn a_replacement_whose_name_is_taken_frees_the_candidate_at_once() {
     assert_eq!(scene.claims(), ["a", theirs], "it is somebody else's, and stays");
     assert_eq!(scene.marks("a"), "none");
     assert!(scene.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_that_cannot_be_deleted_are_free_again_after_a_while() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    refuse_deletions(&scene);
+    scene.begin(Method::Emptiness, &["a"], 0);
+    scene.stage.pass(110).await;
+    assert_eq!(scene.marks("a"), "all");
+    scene.stage.pass(30).await;
+    assert_eq!(scene.marks("a"), "none");
+    assert!(scene.is_idle());
+    assert_eq!(scene.counted_as_leaving(), [""; 0]);
+    let told = scene.stage.events("Node", "a");
+    let why =
+        "DisruptionTakenBack: Node stays for now: no NodeClaim of it could be deleted in time";
+    assert!(told.iter().any(|event| event.starts_with(why)), "{told:#?}");
 }

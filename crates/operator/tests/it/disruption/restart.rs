@@ -100,3 +100,18 @@ async fn a_replacement_whose_command_is_done_becomes_a_machine_like_any_other() 
     assert!(!scene.is_in_command(&record.replacements[0]));
     assert!(scene.is_idle());
 }
+
+/// Pods have come and gone since, and nobody has looked whether those of today have a place.
+#[tokio::test(start_paused = true)]
+async fn what_was_prepared_too_long_ago_is_taken_back() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    super::meanwhile::refuse_deletions(&scene);
+    let record = scene.begin(Method::Drift, &["a"], 1);
+    scene.stage.pass(1).await;
+    scene.join(&record.replacements[0]).await;
+    let mut scene = scene.restarted();
+    scene.stage.lab.pass(jiff::SignedDuration::from_hours(1)).await;
+    scene.stage.pass(5).await;
+    assert_eq!(scene.marks("a"), "none");
+    assert!(scene.stays(&record.replacements[0]), "the next command may move the pods there");
+}

@@ -45,7 +45,12 @@ pub(super) struct Scene {
 impl Scene {
     /// A pool that is ready, and nobody who looks for machines to remove.
     pub(super) async fn new() -> Self {
-        let mut scene = Self::on(Stage::bare());
+        Self::new_on(|stage| stage).await
+    }
+
+    /// The same on a stage that was changed before anything was there.
+    pub(super) async fn new_on(change: impl FnOnce(Stage) -> Stage) -> Self {
+        let mut scene = Self::on(change(Stage::bare()));
         scene.stage.create_pool("general");
         scene.stage.pass(1).await;
         scene
@@ -82,7 +87,12 @@ impl Scene {
 
     /// A pool whose machines may all go at once, and somebody who looks which ones can.
     pub(super) async fn looked_after() -> Self {
-        let Self { stage, disruption } = Self::on(Stage::bare());
+        Self::looked_after_on(|stage| stage).await
+    }
+
+    /// The same on a stage that was changed before anything was there.
+    pub(super) async fn looked_after_on(change: impl FnOnce(Stage) -> Stage) -> Self {
+        let Self { stage, disruption } = Self::on(change(Stage::bare()));
         let looking = disruption.clone();
         let stage = stage
             .with(|context| DisruptionConditions::new(context, LastPodEvents::default()))
@@ -221,6 +231,7 @@ impl Scene {
             destinations: Vec::new(),
             reason: Reason::new(ReasonId::PoolNone, "written by hand"),
             savings: 0.1,
+            score: 0.0,
             scores: Vec::new(),
         };
         let going = machines.iter().map(|name| Going {

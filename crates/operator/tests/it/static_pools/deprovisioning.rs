@@ -3,7 +3,7 @@
 use joiner_operator::static_pools::StaticDeprovisioning;
 use serde_json::{Value, json};
 
-use super::{gated, static_pool};
+use super::{gated, provisioning::blind, static_pool};
 use crate::stage::{Stage, pool};
 
 fn stage() -> Stage {
@@ -75,6 +75,21 @@ async fn st18_a_pool_that_is_being_deleted_is_let_alone() {
     stage.launched("batch-a", &pool);
     stage.pass(120).await;
     assert_eq!(stage.staying(), ["batch-a"]);
+}
+
+/// Which claims go depends on where pods run, and how many on how many there are.
+#[tokio::test(start_paused = true)]
+async fn st18_while_something_that_counts_cannot_be_watched_no_claim_is_removed() {
+    for plural in ["pods", "nodes", "nodeclaims"] {
+        let mut stage = with_claims(3, &["batch-a", "batch-b", "batch-c"]);
+        blind(&stage, plural);
+        stage.pass(1).await;
+        stage.scale_pool("batch", 1);
+        stage.pass(120).await;
+        assert_eq!(stage.staying(), ["batch-a", "batch-b", "batch-c"], "{plural}");
+        stage.pass(600).await;
+        assert_eq!(stage.staying(), ["batch-c"], "{plural}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

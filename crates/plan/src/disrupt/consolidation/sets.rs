@@ -41,9 +41,15 @@ const SHUFFLES: usize = 8;
 pub(super) struct Found<'c, 's> {
     pub(super) set: Vec<&'c Removable<'s>>,
     pub(super) proposal: Proposal,
+    /// Whether Karpenter would do just this, worth it or not.
+    is_karpenters: bool,
 }
 
 impl<'c, 's> Found<'c, 's> {
+    pub(super) fn new(set: Vec<&'c Removable<'s>>, proposal: Proposal) -> Self {
+        Self { set, proposal, is_karpenters: false }
+    }
+
     /// Those of `candidates` that are not in it.
     fn others(&self, candidates: &'c [Removable<'s>]) -> impl Iterator<Item = &'c Removable<'s>> {
         let own: BTreeSet<usize> = self.set.iter().map(|each| each.at).collect();
@@ -55,11 +61,12 @@ impl<'c, 's> Found<'c, 's> {
         balanced::worth(&self.set, self.proposal.savings, totals)
     }
 
-    /// Whether it is worth its moving, or saves a good part of what the machines cost.
-    fn pays(&self, totals: &BTreeMap<&str, Totals>) -> bool {
+    /// Whether it is done: it is worth its moving, or saves a good part of what the machines cost, or is what Karpenter
+    /// would do.
+    pub(super) fn pays(&self, totals: &BTreeMap<&str, Totals>) -> bool {
         let price: f64 = self.set.iter().map(|each| each.price).sum();
         let is_much = !replacement::is_less(self.proposal.savings, SAVED_MIN * price);
-        is_much || self.worth(totals) >= 0.0
+        self.is_karpenters || is_much || self.worth(totals) >= 0.0
     }
 
     /// Is worth more than the other, its moving considered; of equals the one that moves less.
@@ -90,22 +97,22 @@ pub(super) struct Search<'s> {
 }
 
 impl<'s> Search<'s> {
-    /// The best that can be done about some of these machines, which come in Karpenter's order.
+    /// The best that can be done about some of these machines, which come in Karpenter's order. Where they are not all
+    /// there are, it is not known what Karpenter would do.
     pub(super) fn best<'c>(
         &mut self,
         pass: &mut Pass<'s>,
         candidates: &'c [Removable<'s>],
+        are_all: bool,
         is_thorough: bool,
     ) -> Option<Found<'c, 's>> {
-        let mut all = self.runs(pass, candidates, is_thorough);
+        let mut all = self.runs(pass, candidates, are_all, is_thorough);
         all.extend(gathered(pass, candidates, is_thorough));
         all.retain(|found| found.pays(&pass.totals));
         let better = |best: Found<'c, 's>, found: Found<'c, 's>| {
             if found.is_better_than(&best, &pass.totals) { found } else { best }
         };
-        let Some(mut found) = all.into_iter().reduce(better) else {
-            return as_karpenter(pass, candidates);
-        };
+        let mut found = all.into_iter().reduce(better)?;
         // What is left is looked at next; but a machine that comes now takes no more pods then.
         if is_thorough || !found.proposal.replacements.is_empty() {
             found = grown(pass, candidates, found)?;
@@ -121,10 +128,10 @@ impl<'s> Search<'s> {
         &mut self,
         pass: &mut Pass<'s>,
         candidates: &'c [Removable<'s>],
+        are_all: bool,
         is_thorough: bool,
     ) -> Vec<Found<'c, 's>> {
         let orders = if is_thorough { &ORDERS[..] } else { &ORDERS[..1] };
-        let run = if is_thorough { longest_run } else { run_by_halving };
         let mut all = Vec::new();
         for (order, by) in orders.iter().enumerate() {
             for (of, mut group) in groups(candidates) {
@@ -134,10 +141,19 @@ impl<'s> Search<'s> {
                 group.sort_by(|a, b| by(a, b));
                 let affordable =
                     pass.ledger.within(group.iter().map(|each| (*each, each.pool)), REASON);
-                match run(pass, &affordable) {
-                    Some(found) => all.push(found),
-                    None => self.fruitless.extend((of != Group::ALL).then_some((order, of))),
+                let mut halved = run_by_halving(pass, &affordable);
+                if let Some(found) = &mut halved {
+                    found.is_karpenters = are_all && (order, of) == (0, Group::ALL);
                 }
+                let others = if is_thorough {
+                    other_runs(pass, &affordable, halved.as_ref())
+                } else {
+                    Vec::new()
+                };
+                if halved.is_none() && others.is_empty() && of != Group::ALL {
+                    self.fruitless.insert((order, of));
+                }
+                all.extend(halved.into_iter().chain(others));
             }
         }
         all
@@ -179,23 +195,22 @@ fn groups<'c, 's>(candidates: &'c [Removable<'s>]) -> Vec<(Group<'s>, Vec<&'c Re
     groups.into_iter().collect()
 }
 
-/// The run from the beginning that can go together and saves most, as far as it is looked for.
+/// Runs from the beginning that can go together, besides the one that halving has found.
 ///
-/// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length,
-/// though: two machines may be replaced by nothing cheaper and three by something that is. So longer
-/// runs are tried too, all of them while they are few.
-fn longest_run<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Option<Found<'c, 's>> {
-    let mut found = run_by_halving(pass, order);
-    let beyond = found.as_ref().map_or(1, |found| found.set.len());
-    for length in run_lengths(order.len()).into_iter().filter(|length| *length > beyond) {
-        if let Some(proposal) = together(pass, &order[..length]) {
-            let best = found.as_ref().map_or(f64::NEG_INFINITY, |best| best.proposal.savings);
-            if replacement::is_less(best, proposal.savings) {
-                found = Some(Found { set: order[..length].to_vec(), proposal });
-            }
-        }
-    }
-    found
+/// Halving finds what Karpenter finds. Whether a run can go does not only depend on its length, though: two machines may
+/// be replaced by nothing cheaper and three by something that is. And a longer run may save more and be worth less.
+fn other_runs<'c, 's>(
+    pass: &mut Pass<'s>,
+    order: &[&'c Removable<'s>],
+    halved: Option<&Found<'c, 's>>,
+) -> Vec<Found<'c, 's>> {
+    let known = halved.map_or(0, |found| found.set.len());
+    let lengths = run_lengths(order.len()).into_iter().filter(|length| *length != known);
+    let run = |length: usize| {
+        let proposal = together(pass, &order[..length])?;
+        Some(Found::new(order[..length].to_vec(), proposal))
+    };
+    lengths.filter_map(run).collect()
 }
 
 /// The run that Karpenter finds among machines that come in its order.
@@ -217,7 +232,7 @@ fn run_by_halving<'c, 's>(
         let middle = usize::midpoint(low, high);
         match together(pass, &order[..=middle]) {
             Some(proposal) => {
-                best = Some(Found { set: order[..=middle].to_vec(), proposal });
+                best = Some(Found::new(order[..=middle].to_vec(), proposal));
                 low = middle + 1;
             }
             None => high = middle - 1,
@@ -248,7 +263,7 @@ fn grown<'c, 's>(
     enlarged(pass, Some(found), &others)
 }
 
-/// A set, or none yet, with every machine in turn with which it is worth more.
+/// A set, or none yet, with every machine in turn with which it is worth more and still pays.
 fn enlarged<'c, 's>(
     pass: &mut Pass<'s>,
     mut found: Option<Found<'c, 's>>,
@@ -258,16 +273,17 @@ fn enlarged<'c, 's>(
         let mut set = found.as_ref().map_or_else(Vec::new, |found| found.set.clone());
         set.push(*each);
         let Some(proposal) = affordable(pass, &set) else { continue };
-        let joined = Found { set, proposal };
+        let joined = Found::new(set, proposal);
         let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.worth(&pass.totals));
-        if pays_together(pass, before, each, &joined) {
+        let has_paid = found.as_ref().is_some_and(|found| found.pays(&pass.totals));
+        if (joined.pays(&pass.totals) || !has_paid) && pays_together(pass, before, each, &joined) {
             found = Some(joined);
         }
     }
     found
 }
 
-/// The same savings with less moving: machines whose pods are dear to move stay, and others go in their stead.
+/// A set that is worth more: machines whose pods are dear to move stay, and others go in their stead.
 fn exchanged<'c, 's>(
     pass: &mut Pass<'s>,
     candidates: &'c [Removable<'s>],
@@ -290,8 +306,11 @@ fn exchanged<'c, 's>(
             }
             let mut set = found.set.clone();
             set[at] = goes;
-            let exchanged = affordable(pass, &set).map(|proposal| Found { set, proposal });
-            if let Some(better) = exchanged.filter(|it| it.is_better_than(&found, &pass.totals)) {
+            let exchanged = affordable(pass, &set).map(|proposal| Found::new(set, proposal));
+            let is_better = |it: &Found<'c, 's>| {
+                it.pays(&pass.totals) && it.is_better_than(&found, &pass.totals)
+            };
+            if let Some(better) = exchanged.filter(is_better) {
                 found = better;
                 others.remove(other);
                 break;
@@ -357,31 +376,34 @@ fn one_by_one<'c, 's>(pass: &mut Pass<'s>, order: &[&'c Removable<'s>]) -> Optio
         return None;
     }
     let proposal = together(pass, &set)?;
-    Some(Found { set, proposal })
+    Some(Found::new(set, proposal))
 }
 
 /// A set in which nobody waits for a new machine that is none of its concern: those that can go without it are a set of
-/// their own, or go alone. The others are looked at again once that is decided.
-pub(super) fn untied<'c, 's>(pass: &mut Pass<'s>, found: Found<'c, 's>) -> Option<Found<'c, 's>> {
+/// their own, or go alone. The others are looked at again once that is decided. If no set is left, the positions of those
+/// that would have waited.
+pub(super) fn untied<'c, 's>(
+    pass: &mut Pass<'s>,
+    found: Found<'c, 's>,
+) -> Result<Found<'c, 's>, BTreeSet<usize>> {
     let on_new: BTreeSet<&String> =
         found.proposal.replacements.iter().flat_map(|claim| &claim.pods).collect();
-    let (waiting, free): (Vec<_>, Vec<_>) =
+    let (waiting, free): (Vec<&Removable<'s>>, Vec<&Removable<'s>>) =
         found.set.iter().partition(|each| each.moving().any(|pod| on_new.contains(&pod.key())));
     if waiting.is_empty() || free.is_empty() {
-        return Some(found);
+        return Ok(found);
     }
     let set = if free.len() > 1 { free } else { waiting };
     if set.len() < 2 {
-        return None;
+        return Err(set.iter().map(|each| each.at).collect());
     }
     // Machines that have received pods cannot go in the same pass.
     let own: BTreeSet<&str> = found.set.iter().map(|each| each.name()).collect();
     let leaves_the_others_alone =
         |proposal: &Proposal| !proposal.destinations.iter().any(|to| own.contains(to.name()));
-    match together(pass, &set).filter(leaves_the_others_alone) {
-        Some(proposal) => Some(Found { set, proposal }),
-        None => Some(found),
-    }
+    let untied = together(pass, &set).filter(leaves_the_others_alone);
+    let untied = untied.map(|proposal| Found::new(set, proposal));
+    Ok(untied.filter(|it| it.pays(&pass.totals)).unwrap_or(found))
 }
 
 /// What could be done about several machines, if budgets let them go at once.
@@ -405,7 +427,7 @@ fn pays_together<'s>(
         0.0
     } else {
         let alone = ask(pass, &[each]);
-        alone.map_or(0.0, |it| balanced::worth(&[each], it.savings, &pass.totals))
+        alone.map_or(0.0, |it| balanced::worth(&[each], it.savings, &pass.totals).max(0.0))
     };
     replacement::is_less(before + alone, joined.worth(&pass.totals))
 }

@@ -18,16 +18,20 @@ use super::{
     Found, QUESTION, together,
 };
 
-/// The part of a set that can go, too, where the scheduler has its way: all of it, half, a quarter, and so on. Finding
-/// out is dear, so it is done for what was chosen and not for all that was tried.
+/// The part of a set that can go, too, where the scheduler has its way: all of it, or half, a quarter, and so on, if that
+/// pays. Finding out is dear, so it is done for what was chosen and not for all that was tried.
 pub(super) fn part<'c, 's>(pass: &mut Pass<'s>, mut found: Found<'c, 's>) -> Option<Found<'c, 's>> {
-    while hold_as_scheduled(pass, &found.set, &found.proposal).is_err() {
+    let mut holds = hold_as_scheduled(pass, &found.set, &found.proposal).is_ok();
+    while !holds {
         let half = found.set.len() / 2;
         if half < 2 {
             return None;
         }
         found.set.truncate(half);
-        found.proposal = together(pass, &found.set)?;
+        let proposal = together(pass, &found.set)?;
+        found = Found::new(found.set, proposal);
+        holds = found.pays(&pass.totals)
+            && hold_as_scheduled(pass, &found.set, &found.proposal).is_ok();
     }
     Some(found)
 }

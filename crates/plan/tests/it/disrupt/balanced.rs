@@ -2,11 +2,13 @@
 
 use expect_test::expect;
 use joiner_core::{
-    disruption::ConsolidationPolicy,
-    testing::{FleetBuilder, SnapshotBuilder, budget, node, pod, pool, snapshot},
+    disruption::{ConsolidationPolicy, Score},
+    testing::{FleetBuilder, SnapshotBuilder, budget, instance_type, node, pod, pool, snapshot},
 };
 
-use super::{as_it_is, check, check_reasons, cluster, machine, machine_of, sizes};
+use super::{
+    Settings, as_it_is, check, check_reasons, cluster, decide, machine, machine_of, sizes, tell,
+};
 
 fn balanced(fleet: FleetBuilder) -> FleetBuilder {
     fleet.pool("default", |rules| rules.policy = ConsolidationPolicy::Balanced)
@@ -66,21 +68,62 @@ fn little_savings_are_not_worth_much_moving() {
     );
 }
 
-/// A-23, A-27
+/// A-23
 #[test]
 fn several_machines_are_scored_together() {
-    let three = (0..3).fold(cluster(), |cluster, i| {
-        cluster.node(machine(&format!("n{i}"), "medium").pod(pod(&format!("p{i}")).cpu("1500m")))
-    });
+    let three = |size: &str| {
+        (0..3).fold(cluster(), |cluster, i| {
+            cluster.node(machine(&format!("n{i}"), size).pod(pod(&format!("p{i}")).cpu("2500m")))
+        })
+    };
     check(
-        three,
+        three("huge"),
         balanced,
         expect![[r#"
-            singleNodeConsolidation: n0 -> n1: p0; saves 2.00 score 1.00
-            singleNodeConsolidation: n2 -> new small: p2; saves 1.00 score 0.50
-            n1 stays: node.receives
-        "#]],
+        multiNodeConsolidation: n0 n1 n2 -> new large: p0 p1 p2; saves 20.00 score 0.83
+    "#]],
     );
+    // A third of the price is not worth it that everything moves, and one alone would need a machine like it.
+    check(
+        three("medium"),
+        balanced,
+        expect![[r#"
+        n0 stays: move.equalShape
+        n1 stays: move.equalShape
+        n2 stays: move.equalShape
+    "#]],
+    );
+}
+
+/// A-27: the order is that of savings for moving, and what comes last in it is refused.
+#[test]
+fn of_machines_that_differ_those_go_first_whose_moving_saves_most() {
+    let cluster = || {
+        cluster()
+            .node(packed("packed", "small", 5))
+            .node(packed("middling", "medium", 2))
+            .node(packed("dear", "large", 1))
+            .node(node("other"))
+    };
+    for (nodes, expected) in [
+        (
+            "1",
+            expect![[r#"
+        singleNodeConsolidation: dear -> middling: dear-0; saves 4.00 score 3.14
+        middling stays: node.receives
+        packed stays: move.score
+    "#]],
+        ),
+        (
+            "2",
+            expect![[r#"
+        multiNodeConsolidation: dear middling -> other: dear-0 middling-0 middling-1; saves 6.00 score 1.89
+        packed stays: budget.used
+    "#]],
+        ),
+    ] {
+        check(cluster(), |fleet| balanced(fleet).budgets("default", [budget(nodes)]), expected);
+    }
 }
 
 /// A-24
@@ -107,7 +150,7 @@ fn two_pools() -> SnapshotBuilder {
 
 /// A-06, A-28, A-29
 #[test]
-fn pools_with_other_policies_are_not_scored_and_each_that_is_must_agree() {
+fn pools_with_other_policies_are_not_scored() {
     check(
         two_pools(),
         balanced,
@@ -115,6 +158,75 @@ fn pools_with_other_policies_are_not_scored_and_each_that_is_must_agree() {
             singleNodeConsolidation: other -> many: p; saves 1.00
             big stays: move.equalShape
             many stays: move.score, node.receives
+        "#]],
+    );
+}
+
+/// A machine of `a` for 4 and one of `b` for 2 that can become one for 1, beside another of `b` that stays.
+fn of_two_pools(staying: f64) -> SnapshotBuilder {
+    // There are none like them any more.
+    let old = |price: f64| instance_type("old").cpu("1").price(price);
+    let five = || instance_type("five").cpu("5").price(1.0);
+    let full = instance_type("full").cpu("8").price(staying);
+    let going = |pool: &str, name: &str| node(name).pool(pool).of_type("old").cpu("3");
+    snapshot()
+        .pool(pool("a"), [old(4.0), five()])
+        .pool(pool("b"), [old(2.0), five(), full])
+        .node(going("a", "a0").pod(pod("p").cpu("2500m")))
+        .node(going("b", "b0").pod(pod("q").cpu("2500m")))
+        .node(node("b1").pool("b").of_type("full").cpu("8").pod(pod("r").cpu("8")))
+}
+
+fn all_balanced(fleet: FleetBuilder) -> FleetBuilder {
+    fleet
+        .pool("a", |rules| rules.policy = ConsolidationPolicy::Balanced)
+        .pool("b", |rules| rules.policy = ConsolidationPolicy::Balanced)
+}
+
+/// A-01..20: of the 5 that are saved 10/3 are `a`'s and 5/3 are `b`'s, as prices are, and each pool holds its share
+/// against its own totals.
+#[test]
+fn each_pool_of_a_move_judges_its_share_of_the_savings() {
+    let cluster = of_two_pools(4.0).build();
+    let fleet = all_balanced(joiner_core::testing::fleet(&cluster)).build();
+    let decided = decide(&Settings::default(), &cluster, &fleet);
+    expect![[r#"
+        multiNodeConsolidation: a0 b0 -> new five +1: p q; saves 5.00 score 0.56
+        b1 stays: move.equalShape
+    "#]]
+    .assert_eq(&tell(&decided));
+    let scores = decided.commands[0].scores.iter().map(|judged| {
+        let Score { node_pool, score, threshold, savings, disruption } = judged;
+        format!("{node_pool}: {savings:.1}% for {disruption:.1}%, {score:.3} of {threshold:.3}\n")
+    });
+    expect![[r#"
+        a: 83.3% for 100.0%, 0.833 of 0.500
+        b: 27.8% for 50.0%, 0.556 of 0.500
+    "#]]
+    .assert_eq(&scores.collect::<String>());
+}
+
+/// A-01..20
+#[test]
+fn one_pool_that_refuses_its_share_is_enough() {
+    // `b` saves as much, but of more.
+    let dear = || of_two_pools(8.0);
+    check(
+        dear(),
+        all_balanced,
+        expect![[r#"
+            singleNodeConsolidation: a0 -> new five: p; saves 3.00 score 0.75
+            b0 stays: move.score
+            b1 stays: move.equalShape
+        "#]],
+    );
+    // Only `a` is asked.
+    check(
+        dear(),
+        |fleet| fleet.pool("a", |rules| rules.policy = ConsolidationPolicy::Balanced),
+        expect![[r#"
+            multiNodeConsolidation: a0 b0 -> new five: p q; saves 5.00 score 0.83
+            b1 stays: move.equalShape
         "#]],
     );
 }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use joiner_core::{
-    disruption::KeptBy,
+    disruption::{KeptBy, Paused},
     instance_type::InstanceType,
     label::{CAPACITY_TYPE, INSTANCE_TYPE, NODE_POOL, ZONE},
     testing::{FleetBuilder, NodeBuilder, minutes, node, now, pod, pool, snapshot},
@@ -65,7 +65,7 @@ fn a_pod_that_must_not_be_disturbed_keeps_its_machine() {
     );
 }
 
-/// D-02, D-03, D-15
+/// D-03, D-15
 #[test]
 fn a_daemon_that_must_not_be_disturbed_keeps_its_machine_too() {
     let with_daemon = |n: NodeBuilder| n.pod(pod("d").of_daemon("default/d"));
@@ -83,6 +83,32 @@ fn a_daemon_that_must_not_be_disturbed_keeps_its_machine_too() {
         expect![[r#"
         n stays: pod.pdb
     "#]],
+    );
+}
+
+/// D-02: nothing of it has to start again elsewhere.
+#[test]
+fn a_mirror_pod_that_must_not_be_disturbed_keeps_its_machine_too() {
+    let mirror = |fleet: FleetBuilder| {
+        fleet.pod("m", |facts| {
+            facts.reschedulable = false;
+            facts.movable = false;
+        })
+    };
+    let with_mirror = |n: NodeBuilder| n.pod(pod("m").bound());
+    check_n(
+        with_mirror,
+        mirror,
+        expect![[r#"
+        singleNodeConsolidation: n -> other: a; saves 1.00
+    "#]],
+    );
+    check_n(
+        with_mirror,
+        |fleet| mirror(fleet).kept("m", KeptBy::DoNotDisrupt(None)),
+        expect![[r#"
+            n stays: pod.doNotDisrupt
+        "#]],
     );
 }
 
@@ -293,7 +319,8 @@ fn a_pause_stops_everything_and_says_who_wants_it() {
         cluster(),
         |fleet| {
             fleet.drifted("drifted", 5).pool("busy", |rules| {
-                rules.paused = Some("ana, until the sale is over".to_owned());
+                let (by, on) = ("ana, until the sale is over", "NodePool busy");
+                rules.paused = Some(Paused { by: by.to_owned(), on: on.to_owned() });
             })
         },
         expect![[r#"
@@ -306,9 +333,9 @@ fn a_pause_stops_everything_and_says_who_wants_it() {
         cluster(),
         |fleet| fleet.drifted("drifted", 5).paused("ops"),
         expect![[r#"
-        drifted: disruption.paused: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from the controller's namespace to resume
-        empty: disruption.paused: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from the controller's namespace to resume
-        used: disruption.paused: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from the controller's namespace to resume
+        drifted: disruption.paused: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
+        empty: disruption.paused: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
+        used: disruption.paused: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
     "#]],
     );
 }

@@ -3,13 +3,13 @@
 use expect_test::expect;
 use joiner_core::{
     disruption::ConsolidationPolicy,
-    label::{HOSTNAME, ZONE},
+    label::{HOSTNAME, INSTANCE_TYPE, ZONE},
     pool::Readiness,
     requirement::Operator::In,
     settings::{PlanSettings, PreferencePolicy},
     testing::{
-        FleetBuilder, PodBuilder, budget, budget_for, instance_type, node, pod, pool, selector,
-        snapshot,
+        FleetBuilder, PodBuilder, SnapshotBuilder, TypeBuilder, budget, budget_for, instance_type,
+        node, pod, pool, selector, snapshot,
     },
 };
 
@@ -95,34 +95,66 @@ fn dear_pods_are_moved_last() {
     );
 }
 
-/// O-98, O-101: nobody's pool is left out, however much another would save.
+/// Machines of a pool that something a little cheaper could take the place of, one by one: their pods are too large to
+/// share a machine, and too little is saved to make two new ones at once.
+fn tight<const N: usize>(
+    cluster: SnapshotBuilder,
+    pool: &str,
+    names: [&str; N],
+) -> SnapshotBuilder {
+    names.into_iter().fold(cluster, |cluster, name| {
+        let own = node(name).pool(pool).of_type("old").cpu("2");
+        cluster.node(own.pod(pod(&format!("p-{name}")).cpu("1500m")))
+    })
+}
+
+/// A type of machines that exist, and that none like them can be had of any more.
+fn old(price: f64) -> TypeBuilder {
+    instance_type("old").cpu("1").price(price)
+}
+
+fn two() -> TypeBuilder {
+    instance_type("two").cpu("2").price(3.5)
+}
+
+/// O-98, O-101: nobody's pool is left out, although the second machine of another would save more.
+///
+/// Upstream begins with pools that it did not come to before its time was up. Here none is forgotten.
 #[test]
 fn pools_take_turns() {
-    let cluster = snapshot().pool(pool("a"), sizes()).pool(pool("b"), sizes());
+    let cluster = snapshot()
+        .pool(pool("a"), [old(4.04)])
+        .pool(pool("b"), [old(4.0)])
+        .pool(pool("few").limit("cpu", "4"), [two()]);
     check(
-        cluster
-            .node(
-                machine_of("a", "a1", "large")
-                    .pod(pod("p1").cpu("500m").on_node_selector(ZONE, "a")),
-            )
-            .node(
-                machine_of("a", "a2", "large")
-                    .pod(pod("p2").cpu("500m").on_node_selector(ZONE, "a")),
-            )
-            .node(
-                machine_of("b", "b1", "small")
-                    .pod(pod("p3").cpu("500m").on_node_selector(ZONE, "a")),
-            )
-            .node(node("other").cpu("1")),
-        |fleet| fleet.pool("a", |rules| rules.budgets = vec![budget("1")]),
+        tight(tight(cluster, "a", ["a1", "a2"]), "b", ["b1"]),
+        as_it_is,
         expect![[r#"
-            multiNodeConsolidation: a1 b1 -> a2: p1 p3; saves 5.00
-            a2 stays: node.receives
+        singleNodeConsolidation: a1 -> new two: p-a1; saves 0.54
+        singleNodeConsolidation: b1 -> new two: p-b1; saves 0.50
+        a2 stays: pod.wouldNotFit
+    "#]],
+    );
+}
+
+/// O-21
+#[test]
+fn no_more_go_one_by_one_than_the_budget_allows() {
+    let cluster = snapshot().pool(pool("default"), [old(4.0), two()]);
+    check(
+        tight(cluster, "default", ["n0", "n1", "n2", "n3", "n4"]),
+        |fleet| fleet.budgets("default", [budget("3")]),
+        expect![[r#"
+            singleNodeConsolidation: n0 -> new two: p-n0; saves 0.50
+            singleNodeConsolidation: n1 -> new two: p-n1; saves 0.50
+            singleNodeConsolidation: n2 -> new two: p-n2; saves 0.50
+            n3 stays: budget.used
+            n4 stays: budget.used
         "#]],
     );
 }
 
-/// O-20..24
+/// O-18, O-19, O-20
 #[test]
 fn no_more_go_than_the_budget_allows() {
     let five = || {
@@ -281,7 +313,7 @@ fn pods_stay_spread_over_zones() {
     );
 }
 
-/// O-89, O-90
+/// O-89
 #[test]
 fn preferences_keep_a_machine_unless_they_are_ignored() {
     let shy = |name: &str| {
@@ -304,12 +336,8 @@ fn preferences_keep_a_machine_unless_they_are_ignored() {
         b stays: move.equalShape
     "#]],
     );
-    let ignoring = Settings {
-        planning: PlanSettings { preferences: PreferencePolicy::Ignore, ..PlanSettings::default() },
-        ..Settings::default()
-    };
     check_with(
-        &ignoring,
+        &ignoring(),
         two(),
         as_it_is,
         expect![[r#"
@@ -317,6 +345,37 @@ fn preferences_keep_a_machine_unless_they_are_ignored() {
         b stays: node.receives
     "#]],
     );
+}
+
+/// O-90
+#[test]
+fn preferences_keep_a_machine_from_being_replaced_unless_they_are_ignored() {
+    let picky = || {
+        let large = pod("a").cpu("1").prefer(1, INSTANCE_TYPE, In, ["large"]);
+        cluster().node(machine("n", "large").pod(large))
+    };
+    check(
+        picky(),
+        as_it_is,
+        expect![[r#"
+            n stays: move.equalShape
+        "#]],
+    );
+    check_with(
+        &ignoring(),
+        picky(),
+        as_it_is,
+        expect![[r#"
+            singleNodeConsolidation: n -> new small +1: a; saves 3.00
+        "#]],
+    );
+}
+
+fn ignoring() -> Settings {
+    Settings {
+        planning: PlanSettings { preferences: PreferencePolicy::Ignore, ..PlanSettings::default() },
+        ..Settings::default()
+    }
 }
 
 /// O-85, O-86

@@ -121,7 +121,7 @@ fn a_machine_whose_pods_have_no_place_does_not_hold_up_the_next() {
     );
 }
 
-/// R-08, R-09, R-10, R-13, R-14, R-15
+/// R-08, R-09, R-10, R-13, R-14
 #[test]
 fn protected_machines_and_pods_stay_as_long_as_they_are_protected() {
     check(
@@ -138,6 +138,41 @@ fn protected_machines_and_pods_stay_as_long_as_they_are_protected() {
             n1 stays: pod.doNotDisrupt
             n2 stays: pod.doNotDisrupt
         "#]],
+    );
+}
+
+/// R-15
+#[test]
+fn a_machine_waits_for_the_last_of_its_pods_to_be_free() {
+    let two = || {
+        cluster().node(machine("n", "small").pod(pod("long").cpu("1")).pod(pod("short").cpu("1")))
+    };
+    let long = |fleet: FleetBuilder| {
+        fleet.drifted("n", 5).kept("long", KeptBy::DoNotDisrupt(Some(now() + minutes(30))))
+    };
+    let short = KeptBy::DoNotDisrupt(Some(now() + minutes(5)));
+    check_reasons(
+        two(),
+        |fleet| long(fleet).kept("short", short),
+        expect![[r#"
+        n: pod.doNotDisrupt: pod default/long has the annotation karpenter.sh/do-not-disrupt, which ends at 2026-03-04T12:30:00Z
+        n: pod.doNotDisrupt: pod default/short has the annotation karpenter.sh/do-not-disrupt, which ends at 2026-03-04T12:05:00Z
+    "#]],
+    );
+    // The other one's time is up.
+    check_reasons(
+        two(),
+        long,
+        expect![[r#"
+        n: pod.doNotDisrupt: pod default/long has the annotation karpenter.sh/do-not-disrupt, which ends at 2026-03-04T12:30:00Z
+    "#]],
+    );
+    check_reasons(
+        two(),
+        |fleet| fleet.drifted("n", 5),
+        expect![[r#"
+        node.drifted: n is not what NodePool "default" wants any more (NodePoolDrifted); the 2 pods fit on a new small at 1.0000 per hour (2, NodePool "default")
+    "#]],
     );
 }
 

@@ -89,6 +89,18 @@ fn each_pool_has_its_own_budget() {
         emptiness: a0 a1 a2 b0 b1 b2; saves 6.00
     "#]],
     );
+    check(
+        two_pools_of_three(),
+        |fleet| fleet.budgets("a", [budget("0")]).budgets("b", [budget("0")]),
+        expect![[r#"
+            a0 stays: budget.closed
+            a1 stays: budget.closed
+            a2 stays: budget.closed
+            b0 stays: budget.closed
+            b1 stays: budget.closed
+            b2 stays: budget.closed
+        "#]],
+    );
 }
 
 /// P-08

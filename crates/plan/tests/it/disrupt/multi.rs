@@ -2,7 +2,8 @@
 
 use expect_test::expect;
 use joiner_core::{
-    label::CAPACITY_TYPE,
+    label::{CAPACITY_TYPE, INSTANCE_TYPE},
+    requirement::Operator::Exists,
     testing::{budget, instance_type, node, pod, pool, snapshot},
 };
 
@@ -95,6 +96,40 @@ fn two_machines_do_not_become_one_like_them() {
     );
 }
 
+/// O-37: the same rule leaves one type of three, and the pool wants two to choose from.
+#[test]
+fn machines_do_not_become_one_if_too_few_types_are_left_that_are_not_like_them() {
+    let two = |min| {
+        let four = |name: &str| node(name).pool("default").of_type("four");
+        snapshot()
+            .pool(
+                pool("default").min_values(INSTANCE_TYPE, Exists, [], min),
+                [
+                    instance_type("cheap").price(0.8),
+                    instance_type("four").price(1.0),
+                    instance_type("dear").price(1.2),
+                ],
+            )
+            .node(four("a").pod(pod("p").cpu("1500m")))
+            .node(four("b").pod(pod("q").cpu("1500m")))
+    };
+    check(
+        two(1),
+        as_it_is,
+        expect![[r#"
+        multiNodeConsolidation: a b -> new cheap: p q; saves 1.20
+    "#]],
+    );
+    check(
+        two(2),
+        as_it_is,
+        expect![[r#"
+        singleNodeConsolidation: a -> b: p; saves 1.00
+        b stays: node.receives
+    "#]],
+    );
+}
+
 /// Two machines whose memory is full and whose CPUs are not: their large pods become neighbours where there is more memory,
 /// with one small machine for what is left over.
 #[test]
@@ -141,7 +176,7 @@ fn machines_that_need_no_new_one_do_not_wait_for_it() {
     );
 }
 
-/// O-21
+/// O-20
 #[test]
 fn no_more_go_together_than_the_budget_allows() {
     let five = (0..5).fold(cluster(), |cluster, i| {
@@ -282,6 +317,34 @@ fn machines_move_together_for_good_savings_or_if_karpenter_would_move_them() {
         as_it_is,
         expect![[r#"
             multiNodeConsolidation: a b -> new eight: a0 a1 a2 a3 b0 b1 b2 b3; saves 0.60
+        "#]],
+    );
+}
+
+/// All four could become one sixteen, which saves more than an eight for two of them but too little for sixteen pods. That
+/// a longer run does not pay is no reason to forget the shorter one. `wide` keeps Karpenter from finding any.
+#[test]
+fn a_run_that_does_not_pay_hides_no_shorter_one_that_does() {
+    let types = [
+        instance_type("four").cpu("4").price(1.0),
+        instance_type("eight").cpu("8").price(1.2),
+        instance_type("sixteen").cpu("16").price(2.9),
+    ];
+    let own = |name: &str| {
+        let own = node(name).pool("default").of_type("four").cpu("4");
+        (0..4).fold(own, |own, i| own.pod(pod(&format!("{name}{i}")).cpu("1")))
+    };
+    let wide = node("wide").pool("default").of_type("sixteen").cpu("16").pod(pod("w").cpu("16"));
+    check(
+        ["a", "b", "c", "d"]
+            .into_iter()
+            .fold(snapshot().pool(pool("default"), types), |all, name| all.node(own(name)))
+            .node(wide),
+        as_it_is,
+        expect![[r#"
+            multiNodeConsolidation: a b -> new eight: a0 a1 a2 a3 b0 b1 b2 b3; saves 0.80
+            multiNodeConsolidation: c d -> new eight: c0 c1 c2 c3 d0 d1 d2 d3; saves 0.80
+            wide stays: move.equalShape
         "#]],
     );
 }

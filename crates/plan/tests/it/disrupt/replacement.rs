@@ -2,11 +2,18 @@
 
 use expect_test::expect;
 use joiner_core::{
+    disruption::ConsolidationPolicy,
     instance_type::Offering,
-    label::{CAPACITY_TYPE, CAPACITY_TYPE_SPOT, INSTANCE_TYPE, ZONE},
+    label::{
+        CAPACITY_TYPE, CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_RESERVED, CAPACITY_TYPE_SPOT,
+        INSTANCE_TYPE, ZONE,
+    },
     requirement::Operator::{Exists, In},
     settings::{MinValuesPolicy, PlanSettings},
-    testing::{SnapshotBuilder, instance_type, node, offering, pod, pool, snapshot},
+    testing::{
+        PoolBuilder, RESERVATION_ID, SnapshotBuilder, TypeBuilder, instance_type, node, offering,
+        pod, pool, snapshot,
+    },
 };
 
 use super::{Settings, as_it_is, check, check_reasons, check_with, cluster, machine, tell};
@@ -50,20 +57,24 @@ fn a_machine_is_never_replaced_by_one_like_it() {
 /// O-46, O-47: the worst that can happen has to be cheaper.
 #[test]
 fn a_machine_is_not_replaced_if_it_may_turn_out_dearer() {
-    let uneven =
-        instance_type("uneven").zones(["a"]).price(0.5).offering(offering("b", "on-demand", 3.0));
-    let with = |size: joiner_core::testing::TypeBuilder| {
+    let uneven = |capacity_type: &str| {
+        let offered = |zone: &str, price: f64| offering(zone, capacity_type, price);
+        instance_type("uneven").zones([]).offering(offered("a", 0.5)).offering(offered("b", 3.0))
+    };
+    let with = |size: TypeBuilder| {
         snapshot()
             .pool(pool("default"), [size, instance_type("five").cpu("5").price(2.0)])
             .node(node("n").pool("default").of_type("five").cpu("5").pod(pod("a").cpu("4")))
     };
-    check_reasons(
-        with(uneven),
-        as_it_is,
-        expect![[r#"
-            n: move.notCheaper: can't replace with a cheaper node: the cheapest that fits, uneven, may cost 3.0000 per hour, and now it is 2.0000
-        "#]],
-    );
+    for capacity_type in [CAPACITY_TYPE_SPOT, CAPACITY_TYPE_ON_DEMAND] {
+        check_reasons(
+            with(uneven(capacity_type)),
+            as_it_is,
+            expect![[r#"
+                n: move.notCheaper: can't replace with a cheaper node: the cheapest that fits, uneven, may cost 3.0000 per hour, and now it is 2.0000
+            "#]],
+        );
+    }
     check(
         with(instance_type("even").price(0.5)),
         as_it_is,
@@ -123,10 +134,14 @@ fn a_machine_is_not_replaced_by_two_for_hardly_anything() {
     );
 }
 
-/// O-87, O-88
+/// Two CPUs that are paid for already.
+fn reserved() -> TypeBuilder {
+    instance_type("r").cpu("2").price(1.0).reserved("a", "r1", 1, 0.01)
+}
+
+/// O-88
 #[test]
 fn reserved_capacity_takes_the_place_of_what_costs_more() {
-    let reserved = || instance_type("r").cpu("2").price(1.0).reserved("a", "r1", 1, 0.01);
     let on = |capacity_type: &str, price: f64| {
         snapshot()
             .pool(
@@ -162,6 +177,73 @@ fn reserved_capacity_takes_the_place_of_what_costs_more() {
         singleNodeConsolidation: n -> new r: a; saves 0.49
     "#]],
     );
+}
+
+/// O-87
+#[test]
+fn reserved_capacity_takes_the_place_of_dearer_reserved_capacity() {
+    let old = instance_type("old").price(2.0).reserved("a", "r0", 1, 0.05);
+    let n = node("n")
+        .pool("default")
+        .of_type("old")
+        .label(CAPACITY_TYPE, CAPACITY_TYPE_RESERVED)
+        .label(RESERVATION_ID, "r0");
+    let cluster =
+        snapshot().pool(pool("default"), [reserved(), old]).node(n.pod(pod("a").cpu("1"))).build();
+    let fleet = joiner_core::testing::fleet(&cluster).build();
+    let decided = super::decide(&Settings::default(), &cluster, &fleet);
+    expect![[r#"
+        singleNodeConsolidation: n -> new r: a; saves 0.04
+    "#]]
+    .assert_eq(&tell(&decided));
+    let claim = &decided.commands[0].replacements[0];
+    let capacity_type = claim.requirements.iter().find(|spec| spec.key == CAPACITY_TYPE).unwrap();
+    assert_eq!(capacity_type.values, [CAPACITY_TYPE_RESERVED]);
+}
+
+/// A-01..20, V-09..20: what is saved is told by what the new machine may be, not by the cheapest that its type is
+/// offered for.
+#[test]
+fn what_a_pool_does_not_allow_saves_nothing() {
+    let with = |own: PoolBuilder| {
+        let small = instance_type("small")
+            .cpu("2")
+            .zones(["a"])
+            .price(1.0)
+            .offering(offering("a", CAPACITY_TYPE_SPOT, 0.5))
+            .offering(offering("b", CAPACITY_TYPE_ON_DEMAND, 1.5));
+        let old = node("n").pool("default").of_type("old").zone("b");
+        snapshot()
+            .pool(own, [small, instance_type("old").price(4.0)])
+            .node(old.pod(pod("a").cpu("1")))
+    };
+    let on_demand = || pool("default").require(CAPACITY_TYPE, In, [CAPACITY_TYPE_ON_DEMAND]);
+    for (own, expected) in [
+        (
+            pool("default"),
+            expect![[r#"
+                singleNodeConsolidation: n -> new small: a; saves 3.50 score 0.88
+            "#]],
+        ),
+        (
+            on_demand(),
+            expect![[r#"
+                singleNodeConsolidation: n -> new small: a; saves 3.00 score 0.75
+            "#]],
+        ),
+        (
+            on_demand().require(ZONE, In, ["b"]),
+            expect![[r#"
+                singleNodeConsolidation: n -> new small: a; saves 2.50 score 0.62
+            "#]],
+        ),
+    ] {
+        check(
+            with(own),
+            |fleet| fleet.pool("default", |rules| rules.policy = ConsolidationPolicy::Balanced),
+            expected,
+        );
+    }
 }
 
 /// O-39
@@ -284,4 +366,25 @@ fn without_a_price_nothing_is_cheaper() {
             "#]],
         );
     }
+}
+
+/// A claim with one capacity type and minValues of two would be refused by the API server.
+#[test]
+fn a_replacement_that_must_be_spot_keeps_no_choice_of_capacity_types() {
+    let both = [CAPACITY_TYPE_ON_DEMAND, CAPACITY_TYPE_SPOT];
+    let types = [
+        instance_type("small").cpu("2").price(1.0).offering(offering("a", CAPACITY_TYPE_SPOT, 0.5)),
+        instance_type("large").cpu("8").price(4.0),
+    ];
+    let pool = pool("default").min_values(CAPACITY_TYPE, In, both, 2);
+    let snapshot = snapshot()
+        .pool(pool, types)
+        .node(node("n").pool("default").of_type("large").cpu("8").pod(pod("a").cpu("1")))
+        .build();
+    let fleet = joiner_core::testing::fleet(&snapshot).build();
+    let Settings { planning, disruption } = Settings::default();
+    let decided = joiner_plan::disrupt::disrupt(&snapshot, &fleet, &planning, &disruption);
+    let claim = &decided.commands[0].replacements[0];
+    let own = claim.requirements.iter().find(|spec| spec.key == CAPACITY_TYPE).unwrap();
+    assert_eq!((own.values.as_slice(), own.min_values), (&["spot".to_owned()][..], None));
 }

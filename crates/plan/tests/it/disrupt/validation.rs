@@ -167,7 +167,7 @@ fn a_candidate_that_is_none_any_more_rejects() {
         deletable(),
         |fleet| fleet.paused("ops"),
         expect![
-            "churn: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from the controller's namespace to resume"
+            "churn: disruption is paused by ops; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume"
         ],
     );
 }

@@ -39,7 +39,7 @@ fn exchanged_for(snapshot: &Snapshot, fleet: &Fleet) -> BTreeSet<String> {
     let candidates = pass.candidates(|each| each.may_be_consolidated(fleet));
     let set: Vec<_> = candidates.iter().filter(|each| ["a", "b"].contains(&each.name())).collect();
     let proposal = together(&mut pass, &set).expect("other has room for both");
-    let found = exchanged(&mut pass, &candidates, Found { set, proposal });
+    let found = exchanged(&mut pass, &candidates, Found::new(set, proposal));
     assert!((found.proposal.savings - 2.0).abs() < 1e-9, "as much is saved");
     names(&found.set)
 }
@@ -68,7 +68,7 @@ fn less_is_saved_where_much_less_moves() {
     let mut of = |names: [&str; 2]| {
         let set: Vec<_> = candidates.iter().filter(|each| names.contains(&each.name())).collect();
         let proposal = together(&mut pass, &set).expect("other has room for both");
-        Found { set, proposal }
+        Found::new(set, proposal)
     };
     let (more, less) = (of(["a", "b"]), of(["c", "d"]));
     assert!(more.proposal.savings > less.proposal.savings);
