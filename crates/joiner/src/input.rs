@@ -115,8 +115,7 @@ impl Input {
 /// looks at them as leaving machines, and so does whoever looks from outside. What cannot be read is
 /// told on stderr.
 fn under_way(objects: &Objects) -> BTreeSet<String> {
-    let (commands, unreadable) =
-        record::found(objects.node_claims.iter().map(|claim| claim.as_ref()));
+    let (commands, unreadable) = record::found(objects.node_claims.iter().map(AsRef::as_ref));
     for problem in unreadable {
         output::talk(&format!("joiner: {problem}"));
     }

@@ -239,7 +239,9 @@ impl DisruptionLoop {
     /// Tells those whose wish not to be disrupted does not mean what they expect, before it matters.
     fn tell_of_wishes(&self) {
         let events = self.context.cache.read(|world| wishes::unclear(&self.context, world));
-        events.into_iter().for_each(|event| self.context.events.tell(event));
+        for event in events {
+            self.context.events.tell(event);
+        }
     }
 
     fn gather(&self) -> Look {

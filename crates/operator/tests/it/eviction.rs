@@ -428,7 +428,7 @@ async fn those_who_wait_for_their_turn_and_those_who_tell_of_changes_do_not_wait
             context.cache.read(|_| evictions.contains(&id));
         }
     });
-    let waited = is_done.recv_timeout(Duration::from_secs(60));
+    let waited = is_done.recv_timeout(Duration::from_mins(1));
     is_over.store(true, Ordering::Relaxed);
     assert_eq!(waited, Ok(true));
 }

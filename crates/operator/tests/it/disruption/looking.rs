@@ -194,7 +194,9 @@ async fn what_a_budget_has_kept_goes_as_soon_as_the_others_are_gone() {
                 machines.push(name);
             }
         }
-        pools.iter().for_each(|pool| allow(&scene, pool, &at_once.to_string()));
+        for pool in pools {
+            allow(&scene, pool, &at_once.to_string());
+        }
         scene.stage.pass(20).await;
         let left = scene.claims();
         assert_eq!(left.len(), machines.len() / 2, "{kind} {pools:?}: {left:?}");
@@ -400,7 +402,9 @@ async fn an_approval_about_machines_of_several_pools_is_told_of_those_that_were_
             scene.machine_in(pool, machine).await;
             scene.pod(&format!("web-{machine}"), machine);
         }
-        asked.iter().for_each(|pool| balance(&scene, pool));
+        for pool in asked {
+            balance(&scene, pool);
+        }
         for pool in ["general", "batch"] {
             allow(&scene, pool, "100%");
         }
