@@ -401,8 +401,7 @@ pub(super) fn waiting(context: &Context, record: &Record, claim: &NodeClaim) {
 /// A candidate is being deleted.
 pub(super) fn deleted(context: &Context, record: &Record, machine: &Marked) {
     let claim = &*machine.claim;
-    let node = machine.node.as_ref().map(|node| Subject::of(&**node));
-    for subject in node.into_iter().chain([Subject::of(claim)]) {
+    for subject in machine.subjects() {
         context.events.tell(Event::disruption_terminating(&subject, record.reason.as_str()));
     }
     let policy = policy_label(context, record.method, claim);
