@@ -14,7 +14,7 @@ mod supply;
 
 use joiner_core::{plan::Plan, pod::PodSpec, snapshot::Snapshot};
 
-use self::{demand::Demands, mixture::Component, supply::Supplies};
+use self::{demand::Demands, supply::Supplies};
 use crate::{
     facts::{Interned, Specs},
     finding::Findings,
@@ -39,6 +39,7 @@ pub fn lower_bound(snapshot: &Snapshot, plan: &Plan) -> f64 {
     let Some(supplies) = Supplies::new(snapshot, &specs.columns) else { return 0.0 };
     let demands = Demands::new(snapshot, &specs, &pods, &spec_of, &supplies);
     let components = demands.components(supplies.len());
-    let bound: f64 = components.iter().map(Component::bound).sum();
+    // An empty sum of floats is -0.0, which would be printed as such.
+    let bound = components.iter().fold(0.0, |sum, component| sum + component.bound());
     bound * (1.0 - ROUNDING)
 }

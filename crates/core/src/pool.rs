@@ -15,6 +15,8 @@ pub struct NodePool {
     pub is_static: bool,
     /// Whether the pool can be used.
     pub readiness: Readiness,
+    /// Why its last machines have not joined, if too many have not: it is then tried after all others.
+    pub failing: Option<String>,
     /// What its machines are made of.
     pub node_class: NodeClassRef,
     /// Labels of its machines.

@@ -1,6 +1,7 @@
 //! What was seen: everything a plan may depend on.
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -100,16 +101,19 @@ impl Node {
 }
 
 impl Snapshot {
-    /// Pools that machines can be made for, heaviest first; among equals the later name first.
+    /// Pools that machines can be made for, heaviest first; among equals the later name first. Those whose machines do not
+    /// join come last, however heavy they are: whoever waits is better off with a machine that comes.
     ///
-    /// COMPAT: the order of names is upstream's.
+    /// COMPAT: the order of names is upstream's. Upstream tries a pool that fails again and again, before all lighter
+    /// ones.
     pub fn usable_pools(&self) -> Vec<&NodePool> {
         let mut pools: Vec<&NodePool> = self
             .pools
             .iter()
             .filter(|pool| !pool.is_static && pool.readiness == Readiness::Ready)
             .collect();
-        pools.sort_by(|a, b| b.weight.cmp(&a.weight).then_with(|| b.name.cmp(&a.name)));
+        let rank = |pool: &NodePool| (pool.failing.is_some(), Reverse(pool.weight));
+        pools.sort_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| b.name.cmp(&a.name)));
         pools
     }
 
@@ -124,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pools_by_weight_then_by_name_backwards() {
+    fn pools_that_work_come_first_then_by_weight_then_by_name_backwards() {
         let pool =
             |name: &str, weight| NodePool { name: name.to_owned(), weight, ..NodePool::default() };
         let snapshot = Snapshot {
@@ -132,6 +136,8 @@ mod tests {
                 pool("a", 0),
                 pool("b", 0),
                 pool("heavy", 50),
+                NodePool { failing: Some("why".to_owned()), ..pool("failing", 100) },
+                NodePool { failing: Some("why".to_owned()), ..pool("failing too", 50) },
                 NodePool { is_static: true, ..pool("static", 100) },
                 NodePool { readiness: Readiness::Deleting, ..pool("deleting", 100) },
                 NodePool { readiness: Readiness::NotReady("why".to_owned()), ..pool("down", 100) },
@@ -140,7 +146,7 @@ mod tests {
         };
         let names: Vec<&str> =
             snapshot.usable_pools().iter().map(|pool| pool.name.as_str()).collect();
-        assert_eq!(names, ["heavy", "b", "a"]);
+        assert_eq!(names, ["heavy", "b", "a", "failing", "failing too"]);
     }
 
     #[test]

@@ -29,7 +29,11 @@ pub(crate) async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
     let found = match &args.kubeconfig {
         Some(path) => match Kubeconfig::read_from(path) {
             Ok(file) => Config::from_custom_kubeconfig(file, &options).await,
-            Err(error) => Err(error),
+            Err(error) => {
+                let path = path.display();
+                let problem = format!("--kubeconfig {path} cannot be read: {}", chain(&error));
+                return Err(Failure::bad_input(problem));
+            }
         },
         None if args.context.is_some() => Config::from_kubeconfig(&options).await,
         None => return Config::infer().await.map_err(|error| no_cluster(&error)),

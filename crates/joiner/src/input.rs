@@ -1,5 +1,7 @@
 //! From files, or from a cluster itself, to a snapshot.
 
+mod spelling;
+
 use std::{collections::BTreeSet, io};
 
 use jiff::Timestamp;
@@ -16,7 +18,7 @@ use joiner_plan::overlay::{self, Verdict};
 use crate::{
     catalog::{self, Machines},
     cli::InputArgs,
-    connection,
+    connection, crds,
     errors::{Failure, chain},
     output,
     settings::Settings,
@@ -83,11 +85,12 @@ impl Input {
         let catalog = if settings.node_overlay {
             overlaid(objects, &machines.catalog)
         } else {
-            if let Some(note) = overlays_ignored(objects.node_overlays.len()) {
-                output::talk(&format!("joiner: {note}"));
-            }
+            tell_ignored(objects.node_overlays.len(), "NodeOverlay");
             machines.catalog.clone()
         };
+        if !settings.index.capacity_buffer {
+            tell_ignored(objects.capacity_buffers.len(), "CapacityBuffer");
+        }
         let mut indexed = index::snapshot(objects, catalog, &settings.index, self.now);
         for note in machines.notes.iter().chain(&indexed.notes) {
             output::talk(&format!("joiner: {note}"));
@@ -97,17 +100,17 @@ impl Input {
     }
 
     /// The snapshot's machines as candidates for removal. What is odd about them is told on stderr.
-    pub(crate) fn fleet(&self, snapshot: &Snapshot) -> Fleet {
+    pub(crate) fn fleet(&self, snapshot: &Snapshot, settings: &Settings) -> Fleet {
         for note in index::fleet::notes(&self.objects) {
             output::talk(&format!("joiner: {note}"));
         }
-        self.machines(snapshot)
+        self.machines(snapshot, settings)
     }
 
     /// The same without a word.
-    pub(crate) fn machines(&self, snapshot: &Snapshot) -> Fleet {
+    pub(crate) fn machines(&self, snapshot: &Snapshot, settings: &Settings) -> Fleet {
         let live = index::Live { queued: self.objects.leaving.clone(), ..index::Live::of_nobody() };
-        index::fleet(&self.objects, snapshot, &live, self.now)
+        index::fleet(&self.objects, snapshot, &settings.index, &live, self.now)
     }
 }
 
@@ -139,6 +142,9 @@ fn of_files(args: &InputArgs) -> Result<Objects, Failure> {
         let kinds: Vec<String> =
             objects.ignored.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
         output::talk(&format!("joiner: not used: {}", kinds.join(", ")));
+    }
+    for note in spelling::unknown_fields(&objects.written, crds::all) {
+        output::talk(&format!("joiner: {note}"));
     }
     Ok(objects)
 }
@@ -176,15 +182,16 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
     Ok(Input::new(objects, namespace, read, args.now()))
 }
 
-/// What to say of overlays where their gate is off.
-fn overlays_ignored(overlays: usize) -> Option<String> {
-    let are = if overlays == 1 { "is" } else { "are" };
-    (overlays > 0).then(|| {
-        format!(
-            "{} {are} ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)",
-            text::count(overlays, "NodeOverlay")
-        )
-    })
+/// Says that objects of a kind have no effect, if there are any, because the gate of the same name is off.
+fn tell_ignored(objects: usize, kind: &str) {
+    if objects == 0 {
+        return;
+    }
+    let are = if objects == 1 { "is" } else { "are" };
+    output::talk(&format!(
+        "joiner: {} {are} ignored: the gate {kind} is off (--feature-gates {kind}=true)",
+        text::count(objects, kind)
+    ));
 }
 
 /// The catalog with the corrections of `NodeOverlay`s.

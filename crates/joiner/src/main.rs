@@ -8,6 +8,7 @@ mod build;
 mod catalog;
 mod cli;
 mod connection;
+mod crds;
 mod demo;
 mod doctor;
 mod dump;
@@ -46,7 +47,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Plan(args) => plan::run(&args),
         Command::Explain(what) => explain::run(&what),
         Command::Doctor(what) => doctor::run(&what),
-        Command::Crds => output::bytes(crds().as_bytes()).map(|()| Exit::Success),
+        Command::Crds => output::bytes(crds::text().as_bytes()).map(|()| Exit::Success),
         Command::Bench(args) => bench::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Lab(Lab::Serve(args)) => lab::serve(&args),
@@ -57,12 +58,4 @@ fn run(command: Command) -> Result<Exit, Failure> {
             output::bytes(&script).map(|()| Exit::Success)
         }
     }
-}
-
-/// All CRDs as one stream of YAML documents.
-fn crds() -> String {
-    let of_vsphere = serde_json::from_value(joiner_vsphere::crd()).expect("it is a definition");
-    let all = joiner_api::crd::crds().into_iter().chain([of_vsphere]);
-    let crds: Vec<String> = all.map(|crd| joiner_api::crd::to_yaml(&crd)).collect();
-    format!("---\n{}", crds.join("---\n"))
 }

@@ -8,9 +8,13 @@ use joiner_core::{
     plan::{ExistingPlacement, Plan, PlannedClaim, Unplaced},
     reason::Reason,
     settings::PlanSettings,
-    snapshot::Snapshot,
+    snapshot::{Node, Snapshot},
 };
-use joiner_plan::{Planned, disrupt::disrupt};
+use joiner_operator::objects::Objects;
+use joiner_plan::{
+    Planned, Report,
+    disrupt::{disrupt, tell_places},
+};
 use serde::Serialize;
 
 use crate::{
@@ -99,13 +103,15 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     }
     let snapshot = input.snapshot(&args.input, &settings)?;
     let Checked { planned, mut summary, mut findings } = plan_and_check(&snapshot, &settings.plan);
-    for note in &planned.report.pools {
-        output::talk(&format!("joiner: {}", pool_note(note)));
+    tell_unusable_pools(&planned.report);
+    if settings.index.static_capacity {
+        tell_static_pools(&input.objects, &snapshot);
     }
     let disruptions = args.disrupt.then(|| {
-        let fleet = input.fleet(&snapshot);
-        let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
+        let fleet = input.fleet(&snapshot, &settings);
+        let mut disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
         findings.extend(check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions));
+        tell_places(&snapshot, &fleet, &settings.plan, &mut disruptions.commands);
         (fleet, disruptions)
     });
     summary.checked = findings.is_empty();
@@ -153,6 +159,31 @@ pub(crate) fn refuse(findings: &[Finding]) {
     ));
     for finding in findings {
         output::talk(&format!("  {finding}"));
+    }
+}
+
+/// Says which pools of a fixed number want machines: those are made whatever pods there are, and are in no plan.
+fn tell_static_pools(objects: &Objects, snapshot: &Snapshot) {
+    for pool in &objects.node_pools {
+        let name = pool.metadata.name.as_deref().unwrap_or_default();
+        let Some(wanted) = pool.spec.replicas else { continue };
+        let is_its = |node: &&Node| node.pool.as_deref() == Some(name) && !node.leaving;
+        let there = snapshot.nodes.iter().filter(is_its).count();
+        let missing = usize::try_from(wanted).unwrap_or_default().saturating_sub(there);
+        if missing > 0 {
+            output::talk(&format!(
+                "joiner: NodePool {name:?} keeps {wanted} machines and has {there}: {} would come \
+                 besides this plan",
+                text::count(missing, "more machine")
+            ));
+        }
+    }
+}
+
+/// Says which pools cannot be used, and why.
+pub(crate) fn tell_unusable_pools(report: &Report) {
+    for reason in &report.pools {
+        output::talk(&format!("joiner: {}", pool_note(reason)));
     }
 }
 

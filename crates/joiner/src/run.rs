@@ -32,7 +32,7 @@ use crate::{
     connection,
     errors::{Exit, Failure, chain},
     lab,
-    settings::{self, CLOUDS, Declares, Given, VsphereAccess},
+    settings::{self, Declares, Given, VsphereAccess},
 };
 
 /// What a controller goes by.
@@ -41,7 +41,7 @@ pub(crate) struct Controller;
 
 impl Declares for Controller {
     const SETTINGS: &[&[&Setting]] =
-        &[declared::CONTROLLER, declared::PLANNER, declared::VSPHERE, CLOUDS];
+        &[declared::CONTROLLER, declared::PLANNER, declared::VSPHERE, declared::CLOUDS];
 }
 
 /// The providers that this program has.

@@ -27,18 +27,6 @@ pub(crate) use self::{
 };
 use crate::errors::Failure;
 
-/// The share of memory that guests of vSphere do not see.
-pub(crate) const VSPHERE_VM_MEMORY_OVERHEAD_PERCENT: Setting = Setting::new(
-    "vsphere-vm-memory-overhead-percent",
-    "VSPHERE_VM_MEMORY_OVERHEAD_PERCENT",
-    "SHARE",
-    "",
-    "The same for vSphere alone",
-);
-
-/// Settings that belong to one cloud.
-pub(crate) const CLOUDS: &[&Setting] = &[&VSPHERE_VM_MEMORY_OVERHEAD_PERCENT];
-
 /// Every pod without a node is to be placed.
 const UNBOUND: &str = "unbound";
 /// Only pods that a scheduler found no node for are to be placed.
@@ -49,7 +37,7 @@ pub(crate) const UNSCHEDULABLE: &str = "unschedulable";
 pub(crate) struct Planner;
 
 impl Declares for Planner {
-    const SETTINGS: &[&[&Setting]] = &[declared::PLANNER, CLOUDS];
+    const SETTINGS: &[&[&Setting]] = &[declared::PLANNER, declared::CLOUDS];
 }
 
 /// Settings of commands that plan, as typed. The comments on fields are the help that `--help`
@@ -138,7 +126,8 @@ pub(crate) fn vsphere(
     reader: &mut Reader<'_>,
     planner: &PlannerSettings,
 ) -> joiner_vsphere::Settings {
-    let own = reader.share(&VSPHERE_VM_MEMORY_OVERHEAD_PERCENT).or(planner.memory_overhead);
+    let own =
+        reader.share(&declared::VSPHERE_VM_MEMORY_OVERHEAD_PERCENT).or(planner.memory_overhead);
     let default = joiner_vsphere::Settings::default();
     joiner_vsphere::Settings {
         memory_overhead: own.unwrap_or(default.memory_overhead),

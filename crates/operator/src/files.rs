@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    objects::{Body, Head, Objects, Origin, Refusal},
+    objects::{Body, Head, NODE_CLASS_SUFFIX, Objects, Origin, Refusal, Written},
     validate::Invalid,
 };
 
@@ -268,7 +268,9 @@ impl Reader {
         item: u32,
     ) -> Result<(), ReadError> {
         if self.as_written.is_some() {
-            return self.add_as_written(&head, body, item);
+            let written = (self.place(item), self.as_written(&head, body, item)?);
+            self.as_written.get_or_insert_default().push(written);
+            return Ok(());
         }
         let file = (self.files.len() - 1) as u32;
         let origin = Origin { file, document: self.document, item };
@@ -278,7 +280,11 @@ impl Reader {
                 // Providers read their classes later, and name the place of what they refuse.
                 let place = self.place_of(origin);
                 if let Some(class) = self.objects.node_classes.get_mut(classes) {
-                    class.place = Some(place);
+                    class.place = Some(place.clone());
+                }
+                if is_written_by_people(&head) {
+                    let object = self.as_written(&head, body, item)?;
+                    self.objects.written.push(Written { place, object });
                 }
                 Ok(())
             }
@@ -291,22 +297,26 @@ impl Reader {
         }
     }
 
-    fn add_as_written(
-        &mut self,
+    fn as_written(
+        &self,
         head: &Head,
         body: &(impl Body + ?Sized),
         item: u32,
-    ) -> Result<(), ReadError> {
+    ) -> Result<Value, ReadError> {
         let decoded = body.decode::<Value>();
         let mut value =
             decoded.map_err(|invalid| self.refused(item, &head.to_string(), invalid))?;
         // Items of typed lists leave out what they are.
         value["apiVersion"] = Value::from(head.api_version.as_str());
         value["kind"] = Value::from(head.kind.as_str());
-        let place = self.place(item);
-        self.as_written.get_or_insert_default().push((place, value));
-        Ok(())
+        Ok(value)
     }
+}
+
+/// Whether objects like this are written by hand, of kinds that our CRDs describe. Claims are made by controllers.
+fn is_written_by_people(head: &Head) -> bool {
+    let kinds = ["NodePool", "NodeOverlay", "CapacityBuffer"];
+    kinds.contains(&head.kind.as_str()) || head.kind.ends_with(NODE_CLASS_SUFFIX)
 }
 
 /// What a document that is no object should be.
@@ -365,6 +375,12 @@ fn invalid(error: serde_path_to_error::Error<serde_json::Error>) -> Invalid {
     }
     let text = error.into_inner().to_string();
     let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
-    let remedy = if problem.starts_with("missing field") { "; add it" } else { "" };
+    let remedy = if problem.starts_with("missing field") {
+        "; add it"
+    } else if problem.starts_with("invalid type: ") && problem.ends_with(", expected a string") {
+        "; put it in quotes"
+    } else {
+        ""
+    };
     Invalid::new(field, format!("{problem}{remedy}"))
 }

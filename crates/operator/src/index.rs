@@ -27,7 +27,7 @@ pub(crate) mod volumes;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use joiner_core::{instance_type::Catalog, label::Labels, snapshot::Snapshot};
+use joiner_core::{instance_type::Catalog, label::Labels, pool::NodePool, snapshot::Snapshot};
 
 pub(crate) use self::convert::taints;
 pub use self::{convert::resources, requests::of_pod as requests_of_pod};
@@ -122,8 +122,10 @@ pub fn snapshot(
     if !settings.static_capacity {
         note_fixed_pools(objects, &mut notes);
     }
+    let pools = pools::node_pools(objects, &catalog.well_known);
+    note_failing_pools(&pools, &mut notes);
     let snapshot = Snapshot {
-        pools: pools::node_pools(objects, &catalog.well_known),
+        pools,
         nodes,
         pods: to_place,
         daemons: daemons::daemons(objects, settings.ignore_dra, &mut reader),
@@ -131,6 +133,16 @@ pub fn snapshot(
         catalog,
     };
     Indexed { snapshot, notes }
+}
+
+fn note_failing_pools(pools: &[NodePool], notes: &mut Vec<String>) {
+    for pool in pools.iter().filter(|pool| !pool.is_static) {
+        let Some(why) = &pool.failing else { continue };
+        notes.push(format!(
+            "NodePool {:?} is tried after all others, for its last machines have not joined ({why})",
+            pool.name
+        ));
+    }
 }
 
 /// Namespaces and their labels. One that only pods tell of has no label but its name, which the API

@@ -42,7 +42,7 @@ use crate::{
 pub const DEFAULT_NAMESPACE: &str = "default";
 
 /// What ends the kinds that are taken for a provider's settings.
-const NODE_CLASS_SUFFIX: &str = "NodeClass";
+pub(crate) const NODE_CLASS_SUFFIX: &str = "NodeClass";
 
 /// An object of any kind that pools take their provider's settings from.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +66,15 @@ impl NodeClass {
         let text = is_it.then(|| serde_json::from_value(self.object.clone()).ok())??;
         Some(node_class(kind, text))
     }
+}
+
+/// An object as somebody has written it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// Where it was read.
+    pub place: Place,
+    /// The whole object.
+    pub object: Value,
 }
 
 /// All objects of a kind, as the API shows them.
@@ -204,6 +213,8 @@ macro_rules! objects {
             pub node_classes: Vec<NodeClass>,
             /// How many objects of which other kinds there were.
             pub ignored: BTreeMap<String, usize>,
+            /// Objects from files that people write, as they are written: a misspelt field has no place among the others.
+            pub written: Vec<Written>,
             /// Names of claims that somebody is about to delete, although nothing on them says so.
             pub leaving: BTreeSet<String>,
             seen: HashMap<String, Origin>,

@@ -97,7 +97,7 @@ impl Question {
         let long_ago = now - SignedDuration::from_hours(1);
         let restless_since = pools.map(|pool| (pool, long_ago)).collect();
         let live = Live { restless_since, ..Live::default() };
-        let fleet = index::fleet(&self.objects, snapshot, &live, now);
+        let fleet = index::fleet(&self.objects, snapshot, &IndexSettings::default(), &live, now);
         // Upstream takes the plan's word for where pods will be, and here they are put there.
         let chosen = DisruptionSettings { spot_to_spot: self.spot_to_spot, as_scheduled: false };
         let found = guarded("the planner", || disrupt(snapshot, &fleet, settings, &chosen))?;

@@ -35,7 +35,7 @@ use joiner_core::{
 use self::ahead::Sight;
 pub use self::{
     budget::{allowances, unreadable},
-    consider::{consider, price},
+    consider::{consider, price, tell_places},
 };
 
 /// Decides which machines go, and why the others stay.

@@ -68,14 +68,10 @@ fn leaves(facts: &PodFacts, machine: &Machine) -> bool {
 impl Moves {
     /// The part of a plan that is about these pods.
     fn of(plan: Plan, pods: &BTreeSet<String>) -> Self {
-        let existing = plan.existing.into_iter().filter_map(|mut at| {
-            at.pods.retain(|pod| pods.contains(pod));
-            (!at.pods.is_empty()).then_some(at)
-        });
         let is_theirs = |claim: &PlannedClaim| claim.pods.iter().any(|pod| pods.contains(pod));
         let unplaced = plan.unschedulable.into_iter().chain(plan.deferred);
         Self {
-            existing: existing.collect(),
+            existing: about(plan.existing, pods),
             claims: plan.claims.into_iter().filter(is_theirs).collect(),
             unplaced: unplaced.filter(|each| pods.contains(&each.pod)).collect(),
         }
@@ -85,6 +81,18 @@ impl Moves {
     pub fn price(&self) -> f64 {
         self.claims.iter().fold(0.0, |sum, claim| sum + claim.price)
     }
+}
+
+/// The part of placements that is about these pods.
+pub(crate) fn about(
+    placements: Vec<ExistingPlacement>,
+    pods: &BTreeSet<String>,
+) -> Vec<ExistingPlacement> {
+    let only_theirs = |mut at: ExistingPlacement| {
+        at.pods.retain(|pod| pods.contains(pod));
+        (!at.pods.is_empty()).then_some(at)
+    };
+    placements.into_iter().filter_map(only_theirs).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use joiner_core::{
 };
 use joiner_operator::{objects::Objects, pods::node_of, world::Kept as _};
 
-use crate::input::Input;
+use crate::{input::Input, settings::Settings};
 
 /// A cluster in which every pod that has a machine is on it.
 ///
@@ -22,9 +22,9 @@ pub(super) struct Loaded {
 
 impl Loaded {
     /// The same cluster as the planner's snapshot of it.
-    pub(super) fn new(input: &Input, snapshot: &Snapshot) -> Self {
+    pub(super) fn new(input: &Input, snapshot: &Snapshot, settings: &Settings) -> Self {
         let snapshot = put_back(&input.objects, snapshot);
-        let fleet = input.machines(&snapshot);
+        let fleet = input.machines(&snapshot, settings);
         Self { snapshot, fleet }
     }
 

@@ -13,7 +13,8 @@ use joiner_core::{
 use joiner_operator::objects::Objects;
 use joiner_plan::{
     Moves,
-    disrupt::{self, disrupt},
+    disrupt::{self, consider, disrupt, tell_places},
+    provision,
 };
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ use crate::{
     errors::{Exit, Failure},
     input::Input,
     output::{self, Format},
-    plan::refuse,
+    plan::{refuse, tell_unusable_pools},
     settings::Settings,
     table::share,
     text,
@@ -62,10 +63,12 @@ impl Judged {
         let settings = Settings::read(&args.settings, args.input.is_live())?;
         let input = Input::read(&args.input, &settings)?;
         let snapshot = input.snapshot(&args.input, &settings)?;
-        let fleet = input.fleet(&snapshot);
-        let loaded = Loaded::new(&input, &snapshot);
-        let disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
+        tell_unusable_pools(&provision(&snapshot, &settings.plan).report);
+        let fleet = input.fleet(&snapshot, &settings);
+        let loaded = Loaded::new(&input, &snapshot, &settings);
+        let mut disruptions = disrupt(&snapshot, &fleet, &settings.plan, &settings.disruption);
         let findings = check_disruptions(&snapshot, &fleet, &settings.plan, &disruptions);
+        tell_places(&snapshot, &fleet, &settings.plan, &mut disruptions.commands);
         let objects = input.objects;
         Ok(Self { objects, settings, snapshot, fleet, loaded, disruptions, findings })
     }
@@ -162,6 +165,12 @@ impl Judged {
     pub(super) fn drain(&self, machines: &[usize]) -> Moves {
         let Loaded { snapshot, fleet } = &self.loaded;
         joiner_plan::drain(snapshot, fleet, &self.settings.plan, machines)
+    }
+
+    /// Where the pods of a machine would be if it went after all that is decided, whatever keeps it.
+    pub(super) fn without(&self, at: usize) -> Moves {
+        let commands = &self.disruptions.commands;
+        consider(&self.snapshot, &self.fleet, &self.settings.plan, commands, at)
     }
 
     /// Who has paused the removal of machines for the whole cluster, as a sentence.

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use joiner_core::{
     disruption::{Allowance, Command, Method},
-    plan::PlannedClaim,
+    plan::{PlannedClaim, Unplaced},
     reason::Reason,
 };
-use joiner_plan::{Moves, disrupt::consider, explain::remedy};
+use joiner_plan::{Moves, explain::remedy};
 use serde::Serialize;
 
 use super::{
@@ -90,15 +90,12 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
     let judged = Judged::read(&args.asking)?;
     let at = judged.find(&args.node)?;
     let moves = match judged.verdict(at) {
-        Verdict::Goes(command) if command.method == Method::StaticDrift => {
-            Some(of_static_pool(&judged, at, command))
-        }
         Verdict::Goes(command) => Some(Moves {
             existing: command.destinations.clone(),
             claims: command.replacements.clone(),
-            unplaced: Vec::new(),
+            unplaced: waiting_for_their_pool(&judged, at, command),
         }),
-        Verdict::Stays(_) => Some(considered(&judged, at, &judged.disruptions.commands)),
+        Verdict::Stays(_) => Some(judged.without(at)),
         Verdict::Leaving(_) => Some(judged.drain(&[at])),
         Verdict::Foreign => None,
     };
@@ -106,23 +103,23 @@ pub(super) fn run(args: &ExplainNodeArgs) -> Result<Exit, Failure> {
     judged.answer(&answer, || render(&answer), args.asking.output)
 }
 
-/// Where the pods of a machine would be if it went after these commands, whatever keeps it.
-fn considered(judged: &Judged, at: usize, commands: &[Command]) -> Moves {
-    consider(&judged.snapshot, &judged.fleet, &judged.settings.plan, commands, at)
+/// Whether the machine of a pool of a fixed number goes before the one that takes its place comes.
+fn goes_first(command: &Command) -> bool {
+    command.method == Method::StaticDrift && command.replacements.is_empty()
 }
 
-/// Where the pods of a machine would be that a pool of a fixed number replaces without looking at
-/// them. Those that fit on no other machine are taken to go to the one that comes first.
-fn of_static_pool(judged: &Judged, at: usize, command: &Command) -> Moves {
-    let others = judged.disruptions.commands.iter().filter(|other| *other != command);
-    let others: Vec<Command> = others.cloned().collect();
-    let moves = considered(judged, at, &others);
-    let [replacement] = command.replacements.as_slice() else { return moves };
-    let Moves { existing, claims, unplaced } = moves;
-    let left_over = claims.into_iter().flat_map(|claim| claim.pods);
-    let pods = left_over.chain(unplaced.into_iter().map(|each| each.pod)).collect();
-    let claims = vec![PlannedClaim { pods, ..replacement.clone() }];
-    Moves { existing, claims, unplaced: Vec::new() }
+/// The pods of a machine that goes before its pool of a fixed number makes another, as far as no other machine has a
+/// place for them.
+fn waiting_for_their_pool(judged: &Judged, at: usize, command: &Command) -> Vec<Unplaced> {
+    if !goes_first(command) {
+        return Vec::new();
+    }
+    let placed: Vec<&String> = command.destinations.iter().flat_map(|to| &to.pods).collect();
+    let pods = judged.loaded.pods(at).filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.key());
+    let waiting = pods.filter(|pod| !placed.contains(&pod));
+    let pool = judged.snapshot.nodes[at].pool.as_deref().unwrap_or_default();
+    let message = format!("NodePool {pool} makes another machine once this one is gone");
+    waiting.map(|pod| Unplaced { pod, message: message.clone(), reasons: Vec::new() }).collect()
 }
 
 impl<'j> Answer<'j> {
@@ -279,6 +276,7 @@ fn places(if_gone: &IfGone<'_>, goes: bool) -> Option<String> {
 fn money(if_gone: &IfGone<'_>, command: Option<&Command>) -> Option<String> {
     let savings = if_gone.savings?;
     let by = match if_gone.replacements {
+        [] if command.is_some_and(goes_first) => "with a new machine once it is gone".to_owned(),
         [] => "without a new machine".to_owned(),
         [one] if one.instance_types.is_empty() => {
             format!("with a new machine in its place, of {}", table::shape(one))

@@ -222,3 +222,49 @@ fn a_doctor_who_is_given_no_class() {
         exit code: 2
     "]].assert_eq(&run(&flags).to_string());
 }
+
+#[test]
+fn a_misspelt_field_is_named_and_the_rest_is_planned() {
+    let pool = "
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  limit: {cpu: 64}
+  disruption: {consolidatonPolicy: WhenEmpty}
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}
+      requirements: []
+---
+apiVersion: karpenter.sh/v1
+kind: NodePoolList
+items:
+- metadata: {name: other}
+  specs: {}
+  spec:
+    template: {spec: {nodeClassRef: {group: karpenter.kwok.sh, kind: KWOKNodeClass, name: default}}}
+";
+    check(
+        &["plan", "-f", "-"],
+        pool,
+        &expect![[r#"
+        No pod waits for a machine.
+        stderr: joiner: standard input: document 1: NodePool general: spec.disruption.consolidatonPolicy is no field that is known, and has no effect; kubectl explain nodepool.spec.disruption lists those that are
+        stderr: joiner: standard input: document 1: NodePool general: spec.limit is no field that is known, and has no effect; kubectl explain nodepool.spec lists those that are
+        stderr: joiner: standard input: document 2, item 1: NodePool other: specs is no field that is known, and has no effect; kubectl explain nodepool lists those that are
+    "#]],
+    );
+}
+
+#[test]
+fn a_kubeconfig_that_is_not_there_is_named() {
+    check(
+        &["plan", "--kubeconfig", "nowhere.yaml"],
+        "",
+        &expect![[r#"
+        stderr: joiner: --kubeconfig nowhere.yaml cannot be read: failed to read kubeconfig from '"nowhere.yaml"': No such file or directory (os error 2)
+        exit code: 2
+    "#]],
+    );
+}

@@ -228,7 +228,7 @@ fn nothing_is_replaced_by_machines_of_a_class_that_is_being_deleted() {
 #[test]
 fn a_machine_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
     check_changed(
-        &["--feature-gates=StaticCapacity=true"],
+        &["--feature-gates=StaticCapacity=true", "-o", "wide"],
         &[FIXED_NUMBER, BY_DAY],
         &expect![[r#"
             No pod waits for a machine.
@@ -240,12 +240,15 @@ fn a_machine_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
 
               replace db-1 (databases) by any type that NodePool databases allows: as much per hour as before
                 db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place first
+                to a new machine  data/postgres-0
 
               replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
                 worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+                to a new machine  shop/search-g4bq79c7l-c7r4k
 
               remove worker-3 (general): 0.1086 per hour less
                 worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
+                to worker-1  shop/web-vprthw56v-7bvl6, shop/web-vprthw56v-q89v9
 
             5 machines stay:
 
@@ -255,8 +258,6 @@ fn a_machine_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
             worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
-
-            More: joiner explain node db-2 -f …
         "#]],
     );
 }

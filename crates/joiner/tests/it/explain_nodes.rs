@@ -6,7 +6,8 @@ use serde_json::Value;
 use crate::{
     Run, check,
     right_size::{
-        self, BY_DAY, COMMAND, Change, FIXED_NUMBER, UNREADABLE_BUDGET, WORKER_3, worker_3_with,
+        self, BY_DAY, COMMAND, Change, DELETE_FIRST, FIXED_NUMBER, UNREADABLE_BUDGET, WORKER_3,
+        worker_3_with,
     },
     run, run_with,
 };
@@ -388,6 +389,57 @@ fn a_node_of_a_fixed_number_says_where_its_pods_would_be() {
 }
 
 #[test]
+fn a_node_that_goes_before_another_comes_says_so() {
+    check_changed(
+        &["node", "db-1", "--feature-gates=StaticCapacity=true"],
+        &[DELETE_FIRST, BY_DAY],
+        &expect![[r#"
+            db-1 goes.
+              pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
+
+            Why: db-1 is not what NodePool "databases" wants any more (NodePoolDrifted); another one takes its place once it is gone
+
+            POD              WOULD BE ON
+            data/postgres-0  nowhere: NodePool databases makes another machine once this one is gone
+
+            as much per hour as before, with a new machine once it is gone.
+
+            How many machines of pool databases may be away at once:
+              Underutilized: 1 of 2, 0 taken
+              Empty: 1 of 2, 0 taken
+              Drifted: 1 of 2, 0 taken
+        "#]],
+    );
+}
+
+#[test]
+fn a_node_does_not_go_first_while_nobody_would_make_another() {
+    check_changed(
+        &["node", "db-1"],
+        &[DELETE_FIRST, BY_DAY],
+        &expect![[r#"
+        db-1 stays.
+          pool databases, m-4x-amd64-linux, test-zone-a, 0.1344 per hour, 1 pod, cpu 77%, memory 75%
+
+        Why it stays, what stands in the way first:
+          NodePool "databases" is limited to 2 nodes and has 2, so no replacement can come first
+            → raise spec.limits.nodes of the NodePool
+          NodePool "databases" keeps 2 machines, whether they are used or not
+            → lower spec.replicas of the NodePool
+
+        IF IT WENT NOW   WOULD BE ON
+        data/postgres-0  nowhere: incompatible requirements with pool "general": label "example.com/tier" does not have known values
+
+        How many machines of pool databases may be away at once:
+          Underutilized: 1 of 2, 0 taken
+          Empty: 1 of 2, 0 taken
+          Drifted: 1 of 2, 0 taken
+        stderr: joiner: NodePool "databases" has replicas, but the feature gate StaticCapacity is off: nothing is made for it
+    "#]],
+    );
+}
+
+#[test]
 fn a_budget_that_cannot_be_read_says_so_on_its_nodes_and_on_no_other() {
     check_changed(
         &["node", "db-1"],
@@ -692,3 +744,19 @@ metadata: {name: nightly-0, namespace: shop, annotations: {karpenter.sh/do-not-d
 spec: {nodeName: n, containers: []}
 status: {phase: Running, startTime: '2100-01-01T00:00:00Z'}
 ";
+
+#[test]
+fn a_pool_that_cannot_be_used_is_named_whatever_is_asked() {
+    let unusable = (
+        "key: kubernetes.io/os, operator: In, values: [linux]}\n        - {key: kubernetes.io/arch, \
+         operator: In, values: [amd64]}\n        - {key: karpenter.sh/capacity-type, operator: In, \
+         values: [on-demand]}\n        - {key: karpenter.kwok.sh/instance-family, operator: In, \
+         values: [m]}",
+        "key: karpenter.sh/nodepool, operator: Exists}",
+    );
+    for question in [&["nodes"][..], &["node", "db-1"], &["drain", "db-1"]] {
+        let args = [&["explain"], question, &["-f", "-"], &right_size::FORENOON[..]].concat();
+        let told = run_with(&args, &right_size::but(&[unusable]), &[]).stderr;
+        assert!(told.contains(r#"NodePool "databases": is not ready: "#), "{question:?}: {told}");
+    }
+}

@@ -157,7 +157,7 @@ fn the_page_of_settings_lists_them_all() {
          password (or the folder that has both), a path, and `--cluster-name` are needed when the provider is on.\n\n{}\n## Of planning, also for `joiner plan` and `joiner explain`\n\n{}",
         table(declared::CONTROLLER),
         table(declared::VSPHERE),
-        table(declared::PLANNER)
+        table(&[declared::PLANNER, declared::CLOUDS].concat())
     );
     expect_test::expect_file!["../../../../docs/settings.md"].assert_eq(&page);
 }

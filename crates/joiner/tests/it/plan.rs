@@ -380,3 +380,21 @@ fn only_pods_that_the_scheduler_gave_up_on_may_be_asked_for() {
     "]],
     );
 }
+
+#[test]
+fn what_is_made_besides_a_plan_and_what_a_gate_leaves_out_is_said() {
+    let gates = "--feature-gates=StaticCapacity=true,CapacityBuffer=true,NodeOverlay=true";
+    let told = |run: crate::Run| run.stderr;
+    let (open, closed) = (
+        told(run(&["plan", "-f", "examples/capacity", gates])),
+        told(run(&["plan", "-f", "examples/capacity"])),
+    );
+    expect![[r#"
+        joiner: NodePool "licences" keeps 3 machines and has 0: 3 more machines would come besides this plan
+    "#]].assert_eq(&open);
+    expect![[r#"
+        joiner: 2 NodeOverlays are ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)
+        joiner: 2 CapacityBuffers are ignored: the gate CapacityBuffer is off (--feature-gates CapacityBuffer=true)
+        joiner: NodePool "licences" has replicas, but the feature gate StaticCapacity is off: nothing is made for it
+    "#]].assert_eq(&closed);
+}

@@ -16,6 +16,13 @@ pub(crate) const UNREADABLE_BUDGET: Change<'_> =
 pub(crate) const FIXED_NUMBER: Change<'_> =
     ("  name: databases\nspec:\n", "  name: databases\nspec:\n  replicas: 2\n");
 
+/// The same, and there can be no machine more than that.
+pub(crate) const DELETE_FIRST: Change<'_> = (
+    "  name: databases\nspec:\n",
+    "  name: databases\n  annotations: {joiner.sh/static-drift: delete-first}\nspec:\n  replicas: \
+     2\n  limits: {nodes: 2}\n",
+);
+
 /// The databases may be replaced by day.
 pub(crate) const BY_DAY: Change<'_> =
     (r#"schedule: "0 6 * * *", duration: 16h"#, r#"schedule: "0 22 * * *", duration: 8h"#);

@@ -97,11 +97,8 @@ impl Look {
         self.input.set_leaving(self.live.queued.clone());
         self.live.nominated.extend(self.nominated.keys().cloned());
         let snapshot = self.input.index(settings, self.now).snapshot;
-        let mut fleet = index::fleet(self.input.objects(), &snapshot, &self.live, self.now);
-        if !settings.gates.static_capacity {
-            // Nobody would make the machine again.
-            fleet.pools.values_mut().for_each(|rules| rules.delete_first = false);
-        }
+        let objects = self.input.objects();
+        let fleet = index::fleet(objects, &snapshot, &settings.index, &self.live, self.now);
         Picture { snapshot, fleet }
     }
 

@@ -201,7 +201,7 @@ fn an_object_that_its_type_refuses_is_named_with_place_and_field() {
             ("f.yaml", "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: p}}"),
         ],
         expect![[r#"
-            f.yaml: document 2: Pod shop/b: spec.containers[0].name: invalid type: integer `7`, expected a string
+            f.yaml: document 2: Pod shop/b: spec.containers[0].name: invalid type: integer `7`, expected a string; put it in quotes
             f.json: document 1, item 2: Node m: spec.taints: invalid type: map, expected a sequence
             f.yaml: document 1: DaemonSet default/d: invalid value: string "apps/v1beta1", expected apps/v1
             f.yaml: document 1: NodePool p: missing field `spec`; add it"#]],
@@ -250,7 +250,7 @@ fn what_is_no_object_is_refused() {
             f: document 1, item 1: kind: is missing; write apiVersion and kind
             f: document 1, item 1: is not a Kubernetes object; write apiVersion, kind and metadata
             f: document 1: List: invalid type: map, expected a sequence
-            f: document 1: kind: invalid type: integer `7`, expected a string
+            f: document 1: kind: invalid type: integer `7`, expected a string; put it in quotes
             f: document 1: Pod: apiVersion: is missing; write apiVersion and kind
             f: document 1, item 1: is not a Kubernetes object; write apiVersion, kind and metadata
             f: document 1, item 1: List: kind: is a List in a List; put its items into the outer one

@@ -23,7 +23,7 @@ use k8s_openapi::{
 
 pub use self::notes::notes;
 pub(crate) use self::pools::{budget, own_budgets, pause, without_reasons};
-use super::disruption::Disruption;
+use super::{IndexSettings, disruption::Disruption};
 use crate::{
     claims::{is_ready, name},
     conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING},
@@ -62,11 +62,17 @@ impl Live {
 
 /// The machines of a snapshot as candidates for removal, as of `now`. The snapshot has to be of the
 /// same objects.
-pub fn fleet(objects: &Objects, snapshot: &Snapshot, live: &Live, now: Timestamp) -> Fleet {
+pub fn fleet(
+    objects: &Objects,
+    snapshot: &Snapshot,
+    settings: &IndexSettings,
+    live: &Live,
+    now: Timestamp,
+) -> Fleet {
     let reader = Reader::new(objects, live, now);
     Fleet {
         machines: snapshot.nodes.iter().map(|node| reader.machine(node)).collect(),
-        pools: pools::rules(objects, live),
+        pools: pools::rules(objects, settings, live),
         paused: pools::paused(objects, live.namespace.as_deref()),
         held_back: live.held_back.clone(),
         now,

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::convert;
 use crate::{
-    conditions::{NODE_CLASS_READY, READY, VALIDATION_SUCCEEDED},
+    conditions::{NODE_CLASS_READY, NODE_REGISTRATION_HEALTHY, READY, VALIDATION_SUCCEEDED},
     objects::{NodeClass, Objects},
 };
 
@@ -58,6 +58,7 @@ pub fn node_pool(pool: &api::NodePool) -> NodePool {
         weight: pool.spec.weight.and_then(|weight| u32::try_from(weight).ok()).unwrap_or_default(),
         is_static: pool.spec.replicas.is_some(),
         readiness: Readiness::Ready,
+        failing: failing(pool),
         node_class: NodeClassRef { group: class.group, kind: class.kind, name: class.name },
         labels: metadata.labels.unwrap_or_default(),
         annotations: metadata.annotations.unwrap_or_default(),
@@ -67,6 +68,15 @@ pub fn node_pool(pool: &api::NodePool) -> NodePool {
         limits: convert::resources(Some(&pool.spec.limits)),
         hash: node_pool_hash(template).to_string(),
     }
+}
+
+/// Why machines of the pool as it is now have not joined, if its condition says so.
+fn failing(pool: &api::NodePool) -> Option<String> {
+    let conditions = pool.status.as_ref().map(|status| status.conditions.as_slice());
+    let healthy = condition::find(conditions.unwrap_or_default(), NODE_REGISTRATION_HEALTHY)?;
+    let is_about_it = healthy.observed_generation.is_none()
+        || healthy.observed_generation == pool.metadata.generation;
+    (healthy.status == "False" && is_about_it).then(|| why(&healthy.reason, &healthy.message))
 }
 
 /// Whether a pool can be used. What says nothing is ready: files written by hand carry no status.

@@ -1,6 +1,6 @@
 //! The condition of a pool that says whether its machines join.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use joiner_api::{condition::find, node_pool::NodePool};
 
 use super::{Failure, Health, Outcome, Outcomes, RegistrationHealth};
@@ -13,6 +13,9 @@ use crate::{
     trouble::Trouble,
     world::{Change, Kept, Key, World},
 };
+
+/// How long a pool whose machines do not join is tried after all others.
+const LAST_FOR: SignedDuration = SignedDuration::from_hours(1);
 
 /// Keeps the condition of each pool as what is remembered of its machines says.
 #[derive(Debug)]
@@ -67,13 +70,17 @@ impl Controller for PoolRegistrationHealth {
         if !self.context.serves(&pool) {
             return Ok(Next::Done);
         }
-        if is_outdated(&pool, class_generation) {
+        let now = self.context.now();
+        let begins_anew = is_outdated(&pool, class_generation)
+            || another_chance(&pool).is_some_and(|at| at <= now);
+        if begins_anew {
             self.health.reset(&pool);
         }
-        let health = self.health.of(&pool);
-        let said = said(&pool, class_generation, &health, self.context.now());
+        let anew = begins_anew.then_some(class_generation);
+        let said = said(&pool, anew, &self.health.of(&pool), now);
         self.context.cluster.patch_status(&*pool, &said, Lock::Version).await?;
-        Ok(Next::Done)
+        let left = another_chance(&said).map(|at| at.duration_since(now).unsigned_abs());
+        Ok(left.map_or(Next::Done, Next::After))
     }
 }
 
@@ -85,11 +92,20 @@ fn is_outdated(pool: &NodePool, class_generation: i64) -> bool {
         || observed.unwrap_or_default() != class_generation
 }
 
-/// The pool with what its machines' health says of it.
-fn said(pool: &NodePool, class_generation: i64, health: &Health, now: Timestamp) -> NodePool {
+/// When a pool whose machines do not join is treated like any other again. It is tried last until then and may get no
+/// machine at all, so that nothing would ever show that whatever was wrong is mended.
+///
+/// COMPAT: upstream says of such a pool that it is unhealthy until a machine has joined, and tries it as before.
+fn another_chance(pool: &NodePool) -> Option<Timestamp> {
+    let condition = find(pool.conditions(), NODE_REGISTRATION_HEALTHY)?;
+    let since = (condition.status == "False").then_some(condition.last_transition_time.as_ref()?.0);
+    since?.checked_add(LAST_FOR).ok()
+}
+
+/// The pool with what its machines' health says of it. Where that begins anew, it is about the class of this generation.
+fn said(pool: &NodePool, anew: Option<i64>, health: &Health, now: Timestamp) -> NodePool {
     let mut said = pool.clone();
-    let is_outdated = is_outdated(pool, class_generation);
-    if is_outdated {
+    if let Some(class_generation) = anew {
         said.status.get_or_insert_default().node_class_observed_generation = Some(class_generation);
         said.conditions_mut(now).set(
             NODE_REGISTRATION_HEALTHY,

@@ -29,7 +29,7 @@ settings! {
     MIN_VALUES_POLICY "min-values-policy" "POLICY" "Strict"
         "What to do when minValues cannot be met: Strict (refuse) or BestEffort (lower it)";
     IGNORE_DRA_REQUESTS "ignore-dra-requests" "BOOL" "true"
-        "Whether pods that use Dynamic Resource Allocation are left out; they are with `false`, too, and say so";
+        "Pods that use Dynamic Resource Allocation are never planned for; with `false` their reason says that this was asked for";
     FEATURE_GATES "feature-gates" "GATES" "NodeRepair=false,ReservedCapacity=true,SpotToSpotConsolidation=false,NodeOverlay=false,StaticCapacity=false,CapacityBuffer=false"
         "Which optional features are on: NAME=BOOL, separated by commas";
     SCHEDULER_CONFIG "scheduler-config" "YAML" ""
@@ -37,7 +37,7 @@ settings! {
     INSTANCE_TYPES_FILE_PATH "instance-types-file-path" "FILE" ""
         "Instance types of KWOKNodeClass pools, instead of the built-in ones";
     CPU_REQUESTS "cpu-requests" "MILLICORES" "1000"
-        "How much cpu the process was promised; more makes more objects be looked at at once";
+        "Accepted for Karpenter's sake: what the process does at once does not depend on it";
     VM_MEMORY_OVERHEAD_PERCENT "vm-memory-overhead-percent" "SHARE" ""
         "Share of a VM's memory that its guest does not see; vSphere's 0.075, KWOK's machines have none";
     PRICE_PER_VCPU "price-per-vcpu" "PRICE" "0.025"
@@ -78,7 +78,7 @@ settings! {
     ENABLE_PROFILING "enable-profiling" "BOOL" "false"
         "Accepted for Karpenter's sake: there are no profiles";
     MEMORY_LIMIT "memory-limit" "BYTES" "-1"
-        "How much memory the process may use; -1 for no limit";
+        "Accepted for Karpenter's sake: there is no collector of garbage to be told; -1 for no limit";
     LOG_LEVEL "log-level" "LEVEL" "info"
         "The least important lines of the log: debug, info or error";
     LOG_OUTPUT_PATHS "log-output-paths" "PATHS" "stdout"
@@ -156,8 +156,18 @@ pub const VSPHERE_DC: Setting = Setting::new(
     "VSPHERE_DC",
     "NAME",
     "",
-    "The datacenter; without it the class's dcSelector, or the only one there is",
+    "The datacenter of classes without a dcSelector; without either, the only one there is",
 );
+/// Of vSphere: the share of memory that guests do not see.
+pub const VSPHERE_VM_MEMORY_OVERHEAD_PERCENT: Setting = Setting::new(
+    "vsphere-vm-memory-overhead-percent",
+    "VSPHERE_VM_MEMORY_OVERHEAD_PERCENT",
+    "SHARE",
+    "",
+    "Share of a VM's memory that its guest does not see, for vSphere alone; without it that of all clouds",
+);
+/// What planning goes by and belongs to one cloud.
+pub const CLOUDS: &[&Setting] = &[&VSPHERE_VM_MEMORY_OVERHEAD_PERCENT];
 /// Of vSphere: whether anybody may say that they are the vCenter.
 pub const VSPHERE_INSECURE: Setting = Setting::new(
     "vsphere-insecure",

@@ -2,6 +2,7 @@
 
 use joiner_api::{
     capacity_buffer::CapacityBuffer,
+    duration::{Duration, NillableDuration},
     node_claim::NodeClaim,
     node_class_reference::NodeClassReference,
     node_overlay::NodeOverlay,
@@ -29,6 +30,10 @@ impl Validate for NodePool {
         each("taints", template.taints.iter().flatten(), taint).within("spec.template.spec")?;
         each("startupTaints", template.startup_taints.iter().flatten(), taint)
             .within("spec.template.spec")?;
+        let expires = template.expire_after.as_ref().map(NillableDuration::as_str);
+        duration("expireAfter", expires).within("spec.template.spec")?;
+        let grace = template.termination_grace_period.as_ref().map(Duration::as_str);
+        duration("terminationGracePeriod", grace).within("spec.template.spec")?;
         spec.disruption.as_ref().map_or(Ok(()), disruption).within("spec.disruption")?;
         quantities("spec.limits", Some(&spec.limits), Sign::NotNegative)?;
         if let Some(weight) = spec.weight.filter(|weight| !(1..=100).contains(weight)) {
@@ -46,6 +51,8 @@ fn disruption(disruption: &Disruption) -> Result<(), Invalid> {
         let known = ["WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"];
         one_of("consolidationPolicy", policy, &known)?;
     }
+    let after = disruption.consolidate_after.as_ref().map(NillableDuration::as_str);
+    duration("consolidateAfter", after)?;
     each("budgets", disruption.budgets.iter().flatten(), budget)
 }
 
@@ -70,6 +77,22 @@ fn budget(budget: &Budget) -> Result<(), Invalid> {
             Err(Invalid::new("duration", problem))
         }
         _ => Ok(()),
+    }
+}
+
+/// Durations that are read are those that Go knows; the CRD allows whole hours, minutes and seconds alone.
+fn duration(field: &str, text: Option<&str>) -> Result<(), Invalid> {
+    let is_whole = |text: &str| {
+        let mut parts = text.split_inclusive(['h', 'm', 's']);
+        parts.all(|part| part.strip_suffix(['h', 'm', 's']).is_some_and(is_number))
+    };
+    match text.filter(|text| *text != "Never" && !is_whole(text)) {
+        None => Ok(()),
+        Some(text) => {
+            let problem =
+                format!("is {text:?}; write whole hours, minutes and seconds, such as 1h30m");
+            Err(Invalid::new(field, problem))
+        }
     }
 }
 
@@ -201,7 +224,14 @@ impl Validate for NodeOverlay {
         change("spec.price", spec.price.as_ref(), |c| matches!(c, PriceChange::Set(_)))?;
         change("spec.priceAdjustment", spec.price_adjustment.as_ref(), |c| {
             !matches!(c, PriceChange::Set(_))
-        })
+        })?;
+        match spec.price_adjustment.as_deref().map(str::parse) {
+            Some(Ok(PriceChange::AddPercent(percent))) if percent < -100.0 => {
+                let problem = format!("is {percent}%; no price falls by more than -100%");
+                Err(Invalid::new("spec.priceAdjustment", problem))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

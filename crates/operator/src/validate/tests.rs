@@ -170,6 +170,10 @@ fn pools() {
         required("{key: a, operator: Exists, minValues: 51}"),
         pool(&format!("{class}, taints: [{{key: a, effect: Sometimes}}]"), ""),
         pool(&format!("{class}, startupTaints: [{{effect: NoSchedule}}]"), ""),
+        pool(&format!("{class}, expireAfter: 1.5h"), ""),
+        pool(&format!("{class}, terminationGracePeriod: -5m"), ""),
+        pool(class, ", disruption: {consolidateAfter: -30s}"),
+        pool(class, ", disruption: {budgets: [{nodes: 1}]}"),
         pool(class, ", limits: {cpu: -1}"),
         pool(class, ", limits: {cpu: many}"),
         pool(class, ", weight: 101"),
@@ -180,25 +184,29 @@ fn pools() {
     check(
         &objects.iter().map(String::as_str).collect::<Vec<_>>(),
         expect![[r#"
-        NodePool p: spec.template.spec.nodeClassRef: is missing; write {group: ..., kind: ..., name: ...} of a NodeClass
-        NodePool p: spec.template.spec.nodeClassRef.name: is missing; name the NodeClass fully
-        NodePool p: spec.template.spec.nodeClassRef.group: contains a version; write the group alone
-        NodePool p: spec.template.spec.requirements[0].values: is empty; In needs values
-        NodePool p: spec.template.spec.requirements[0].operator: is "Like"; use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte
-        NodePool p: spec.template.spec.requirements[0].key: is empty; name a label
-        NodePool p: spec.template.spec.requirements[0].values: Gt needs one whole number of 0 or more
-        NodePool p: spec.template.spec.requirements[0].values: Lte needs one whole number of 0 or more
-        NodePool p: spec.template.spec.requirements[0].values: Gt needs one whole number of 0 or more
-        NodePool p: spec.template.spec.requirements[0].minValues: is 2, but there are 1 values; add values or lower it
-        NodePool p: spec.template.spec.requirements[0].minValues: is 51; write 1 to 50
-        NodePool p: spec.template.spec.taints[0].effect: is "Sometimes"; use NoSchedule, PreferNoSchedule, NoExecute
-        NodePool p: spec.template.spec.startupTaints[0].key: is empty; name the taint
-        NodePool p: spec.limits.cpu: -1 is below zero; write 0 or more
-        NodePool p: spec.limits.cpu: "many" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
-        NodePool p: spec.weight: is 101; write 1 to 100
-        NodePool p: spec.replicas: is -1; write 0 or more
-        NodePool p: spec.weight: has no meaning with replicas; remove one
-        NodePool p: spec.limits.cpu: has no meaning with replicas; limit nodes, or remove replicas"#]],
+            NodePool p: spec.template.spec.nodeClassRef: is missing; write {group: ..., kind: ..., name: ...} of a NodeClass
+            NodePool p: spec.template.spec.nodeClassRef.name: is missing; name the NodeClass fully
+            NodePool p: spec.template.spec.nodeClassRef.group: contains a version; write the group alone
+            NodePool p: spec.template.spec.requirements[0].values: is empty; In needs values
+            NodePool p: spec.template.spec.requirements[0].operator: is "Like"; use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte
+            NodePool p: spec.template.spec.requirements[0].key: is empty; name a label
+            NodePool p: spec.template.spec.requirements[0].values: Gt needs one whole number of 0 or more
+            NodePool p: spec.template.spec.requirements[0].values: Lte needs one whole number of 0 or more
+            NodePool p: spec.template.spec.requirements[0].values: Gt needs one whole number of 0 or more
+            NodePool p: spec.template.spec.requirements[0].minValues: is 2, but there are 1 values; add values or lower it
+            NodePool p: spec.template.spec.requirements[0].minValues: is 51; write 1 to 50
+            NodePool p: spec.template.spec.taints[0].effect: is "Sometimes"; use NoSchedule, PreferNoSchedule, NoExecute
+            NodePool p: spec.template.spec.startupTaints[0].key: is empty; name the taint
+            NodePool p: spec.template.spec.expireAfter: is "1.5h"; write whole hours, minutes and seconds, such as 1h30m
+            NodePool p: spec.template.spec.terminationGracePeriod: is "-5m"; write whole hours, minutes and seconds, such as 1h30m
+            NodePool p: spec.disruption.consolidateAfter: is "-30s"; write whole hours, minutes and seconds, such as 1h30m
+            NodePool p: spec.disruption.budgets[0].nodes: invalid type: integer `1`, expected a string; put it in quotes
+            NodePool p: spec.limits.cpu: -1 is below zero; write 0 or more
+            NodePool p: spec.limits.cpu: "many" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
+            NodePool p: spec.weight: is 101; write 1 to 100
+            NodePool p: spec.replicas: is -1; write 0 or more
+            NodePool p: spec.weight: has no meaning with replicas; remove one
+            NodePool p: spec.limits.cpu: has no meaning with replicas; limit nodes, or remove replicas"#]],
     );
 }
 
@@ -219,6 +227,7 @@ fn claims_overlays_and_buffers() {
         overlay("price: '+5'"),
         overlay("priceAdjustment: '5'"),
         overlay("priceAdjustment: lots"),
+        overlay("priceAdjustment: -200%"),
         overlay("price: '5', priceAdjustment: '+5'"),
         overlay("capacity: {example.com/gpu: x}"),
         buffer("replicas: -1"),
@@ -230,19 +239,20 @@ fn claims_overlays_and_buffers() {
     check(
         &objects.iter().map(String::as_str).collect::<Vec<_>>(),
         expect![[r#"
-        NodeClaim x: spec.requirements[0].operator: is "Like"; use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte
-        NodeClaim x: spec.resources.requests.cpu: "x" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
-        NodeOverlay x: spec.requirements[0].values: is empty; NotIn needs values
-        NodeOverlay x: spec.price: is "+5"; a price has no sign, a change has one
-        NodeOverlay x: spec.priceAdjustment: is "5"; a price has no sign, a change has one
-        NodeOverlay x: spec.priceAdjustment: "lots" is no change of a price: write a price such as 0.5, or a change such as +0.1, -0.1, +10% or -10%
-        NodeOverlay x: spec.priceAdjustment: cannot be combined with price; remove one
-        NodeOverlay x: spec.capacity.example.com/gpu: "x" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
-        CapacityBuffer default/x: spec.replicas: is -1; write 0 or more
-        CapacityBuffer default/x: spec.percentage: is -1; write 0 or more
-        CapacityBuffer default/x: spec.limits.cpu: "x" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
-        CapacityBuffer default/x: spec.replicas: is missing; a podTemplateRef needs replicas or limits
-        CapacityBuffer default/x: spec.scalableRef: cannot be combined with podTemplateRef; remove one"#]],
+            NodeClaim x: spec.requirements[0].operator: is "Like"; use In, NotIn, Exists, DoesNotExist, Gt, Lt, Gte, Lte
+            NodeClaim x: spec.resources.requests.cpu: "x" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
+            NodeOverlay x: spec.requirements[0].values: is empty; NotIn needs values
+            NodeOverlay x: spec.price: is "+5"; a price has no sign, a change has one
+            NodeOverlay x: spec.priceAdjustment: is "5"; a price has no sign, a change has one
+            NodeOverlay x: spec.priceAdjustment: "lots" is no change of a price: write a price such as 0.5, or a change such as +0.1, -0.1, +10% or -10%
+            NodeOverlay x: spec.priceAdjustment: is -200%; no price falls by more than -100%
+            NodeOverlay x: spec.priceAdjustment: cannot be combined with price; remove one
+            NodeOverlay x: spec.capacity.example.com/gpu: "x" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
+            CapacityBuffer default/x: spec.replicas: is -1; write 0 or more
+            CapacityBuffer default/x: spec.percentage: is -1; write 0 or more
+            CapacityBuffer default/x: spec.limits.cpu: "x" is not a quantity: write a number with an optional suffix, such as 500m, 2, 1.5Gi or 1e3
+            CapacityBuffer default/x: spec.replicas: is missing; a podTemplateRef needs replicas or limits
+            CapacityBuffer default/x: spec.scalableRef: cannot be combined with podTemplateRef; remove one"#]],
     );
 }
 
@@ -301,5 +311,17 @@ fn disruption_of_pools() {
     for right in ["1h30m", "8h0m0s", "90m"] {
         let budgets = format!("budgets: [{{nodes: 100%, schedule: '@daily', duration: {right}}}]");
         assert!(files::read(&["-".into()], pool(&budgets).as_bytes()).is_ok(), "{right}");
+    }
+}
+
+#[test]
+fn durations_that_the_crd_allows_are_taken() {
+    for text in ["Never", "0s", "720h", "1h30m", "1h0m5s", "30s"] {
+        let yaml = format!(
+            "{{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: p}}, spec: {{disruption: \
+             {{consolidateAfter: {text}}}, template: {{spec: {{nodeClassRef: {{group: g, kind: k, \
+             name: n}}, expireAfter: {text}}}}}}}}}"
+        );
+        assert!(files::read(&["-".into()], yaml.as_bytes()).is_ok(), "{text}");
     }
 }

@@ -4,6 +4,7 @@
 mod draining;
 mod drift;
 mod expiration;
+mod fallback;
 mod protection;
 mod repair;
 mod runaway;

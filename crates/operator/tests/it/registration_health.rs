@@ -1,4 +1,5 @@
-//! §11.4 N-25 to N-30: when what is known of a pool's machines begins anew.
+//! §11.4 N-25 to N-30: when what is known of a pool's machines begins anew, and that a pool whose machines do not join
+//! gets another chance.
 
 use joiner_operator::registration_health::{PoolRegistrationHealth, RegistrationHealth};
 use serde_json::json;
@@ -16,7 +17,7 @@ async fn with_pool(status: &str) -> Stage {
     stage.create_pool("general");
     let said = json!({"status": {"nodeClassObservedGeneration": 1, "conditions": [{
         "type": "NodeRegistrationHealthy", "status": status, "reason": "Said", "message": "",
-        "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "observedGeneration": 1, "lastTransitionTime": format!("{:.0}", stage.context.now()),
     }]}});
     stage.merge("karpenter.sh", "nodepools", "general", Some("status"), said);
     stage.pass(1).await;
@@ -72,4 +73,20 @@ async fn n28_a_pool_that_changes_begins_anew() {
 async fn n29_n30_what_was_said_of_the_pool_as_it_is_stays() {
     assert_eq!(with_pool("True").await.health_of("general").unwrap().0, "True");
     assert!(says(&with_pool("False").await, "False", "Said"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_machines_do_not_join_is_like_any_other_after_an_hour() {
+    let mut stage = with_pool("False").await;
+    stage.pass(59 * 60).await;
+    assert!(says(&stage, "False", "Said"));
+    stage.pass(2 * 60).await;
+    assert!(says(&stage, "Unknown", "AwaitingReconciliation"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_whose_machines_join_stays_healthy() {
+    let mut stage = with_pool("True").await;
+    stage.pass(61 * 60).await;
+    assert_eq!(stage.health_of("general").unwrap().0, "True");
 }

@@ -129,7 +129,9 @@ fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
 fn window(text: &str, duration: SignedDuration, now: Timestamp) -> Result<Window, String> {
     let schedule = Schedule::parse(text).map_err(|error| format!("schedule {text:?}: {error}"))?;
     if duration <= SignedDuration::ZERO {
-        return Err("duration: expected hours and minutes, such as 8h or 1h30m".to_owned());
+        return Err(
+            "duration: expected more than 0, in hours and minutes such as 8h or 1h30m".to_owned()
+        );
     }
     // COMPAT: upstream takes a schedule without a time for one that is always in force.
     if schedule.next(now).is_none() {

@@ -1,4 +1,7 @@
-//! One machine alone, whatever keeps it: what would happen if it went?
+//! What nobody asks who decides: what would happen if one machine went, whatever keeps it, and where pods go that are
+//! not looked at.
+
+use std::collections::BTreeSet;
 
 use joiner_core::{
     disruption::{Command, Fleet, Method},
@@ -11,7 +14,7 @@ use super::{
     candidate,
     simulate::{Question, Simulator},
 };
-use crate::drain::Moves;
+use crate::drain::{Moves, about};
 
 /// Where the pods of a machine, by its position in the snapshot, would be if it went after
 /// `commands` have been carried out, and if nothing kept its pods. It is looked at as consolidation
@@ -27,25 +30,72 @@ pub fn consider(
     for facts in &mut fleet.machines[machine].pods {
         facts.movable = facts.reschedulable;
     }
-    let question = |respect_quiet| Question { respect_quiet, claims_max: None };
     let mut simulator = Simulator::new(snapshot, &fleet, planning);
     for command in commands {
-        let goes = |node: &Node| {
-            let mut candidates = command.candidates.iter();
-            candidates.any(|candidate| node.claim.as_ref() == Some(&candidate.node_claim))
-        };
-        let nodes = snapshot.nodes.iter().enumerate();
-        let going: Vec<usize> = nodes.filter(|(_, node)| goes(node)).map(|(at, _)| at).collect();
-        let is_consolidation = matches!(command.method, Method::MultiNode | Method::SingleNode);
-        simulator.commit(&going, question(is_consolidation));
+        carry_out(&mut simulator, snapshot, command);
     }
-    let outcome = simulator.without(&[machine], question(true));
+    let question = Question { respect_quiet: true, claims_max: None };
+    let outcome = simulator.without(&[machine], question);
     let unplaced = if outcome.homeless.is_empty() {
         Vec::new()
     } else {
-        simulator.explain_homeless(&[machine], question(true))
+        simulator.explain_homeless(&[machine], question)
     };
     Moves { existing: outcome.existing, claims: outcome.claims, unplaced }
+}
+
+/// Says where pods go, too, of those commands that are decided without looking at them: those about pools that keep a
+/// fixed number of machines. Pods that fit on no other machine are taken to go to the one that comes in their machine's
+/// place.
+pub fn tell_places(
+    snapshot: &Snapshot,
+    fleet: &Fleet,
+    planning: &PlanSettings,
+    commands: &mut [Command],
+) {
+    let is_static = |command: &&Command| command.method == Method::StaticDrift;
+    let fixed: Vec<usize> =
+        commands.iter().filter(is_static).flat_map(|command| going(snapshot, command)).collect();
+    if fixed.is_empty() {
+        return;
+    }
+    let mut simulator = Simulator::new(snapshot, fleet, planning);
+    for command in commands.iter().filter(|command| !is_static(command)) {
+        carry_out(&mut simulator, snapshot, command);
+    }
+    // All of them at once: none of them has a place for the pods of another.
+    let outcome = simulator.without(&fixed, Question::default());
+    for command in commands.iter_mut().filter(|command| is_static(&&**command)) {
+        let mut pods: BTreeSet<String> = BTreeSet::new();
+        for at in going(snapshot, command) {
+            let facts = snapshot.nodes[at].pods.iter().zip(&fleet.machines[at].pods);
+            pods.extend(facts.filter(|(_, facts)| facts.movable).map(|(pod, _)| pod.key()));
+        }
+        command.destinations = about(outcome.existing.clone(), &pods);
+        for pod in command.destinations.iter().flat_map(|to| &to.pods) {
+            pods.remove(pod);
+        }
+        if let [replacement] = command.replacements.as_mut_slice() {
+            replacement.pods = pods.into_iter().collect();
+        }
+    }
+}
+
+/// The machines of a command are gone, and their pods where it sends them.
+fn carry_out(simulator: &mut Simulator<'_>, snapshot: &Snapshot, command: &Command) {
+    let respect_quiet = matches!(command.method, Method::MultiNode | Method::SingleNode);
+    let machines: Vec<usize> = going(snapshot, command).collect();
+    simulator.commit(&machines, Question { respect_quiet, claims_max: None });
+}
+
+/// Positions of the machines that a command is about.
+fn going<'a>(snapshot: &'a Snapshot, command: &'a Command) -> impl Iterator<Item = usize> + 'a {
+    let goes = |node: &Node| {
+        let mut candidates = command.candidates.iter();
+        candidates.any(|candidate| node.claim.as_ref() == Some(&candidate.node_claim))
+    };
+    let nodes = snapshot.nodes.iter().enumerate();
+    nodes.filter(move |(_, node)| goes(node)).map(|(at, _)| at)
 }
 
 /// What a machine costs an hour; nothing where its type is not known.
@@ -111,6 +161,43 @@ mod tests {
         assert_eq!(commands[0].candidates[0].node, "b");
         let moves = consider(&roomy, &fleet, &settings.0, &commands, 0);
         assert_eq!((moves.existing.len(), moves.claims.len()), (0, 1));
+    }
+
+    /// Two drifted machines of a pool that keeps two, and one of another pool that has room for one of their pods: the
+    /// larger one, which is placed first.
+    #[test]
+    fn pods_of_a_static_pool_go_where_there_is_room_and_else_to_the_machine_that_comes() {
+        let fixed = |name: &str, of: &str, cpu: &str| {
+            let machine = node(name).pool("fixed").label(label::INSTANCE_TYPE, "small");
+            machine.label(label::CAPACITY_TYPE, "on-demand").pod(pod(of).cpu(cpu))
+        };
+        let types = || [instance_type("small").cpu("4").mem("8Gi").price(0.1)];
+        let snapshot = snapshot()
+            .pool(pool("fixed").fixed(), types())
+            .node(fixed("a", "web", "2500m"))
+            .node(fixed("b", "shop", "2"))
+            .node(node("other").cpu("3"))
+            .build();
+        let fleet = fleet(&snapshot).drifted("a", 2).drifted("b", 1).build();
+        let planning = PlanSettings::default();
+        let settings = DisruptionSettings::default();
+        let mut commands = disrupt(&snapshot, &fleet, &planning, &settings).commands;
+        tell_places(&snapshot, &fleet, &planning, &mut commands);
+        let told = |command: &Command| {
+            let existing = command.destinations.iter();
+            let existing: Vec<_> = existing.map(|to| (to.node.clone(), to.pods.clone())).collect();
+            let new: Vec<_> = command.replacements.iter().map(|new| new.pods.clone()).collect();
+            (command.candidates[0].node.clone(), existing, new)
+        };
+        let told: Vec<_> = commands.iter().map(told).collect();
+        let pods = |of: &str| vec![format!("default/{of}")];
+        assert_eq!(
+            told,
+            [
+                ("a".to_owned(), vec![("other".to_owned(), pods("web"))], vec![vec![]]),
+                ("b".to_owned(), vec![], vec![pods("shop")]),
+            ]
+        );
     }
 
     #[test]

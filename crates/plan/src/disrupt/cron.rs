@@ -61,6 +61,9 @@ impl Schedule {
             text
         };
         let fields: Vec<&str> = fields.split_whitespace().collect();
+        if let Some(zone) = fields.first().filter(|field| field.contains("TZ=")) {
+            return Err(format!("schedules are in UTC: remove {zone:?} and write the hour in UTC"));
+        }
         let &[minute, hour, day, month, weekday] = fields.as_slice() else {
             return Err(format!(
                 "expected five fields (minute, hour, day of month, month, day of week), found {}",

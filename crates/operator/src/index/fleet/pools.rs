@@ -13,19 +13,29 @@ use joiner_core::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::{super::convert, Live};
+use super::{
+    super::{IndexSettings, convert},
+    Live,
+};
 use crate::{claims::name, marks::PAUSE_DISRUPTION, objects::Objects, static_pools::deletes_first};
 
 /// What a budget allows that names no number.
 const DEFAULT_BUDGET: &str = "10%";
 
 /// What each pool allows, by its name. What a pool leaves out is what the API server fills in.
-pub(super) fn rules(objects: &Objects, live: &Live) -> BTreeMap<String, PoolRules> {
+pub(super) fn rules(
+    objects: &Objects,
+    settings: &IndexSettings,
+    live: &Live,
+) -> BTreeMap<String, PoolRules> {
     let rules = objects.node_pools.iter().map(|pool| {
         let name = name(&pool.metadata);
         let drift_resumes = live.drift_resumes.get(name).copied();
         let restless_since = live.restless_since.get(name).copied();
-        (name.to_owned(), PoolRules { drift_resumes, restless_since, ..rules_of(pool) })
+        // With the gate off nobody would make the machine again.
+        let delete_first = settings.static_capacity && deletes_first(pool);
+        let rules = rules_of(pool);
+        (name.to_owned(), PoolRules { drift_resumes, restless_since, delete_first, ..rules })
     });
     rules.collect()
 }
@@ -52,7 +62,6 @@ fn rules_of(pool: &NodePool) -> PoolRules {
             .contains(NODES)
             .then(|| u32::try_from(limits.get(NODES).floor()).unwrap_or(u32::MAX)),
         paused: pause("NodePool", &pool.metadata),
-        delete_first: deletes_first(pool),
         ..PoolRules::default()
     }
 }

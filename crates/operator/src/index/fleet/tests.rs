@@ -17,9 +17,12 @@ fn now() -> Timestamp {
 /// The fleet of objects from YAML.
 fn fleet_of(yaml: &str, live: &Live) -> (Snapshot, Fleet) {
     let objects = objects(yaml);
-    let snapshot =
-        snapshot(&objects, Catalog::default(), &IndexSettings::default(), now()).snapshot;
-    let fleet = fleet(&objects, &snapshot, live, now());
+    fleet_with(&IndexSettings::default(), &objects, live)
+}
+
+fn fleet_with(settings: &IndexSettings, objects: &Objects, live: &Live) -> (Snapshot, Fleet) {
+    let snapshot = snapshot(objects, Catalog::default(), settings, now()).snapshot;
+    let fleet = fleet(objects, &snapshot, settings, live, now());
     (snapshot, fleet)
 }
 
@@ -377,6 +380,18 @@ fn pool(metadata: &str, spec: &str) -> String {
 
 fn rules(metadata: &str, spec: &str) -> PoolRules {
     fleet_of(&pool(metadata, spec), &Live::of_nobody()).1.pools["p"].clone()
+}
+
+#[test]
+fn a_static_pool_deletes_first_where_somebody_would_make_the_machine_again() {
+    let deletes_first = |static_capacity| {
+        let settings = IndexSettings { static_capacity, ..IndexSettings::default() };
+        let pool = pool(", annotations: {joiner.sh/static-drift: delete-first}", ", replicas: 2");
+        let (_, fleet) = fleet_with(&settings, &objects(&pool), &Live::of_nobody());
+        fleet.pools["p"].delete_first
+    };
+    assert!(deletes_first(true));
+    assert!(!deletes_first(false));
 }
 
 #[test]

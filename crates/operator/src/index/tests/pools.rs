@@ -61,6 +61,7 @@ spec:
         weight: 7,
         is_static: false,
         readiness: Readiness::Ready,
+        failing: None,
         node_class: NodeClassRef {
             group: "karpenter.k8s.aws".to_owned(),
             kind: "EC2NodeClass".to_owned(),
@@ -197,4 +198,25 @@ fn a_pool_of_fixed_size_is_noted_while_the_gate_is_off() {
         ]
     );
     assert_eq!(notes(true), [] as [&str; 0]);
+}
+
+#[test]
+fn a_pool_whose_machines_do_not_join_is_tried_last() {
+    let said = |status: &str, generation: u32| {
+        let condition = format!(
+            "status: {{conditions: [{{type: NodeRegistrationHealthy, status: '{status}', reason: \
+             RegistrationFailed, message: Failed to register node, observedGeneration: {generation}, \
+             lastTransitionTime: '2026-06-01T10:00:00Z'}}]}}"
+        );
+        let indexed = index(&pool(", generation: 2", "", &condition), &IndexSettings::default());
+        (indexed.snapshot.pools[0].failing.clone(), indexed.notes)
+    };
+    let why = "RegistrationFailed: Failed to register node";
+    let note = format!(
+        "NodePool \"p\" is tried after all others, for its last machines have not joined ({why})"
+    );
+    assert_eq!(said("False", 2), (Some(why.to_owned()), vec![note]));
+    assert_eq!(said("True", 2), (None, vec![]));
+    assert_eq!(said("Unknown", 2), (None, vec![]));
+    assert_eq!(said("False", 1), (None, vec![]), "the pool has been changed since");
 }

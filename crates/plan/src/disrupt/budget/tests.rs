@@ -111,7 +111,7 @@ fn half_a_window_closes_the_pool() {
         error_of(no_schedule)
             .ends_with("[0].schedule is missing: a duration needs one, such as 0 9 * * *")
     );
-    assert!(error_of(budget_at("@daily", 0, "5")).contains("duration: expected hours and minutes"));
+    assert!(error_of(budget_at("@daily", 0, "5")).contains("duration: expected more than 0"));
     let odd = error_of(budget_for("Bored", "5"));
     assert!(odd.ends_with("reasons \"Bored\": expected Underutilized, Empty or Drifted"));
 }

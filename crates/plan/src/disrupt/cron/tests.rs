@@ -69,8 +69,12 @@ fn what_is_wrong_is_said() {
             "expected five fields (minute, hour, day of month, month, day of week), found 4",
         ),
         (
-            "TZ=UTC 0 0 * * *",
+            "0 0 0 * * *",
             "expected five fields (minute, hour, day of month, month, day of week), found 6",
+        ),
+        (
+            "TZ=Europe/Berlin 0 6 * * *",
+            "schedules are in UTC: remove \"TZ=Europe/Berlin\" and write the hour in UTC",
         ),
         ("60 * * * *", "minute \"60\": expected 0 to 59"),
         ("-1 * * * *", "minute \"-1\": expected 0 to 59"),
