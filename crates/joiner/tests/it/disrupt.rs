@@ -48,10 +48,10 @@ fn what_goes_comes_first_and_then_why_the_others_stay() {
             6 machines stay:
 
             MACHINE   POOL       WHY IT STAYS
-            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-            edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
+            edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
@@ -84,10 +84,10 @@ fn the_wide_table_says_where_each_pod_goes() {
             6 machines stay:
 
             MACHINE   POOL       WHY IT STAYS
-            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
             db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-            edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
+            edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
@@ -144,10 +144,10 @@ fn machines_that_would_go_are_changes() {
 #[test]
 fn a_cluster_whose_disruption_is_paused_says_by_whom() {
     let pause = "{apiVersion: v1, kind: Namespace, metadata: {name: joiner, annotations: \
-                 {joiner.sh/pause-disruption: 'bert, storage is being moved'}}}";
+                 {joiner.sh/pause-disruption: 'storage team, disks are being moved'}}}";
     let plan = run_with(&[&FORENOON[..4], &["-"]].concat(), pause, &[]);
     assert!(plan.stdout.contains("No machine would go."), "{plan}");
-    let by = "by Namespace joiner: bert, storage is being moved";
+    let by = "by Namespace joiner: storage team, disks are being moved";
     assert!(
         plan.stdout.contains(&format!("Disruption is paused for the whole cluster {by}")),
         "{plan}"
@@ -178,7 +178,7 @@ fn a_budget_that_cannot_be_read_closes_its_pool_and_no_other() {
         MACHINE   POOL       WHY IT STAYS
         db-1      databases  nothing is allowed, because a budget cannot be read: NodePool "databases": spec.disruption.budgets[0].schedule "0 25 * * *": hour "25": expected 0 to 23  (and 1 more)
         db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
         worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)                              (and 1 more)
         worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
         worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
@@ -211,7 +211,7 @@ fn nothing_is_replaced_by_machines_of_a_class_that_is_being_deleted() {
         MACHINE   POOL       WHY IT STAYS
         db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                                                                                              (and 1 more)
         db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+        edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
         worker-1  general    pod shop/web-vprthw56v-mfs9c would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone     (and 1 more)
         worker-4  general    pod shop/search-g4bq79c7l-c7r4k would have no place: pool "databases" is not ready: KWOKNodeClass "default" is being deleted: name another one in spec.template.spec.nodeClassRef, or create it again once it is gone
         worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
@@ -254,8 +254,8 @@ fn a_machine_of_a_fixed_number_is_replaced_by_whatever_its_pool_allows() {
 
             MACHINE   POOL       WHY IT STAYS
             db-2      databases  NodePool "databases" keeps 2 machines, whether they are used or not
-            edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)            (and 1 more)
+            edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)              (and 1 more)
             worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
             worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
         "#]],
@@ -268,32 +268,32 @@ fn what_a_running_controller_has_begun_is_not_proposed_again() {
         &[],
         &[(WORKER_3, &worker_3_with(COMMAND))],
         &expect![[r#"
-        MACHINE            POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
-        worker-1 (exists)  general  c-16x-amd64-linux  test-zone-a        –    +2  █████████░  94%  ██████░░░░  66%
+            MACHINE            POOL     SHAPE              ZONE         PRICE/H  PODS  CPU              MEMORY
+            worker-1 (exists)  general  c-16x-amd64-linux  test-zone-a        –    +2  █████████░  94%  ██████░░░░  66%
 
-        No new machine is needed: 2 pods fit on 1 machine already there.
+            No new machine is needed: 2 pods fit on 1 machine already there.
 
-        2 machines would go, 1 would come: 0.3601 per hour less.
+            2 machines would go, 1 would come: 0.3601 per hour less.
 
-          remove worker-2 (general): 0.1086 per hour less
-            worker-2 holds nothing that would have to move; 0.1086 per hour are saved
+              remove worker-2 (general): 0.1086 per hour less
+                worker-2 holds nothing that would have to move; 0.1086 per hour are saved
 
-          replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
-            worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
+              replace worker-4 (general) by c-8x-amd64-linux or 3 others: 0.2515 per hour less
+                worker-4: its pod fits on a new c-8x-amd64-linux at 0.2172 per hour (1, NodePool "general"); 0.2515 per hour are saved
 
-        7 machines stay:
+            7 machines stay:
 
-        MACHINE   POOL       WHY IT STAYS
-        db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z               (and 1 more)
-        db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-        edge-1    edge       disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
-        worker-1  general    worker-1 is where pod shop/web-vprthw56v-7bvl6 goes, which waits for a node
-        worker-3  general    worker-3 is part of a command that is being carried out
-        worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
-        worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
+            MACHINE   POOL       WHY IT STAYS
+            db-1      databases  the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z                 (and 1 more)
+            db-2      databases  NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
+            edge-1    edge       disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            worker-1  general    worker-1 is where pod shop/web-vprthw56v-7bvl6 goes, which waits for a node
+            worker-3  general    worker-3 is part of a command that is being carried out
+            worker-5  general    PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            worker-6  general    pod reports/nightly-mfrbb has the annotation karpenter.sh/do-not-disrupt
 
-        More: joiner explain node db-1 -f …
-    "#]],
+            More: joiner explain node db-1 -f …
+        "#]],
     );
 }
 

@@ -46,7 +46,7 @@ fn all_nodes_at_a_glance() {
             control-1                                test-zone-a        –     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  is not ours  no NodeClaim belongs to it, so that nobody removes it by itself
             db-1       databases  m-4x-amd64-linux   test-zone-a   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        the budgets of NodePool "databases" allow no disruption for reason Drifted now; more is allowed from 2026-03-02T22:00:00Z
             db-2       databases  m-4x-amd64-linux   test-zone-b   0.1344     1  ███████░░░  77%  ███████░░░  75%  stays        NodePool "databases" has consolidation policy WhenEmpty, and db-2 is not empty
-            edge-1     edge       c-2x-amd64-linux   test-zone-d   0.0543     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  stays        disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+            edge-1     edge       c-2x-amd64-linux   test-zone-d   0.0543     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  stays        disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
             worker-1   general    c-16x-amd64-linux  test-zone-a   0.4344     2  ████████░░  88%  ██████░░░░  63%  stays        its pods need a machine like worker-1: the best replacement is another c-16x-amd64-linux (now on-demand in zone test-zone-a)
             worker-2   general    c-4x-amd64-linux   test-zone-b   0.1086     0  ░░░░░░░░░░   0%  ░░░░░░░░░░   0%  goes         worker-2 holds nothing that would have to move; 0.1086 per hour are saved
             worker-3   general    c-4x-amd64-linux   test-zone-c   0.1086     2  ██░░░░░░░░  26%  █░░░░░░░░░  13%  goes         worker-3: the 2 pods fit on worker-1 (2); 0.1086 per hour are saved
@@ -233,7 +233,7 @@ fn a_node_of_a_paused_pool_says_who_paused_it() {
               pool edge, c-2x-amd64-linux, test-zone-d, 0.0543 per hour, 0 pods, cpu 0%, memory 0%
 
             Why it stays, what stands in the way first:
-              disruption is paused by anna, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
+              disruption is paused by netops, new switches until Friday; remove the annotation joiner.sh/pause-disruption from NodePool edge to resume
                 → remove the annotation joiner.sh/pause-disruption from NodePool edge
 
             The best move that there is: 0.0543 per hour less, without a new machine.
@@ -472,7 +472,7 @@ fn a_budget_that_cannot_be_read_says_so_on_its_nodes_and_on_no_other() {
 #[test]
 fn a_pause_of_the_whole_cluster_is_told_of_each_node_and_below_all() {
     let pause = "{apiVersion: v1, kind: Namespace, metadata: {name: joiner, annotations: \
-                 {joiner.sh/pause-disruption: 'bert, storage is being moved'}}}";
+                 {joiner.sh/pause-disruption: 'storage team, disks are being moved'}}}";
     let explain = |what: &[&str]| {
         let args = [&["explain"], what, &FORENOON[..2], &["-"], &FORENOON[2..]].concat();
         run_with(&args, pause, &[]).to_string()
@@ -482,7 +482,7 @@ fn a_pause_of_the_whole_cluster_is_told_of_each_node_and_below_all() {
           pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 0 pods, cpu 0%, memory 0%
 
         Why it stays, what stands in the way first:
-          disruption is paused by bert, storage is being moved; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
+          disruption is paused by storage team, disks are being moved; remove the annotation joiner.sh/pause-disruption from Namespace joiner to resume
             → remove the annotation joiner.sh/pause-disruption from Namespace joiner
 
         The best move that there is: 0.1086 per hour less, without a new machine.
@@ -491,13 +491,13 @@ fn a_pause_of_the_whole_cluster_is_told_of_each_node_and_below_all() {
           Underutilized: 3 of 6, 0 taken
           Empty: 3 of 6, 0 taken
           Drifted: 3 of 6, 0 taken
-        Disruption is paused for the whole cluster by Namespace joiner: bert, storage is being moved
+        Disruption is paused for the whole cluster by Namespace joiner: storage team, disks are being moved
     "]].assert_eq(&explain(&["node", "worker-2"]));
     let nodes = explain(&["nodes"]);
     let (_, below) = nodes.split_once("\n\n").unwrap();
     expect![[r"
         10 nodes, 1.6062 per hour; none would go.
-        Disruption is paused for the whole cluster by Namespace joiner: bert, storage is being moved
+        Disruption is paused for the whole cluster by Namespace joiner: storage team, disks are being moved
     "]]
     .assert_eq(below);
 }

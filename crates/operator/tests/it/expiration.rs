@@ -148,11 +148,11 @@ async fn x08_x09_an_expired_claim_and_the_pods_that_have_to_move_are_counted() {
 #[tokio::test(start_paused = true)]
 async fn while_disruption_is_paused_a_claim_that_is_too_old_stays() {
     let mut stage = stage(Some("1h"));
-    stage.pause("namespaces", "kube-system", Some("bert, storage is being moved"));
+    stage.pause("namespaces", "kube-system", Some("storage team, disks are being moved"));
     stage.pass(2 * HOUR).await;
     assert!(!is_deleted(&stage, "web-1"));
     let told = stage.events("NodeClaim", "web-1");
-    assert!(told.iter().any(|event| event.contains("paused by bert, storage")), "{told:?}");
+    assert!(told.iter().any(|event| event.contains("paused by storage team, disks")), "{told:?}");
     stage.pause("namespaces", "kube-system", None);
     stage.pass(90).await;
     assert!(is_deleted(&stage, "web-1"));

@@ -90,12 +90,12 @@ async fn he01_a_node_that_stays_unhealthy_is_replaced() {
 #[tokio::test(start_paused = true)]
 async fn while_its_pool_is_paused_an_unhealthy_node_stays() {
     let mut stage = stage(5);
-    stage.pause("nodepools", "general", Some("anna, new switches"));
+    stage.pause("nodepools", "general", Some("netops, new switches"));
     fall_ill(&stage, 1);
     stage.pass(40 * MINUTE).await;
     assert!(!is_deleted(&stage, 1));
     let told = stage.events("Node", "node-1");
-    assert!(told.iter().any(|event| event.contains("paused by anna, new switches")), "{told:?}");
+    assert!(told.iter().any(|event| event.contains("paused by netops, new switches")), "{told:?}");
     stage.pause("nodepools", "general", None);
     stage.pass(90).await;
     assert!(is_deleted(&stage, 1));

@@ -151,7 +151,7 @@ fn many_machines_that_stay_are_told_by_reason() {
 
 #[test]
 fn a_pause_is_told_even_where_there_is_nothing_to_do() {
-    let paused = Paused { by: "anna".to_owned(), on: "Namespace joiner".to_owned() };
+    let paused = Paused { by: "netops".to_owned(), on: "Namespace joiner".to_owned() };
     let fleet = Fleet { paused: Some(paused), ..Fleet::default() };
     check(
         &fleet,
@@ -160,7 +160,7 @@ fn a_pause_is_told_even_where_there_is_nothing_to_do() {
         &expect![[r"
         No machine would go.
 
-        Disruption is paused for the whole cluster by Namespace joiner: anna
+        Disruption is paused for the whole cluster by Namespace joiner: netops
     "]],
     );
 }

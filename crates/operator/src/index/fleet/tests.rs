@@ -451,7 +451,7 @@ fn an_annotation_pauses_a_pool() {
         rules(&format!(", annotations: {{joiner.sh/pause-disruption: '{text}'}}"), "").paused
     };
     let by = |by: &str| Some(Paused { by: by.to_owned(), on: "NodePool p".to_owned() });
-    assert_eq!(paused("anna: switches"), by("anna: switches"));
+    assert_eq!(paused("netops: switches"), by("netops: switches"));
     assert_eq!(paused(" "), by("somebody who does not say why"));
 }
 
@@ -460,7 +460,7 @@ fn a_namespace_pauses_everything_if_it_is_the_leases_or_nobody_knows_which_is() 
     let yaml = "
 {apiVersion: v1, kind: Namespace, metadata: {name: shop, annotations: {joiner.sh/pause-disruption: 'sale'}}}
 ---
-{apiVersion: v1, kind: Namespace, metadata: {name: ours, annotations: {joiner.sh/pause-disruption: 'anna'}}}
+{apiVersion: v1, kind: Namespace, metadata: {name: ours, annotations: {joiner.sh/pause-disruption: 'netops'}}}
 ---
 {apiVersion: v1, kind: Namespace, metadata: {name: other}}
 ";
@@ -471,7 +471,7 @@ fn a_namespace_pauses_everything_if_it_is_the_leases_or_nobody_knows_which_is() 
     let by = |by: &str, on: &str| Some(Paused { by: by.to_owned(), on: on.to_owned() });
     assert_eq!(paused(Some("shop")), by("sale", "Namespace shop"));
     assert_eq!(paused(Some("other")), None);
-    assert_eq!(paused(None), by("anna", "Namespace ours"));
+    assert_eq!(paused(None), by("netops", "Namespace ours"));
 }
 
 #[test]

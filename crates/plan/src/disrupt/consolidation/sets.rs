@@ -56,6 +56,11 @@ impl<'c, 's> Found<'c, 's> {
         candidates.iter().filter(move |each| !own.contains(&each.at))
     }
 
+    /// Whether pods of others are to go to this machine.
+    fn is_to_receive(&self, each: &Removable<'_>) -> bool {
+        self.proposal.destinations.iter().any(|to| to.name() == each.name())
+    }
+
     /// What it saves, its moving considered.
     fn worth(&self, totals: &BTreeMap<&str, Totals>) -> f64 {
         balanced::worth(&self.set, self.proposal.savings, totals)
@@ -276,7 +281,11 @@ fn enlarged<'c, 's>(
         let joined = Found::new(set, proposal);
         let before = found.as_ref().map_or(f64::NEG_INFINITY, |found| found.worth(&pass.totals));
         let has_paid = found.as_ref().is_some_and(|found| found.pays(&pass.totals));
-        if (joined.pays(&pass.totals) || !has_paid) && pays_together(pass, before, each, &joined) {
+        // Whoever takes pods of the others cannot go by itself any more.
+        let receives = found.as_ref().is_some_and(|found| found.is_to_receive(each));
+        let alone = if receives { 0.0 } else { worth_alone(pass, each, &joined) };
+        let is_better = replacement::is_less(before + alone, joined.worth(&pass.totals));
+        if (joined.pays(&pass.totals) || !has_paid) && is_better {
             found = Some(joined);
         }
     }
@@ -415,21 +424,14 @@ fn affordable<'s>(pass: &mut Pass<'s>, set: &[&Removable<'s>]) -> Option<Proposa
     together(pass, set)
 }
 
-/// Whether a set that was worth so much `before` is worth more with a machine than if that went by itself. Machines that
-/// need not wait for the same new one are not tied together.
-fn pays_together<'s>(
-    pass: &mut Pass<'s>,
-    before: f64,
-    each: &Removable<'s>,
-    joined: &Found<'_, 's>,
-) -> bool {
-    let alone = if joined.proposal.replacements.is_empty() {
-        0.0
-    } else {
-        let alone = ask(pass, &[each]);
-        alone.map_or(0.0, |it| balanced::worth(&[each], it.savings, &pass.totals).max(0.0))
-    };
-    replacement::is_less(before + alone, joined.worth(&pass.totals))
+/// What it is worth that a machine goes by itself. Machines that need not wait for the same new one are not tied
+/// together; where none comes, nobody waits.
+fn worth_alone<'s>(pass: &mut Pass<'s>, each: &Removable<'s>, joined: &Found<'_, 's>) -> f64 {
+    if joined.proposal.replacements.is_empty() {
+        return 0.0;
+    }
+    let alone = ask(pass, &[each]);
+    alone.map_or(0.0, |it| balanced::worth(&[each], it.savings, &pass.totals).max(0.0))
 }
 
 #[cfg(test)]

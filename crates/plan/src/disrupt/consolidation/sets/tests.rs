@@ -2,7 +2,9 @@ use joiner_core::{
     disruption::{DisruptionSettings, Fleet},
     settings::PlanSettings,
     snapshot::Snapshot,
-    testing::{NodeBuilder, budget, fleet, instance_type, node, pod, pool, snapshot},
+    testing::{
+        NodeBuilder, SnapshotBuilder, budget, fleet, instance_type, node, pod, pool, snapshot,
+    },
 };
 
 use super::*;
@@ -86,4 +88,35 @@ fn budgets_hold_for_machines_that_go_one_by_one() {
     let order: Vec<&Removable<'_>> = candidates.iter().collect();
     let found = one_by_one(&mut pass, &order).expect("two can go");
     assert_eq!(names(&found.set), both("a", "b"));
+}
+
+/// `a` and `b` can go, and `c` has the only room for their pods. By itself `c` could become a cheap machine, which would
+/// save more than it adds to the set; but not once it has their pods.
+#[test]
+fn a_machine_that_would_take_the_pods_of_others_goes_with_them() {
+    let types = [
+        instance_type("dear").cpu("8").price(1.0),
+        instance_type("fair").cpu("6").price(0.7),
+        instance_type("cheap").cpu("4").price(0.5),
+    ];
+    let full = |all: SnapshotBuilder, i: usize| {
+        let name = format!("full-{i}");
+        all.node(holding(&name, "dear", 16).cpu("8"))
+    };
+    let start = snapshot().pool(pool("default"), types);
+    let snapshot = (0..8)
+        .fold(start, full)
+        .node(holding("a", "dear", 2).cpu("8"))
+        .node(holding("b", "dear", 2).cpu("8"))
+        .node(holding("c", "dear", 6).cpu("8"))
+        .build();
+    let fleet = fleet(&snapshot).build();
+    let settings = DisruptionSettings::default();
+    let mut pass = Pass::new(&snapshot, &fleet, &PlanSettings::default(), settings);
+    let candidates = pass.candidates(|each| each.may_be_consolidated(&fleet));
+    let set: Vec<_> = candidates.iter().filter(|each| ["a", "b"].contains(&each.name())).collect();
+    let proposal = together(&mut pass, &set).expect("c has room for both");
+    let found = grown(&mut pass, &candidates, Found::new(set, proposal)).expect("it still can go");
+    assert_eq!(names(&found.set), ["a", "b", "c"].map(str::to_owned).into());
+    assert_eq!(found.proposal.replacements.len(), 1);
 }
