@@ -107,6 +107,8 @@ pub enum KeptBy {
 pub struct PoolRules {
     /// When machines that are needed less are removed.
     pub policy: ConsolidationPolicy,
+    /// What moves have to be worth, where the pool says more than its policy.
+    pub min_score: Option<MinScore>,
     /// How long a machine must have been quiet; nothing forbids consolidation.
     pub consolidate_after: Option<SignedDuration>,
     /// How many machines may be removed at once, and when.
@@ -136,6 +138,38 @@ pub enum ConsolidationPolicy {
     WhenEmptyOrUnderutilized,
     /// As before, where the savings are worth the moving.
     Balanced,
+}
+
+/// The least score of a move that is made, as people write it: `0.5`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MinScore {
+    /// So much.
+    Score(f64),
+    /// What is written is no score.
+    Unreadable(String),
+}
+
+impl From<&str> for MinScore {
+    fn from(text: &str) -> Self {
+        match text.trim().parse() {
+            Ok(score) if score > 0.0 && f64::is_finite(score) => Self::Score(score),
+            _ => Self::Unreadable(text.to_owned()),
+        }
+    }
+}
+
+impl MinScore {
+    /// What is wrong with what is written, if anything is.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Self::Score(_) => None,
+            Self::Unreadable(text) => Some(format!(
+                "annotation {} is {text:?}, which is no number above 0, such as 0.5: until it is \
+                 corrected or removed, no machine of the pool that holds pods is consolidated",
+                label::CONSOLIDATION_MIN_SCORE
+            )),
+        }
+    }
 }
 
 /// A pool's disruption budget, as it is written.
@@ -284,7 +318,7 @@ pub struct Command {
     pub scores: Vec<Score>,
 }
 
-/// How a move was judged by a pool whose policy is Balanced.
+/// How a move was judged by a pool that asks what it is worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Score {

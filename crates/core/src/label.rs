@@ -55,6 +55,9 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 /// machines, or none at all, is removed or replaced by our own decision. Its text says who wants
 /// that, and why.
 pub const PAUSE_DISRUPTION: &str = "joiner.sh/pause-disruption";
+/// Annotation of a pool: what moves of its machines have to be worth at least, as the policy Balanced counts it, whatever
+/// the pool's policy is.
+pub const CONSOLIDATION_MIN_SCORE: &str = "joiner.sh/consolidation-min-score";
 
 /// Labels that every provider supplies, so that a claim may leave them open.
 pub const WELL_KNOWN: [&str; 8] =

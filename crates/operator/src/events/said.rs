@@ -91,11 +91,11 @@ impl Event {
         ))
     }
 
-    /// A move is worth it for a Balanced pool. Told about node and claim, or about the pool.
+    /// A move is worth it for a pool that asks. Told about node and claim, or about the pool.
     pub fn consolidation_approved(object: &Subject, score: &Score) -> Self {
         let Score { score, threshold, savings, disruption, .. } = score;
         // Upstream's name for how many times the share of its savings a move may move.
-        let k = threshold.recip();
+        let k = (100.0 * threshold.recip()).round() / 100.0;
         Self::normal(object, "ConsolidationApproved", &[&object.uid]).saying(format!(
             "score {score:.2} >= threshold {threshold:.2} (k: {k}, savings {savings:.1}%, \
              disruption {disruption:.1}%)"

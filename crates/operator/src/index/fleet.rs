@@ -22,7 +22,7 @@ use k8s_openapi::{
 };
 
 pub use self::notes::notes;
-pub(crate) use self::pools::{budget, own_budgets, pause, without_reasons};
+pub(crate) use self::pools::{budget, min_score, own_budgets, pause, without_reasons};
 use super::{IndexSettings, disruption::Disruption};
 use crate::{
     claims::{is_ready, name},

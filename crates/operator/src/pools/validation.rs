@@ -4,11 +4,12 @@ use joiner_api::node_pool::NodePool;
 
 use super::{budgets, find_ours, pool_of, say};
 use crate::{
+    claims::name,
     conditions::{BUDGETS_VALID, Status, VALIDATION_SUCCEEDED},
     context::Context,
     controller::{Controller, Next},
     events::{Event, Subject},
-    index,
+    index::{self, fleet::min_score},
     repair::breaker::max_unhealthy_of,
     trouble::Trouble,
     world::{Change, Key, World},
@@ -63,5 +64,8 @@ impl Controller for PoolValidation {
 /// What its author may not have meant.
 fn doubts(pool: &NodePool) -> Vec<String> {
     let of_repair = max_unhealthy_of(pool).err();
-    of_repair.into_iter().chain(budgets::doubts(pool)).collect()
+    let of_moves = min_score(pool).and_then(|asked| asked.problem());
+    let of_moves =
+        of_moves.map(|problem| format!("NodePool {:?}: {problem}", name(&pool.metadata)));
+    of_repair.into_iter().chain(of_moves).chain(budgets::doubts(pool)).collect()
 }

@@ -1,4 +1,4 @@
-//! Budgets that cannot be read, or hardly mean what their authors expect.
+//! Budgets that cannot be read, or hardly mean what their authors expect; and what else pools say of disruption.
 
 use joiner_api::condition::find;
 use joiner_operator::{
@@ -69,4 +69,20 @@ async fn a_budget_about_no_reason_is_told() {
     let stage = with_budgets(json!([{"nodes": "1", "reasons": []}])).await;
     let told = stage.events("NodePool", "general");
     assert!(told[0].contains("budgets[0].reasons is empty"), "{told:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_score_that_makes_no_sense_is_told() {
+    let mut stage = with_budgets(json!([{"nodes": "10%"}])).await;
+    let asks = |score: &str| json!({"metadata": {"annotations": {"joiner.sh/consolidation-min-score": score}}});
+    stage.merge("karpenter.sh", "nodepools", "general", None, asks("0.8"));
+    stage.pass(1).await;
+    assert_eq!(stage.events("NodePool", "general"), [""; 0]);
+    stage.merge("karpenter.sh", "nodepools", "general", None, asks("80%"));
+    stage.pass(1).await;
+    let told = "QuestionableNodePool: NodePool \"general\": annotation \
+                joiner.sh/consolidation-min-score is \"80%\", which is no number above 0, such as \
+                0.5: until it is corrected or removed, no machine of the pool that holds pods is \
+                consolidated";
+    assert_eq!(stage.events("NodePool", "general"), [told]);
 }

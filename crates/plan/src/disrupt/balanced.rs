@@ -3,13 +3,15 @@
 //! The share of a pool's price that is saved is held against the share of its pods that move, each
 //! pod by how dear its eviction is.
 //!
-//! A pool that is restless is held to it for a while, whatever its policy.
+//! A pool that is restless is held to it for a while, whatever its policy. And a pool may ask for more or less than its
+//! policy does ([`MinScore`]).
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use joiner_core::{
-    disruption::{ConsolidationPolicy, Score},
+    disruption::{ConsolidationPolicy, MinScore, PoolRules, Score},
+    label::CONSOLIDATION_MIN_SCORE,
     reason::{Reason, ReasonId},
 };
 
@@ -55,11 +57,14 @@ pub(super) fn approve(
         if let Some(Patience::Wait { until }) = part.of_pool.patience {
             return Err(part.waits(until));
         }
-        let is_asked = part.by_policy || part.of_pool.patience.is_some();
+        if let Some(reason) = part.unreadable() {
+            return Err(reason);
+        }
+        let is_asked = part.min_score().is_some() || part.of_pool.patience.is_some();
         if is_asked && judged.score < judged.threshold {
             return Err(part.refusal(&judged));
         }
-        approved.scores.extend(part.by_policy.then_some(judged));
+        approved.scores.extend(part.min_score().is_some().then_some(judged));
     }
     Ok(approved)
 }
@@ -83,11 +88,21 @@ pub(super) fn worth(set: &[&Removable<'_>], savings: f64, totals: &BTreeMap<&str
     savings - SCORE_MIN * moving.sum::<f64>()
 }
 
-/// The score from which on moves of a pool are made, if it is asked for one.
-fn asked_of(pool: Totals) -> f64 {
-    match pool.patience {
-        Some(Patience::Pick { score_min, .. }) => score_min,
-        _ => SCORE_MIN,
+/// Who asks what moves of a pool are worth.
+#[derive(Debug, Clone, Copy)]
+enum Asked<'s> {
+    Nobody,
+    ByPolicy,
+    ByAnnotation(&'s MinScore),
+}
+
+impl<'s> Asked<'s> {
+    fn of(rules: &'s PoolRules) -> Self {
+        match &rules.min_score {
+            Some(asked) => Self::ByAnnotation(asked),
+            None if rules.policy == ConsolidationPolicy::Balanced => Self::ByPolicy,
+            None => Self::Nobody,
+        }
     }
 }
 
@@ -101,8 +116,8 @@ fn judged<'s>(
     let mut pools: BTreeMap<&str, Part<'s>> = BTreeMap::new();
     for each in set {
         let of_pool = totals.get(each.pool).copied().unwrap_or_default();
-        let by_policy = each.rules.policy == ConsolidationPolicy::Balanced;
-        let new = Part { pool: each.pool, by_policy, price: 0.0, cost: 0.0, of_pool };
+        let asked = Asked::of(each.rules);
+        let new = Part { pool: each.pool, asked, price: 0.0, cost: 0.0, of_pool };
         let part = pools.entry(each.pool).or_insert(new);
         part.price += each.price;
         part.cost += each.cost;
@@ -118,21 +133,47 @@ fn judged<'s>(
 /// The machines of one pool that go in a move.
 struct Part<'s> {
     pool: &'s str,
-    /// Whether the pool's policy asks for a score.
-    by_policy: bool,
+    asked: Asked<'s>,
     price: f64,
     cost: f64,
     of_pool: Totals,
 }
 
 impl Part<'_> {
+    /// What the pool asks for, as far as that can be read.
+    fn min_score(&self) -> Option<f64> {
+        match self.asked {
+            Asked::ByPolicy => Some(SCORE_MIN),
+            Asked::ByAnnotation(MinScore::Score(score)) => Some(*score),
+            Asked::ByAnnotation(MinScore::Unreadable(_)) | Asked::Nobody => None,
+        }
+    }
+
+    /// Nobody knows what the pool asks for.
+    fn unreadable(&self) -> Option<Reason> {
+        let Asked::ByAnnotation(asked) = self.asked else { return None };
+        let message = format!("NodePool {:?}: {}", self.pool, asked.problem()?);
+        let reason = Reason::new(ReasonId::MoveScore, message).in_pool(self.pool);
+        Some(reason.with("unreadable", CONSOLIDATION_MIN_SCORE))
+    }
+
+    /// The score from which on moves are made, if one is asked for.
+    fn threshold(&self) -> f64 {
+        let while_restless = match self.of_pool.patience {
+            Some(Patience::Pick { score_min, .. }) => Some(score_min),
+            _ => None,
+        };
+        let asked = self.min_score().into_iter().chain(while_restless);
+        asked.reduce(f64::max).unwrap_or(SCORE_MIN)
+    }
+
     fn judge(&self, savings: f64) -> Score {
         let Self { pool, cost, of_pool, .. } = self;
         let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
         Score {
             node_pool: (*pool).to_owned(),
             score: score(savings, *cost, *of_pool),
-            threshold: asked_of(*of_pool),
+            threshold: self.threshold(),
             savings: percent(savings.max(0.0), of_pool.price),
             disruption: percent(*cost, of_pool.cost),
         }
@@ -156,19 +197,26 @@ impl Part<'_> {
             "the best move saves {savings:.1}% of what NodePool {node_pool:?} costs and moves \
              {disruption:.1}% of its pods: score {score:.2}"
         );
-        let (id, message) = if self.by_policy {
-            let message = format!("{scored}, and its policy Balanced asks for {threshold:.2}");
-            (ReasonId::MoveScore, message)
-        } else {
+        let reason = |id, message: String| {
+            let reason = Reason::new(id, message).in_pool(node_pool);
+            reason.with("score", format!("{score:.4}")).with("threshold", threshold)
+        };
+        if self.min_score().is_none_or(|least| *score >= least) {
             let Unrest { busy, machines } = self.of_pool.unrest;
             let message = format!(
                 "{scored}, and {threshold:.2} is asked for while {busy} of its {machines} machines \
                  are not quiet yet"
             );
-            (ReasonId::MoveUnsettled, message)
-        };
-        let reason = Reason::new(id, message).in_pool(node_pool);
-        reason.with("score", format!("{score:.4}")).with("threshold", threshold)
+            return reason(ReasonId::MoveUnsettled, message);
+        }
+        if let Asked::ByAnnotation(_) = self.asked {
+            let by = format!("annotation {CONSOLIDATION_MIN_SCORE}");
+            let message = format!("{scored}, and its {by} asks for {threshold:.2}");
+            return reason(ReasonId::MoveScore, message)
+                .with("annotation", CONSOLIDATION_MIN_SCORE);
+        }
+        let message = format!("{scored}, and its policy Balanced asks for {threshold:.2}");
+        reason(ReasonId::MoveScore, message)
     }
 }
 
@@ -213,5 +261,22 @@ mod tests {
     #[test]
     fn the_boundary_is_approved() {
         assert!(score_of(2.42, 9.0, 48.40, 90.0) >= SCORE_MIN);
+    }
+
+    /// A restless pool whose machines have to be moved for this score at least, and that asks for another.
+    #[test]
+    fn what_a_pool_asks_for_and_what_its_unrest_does_both_count() {
+        let until = Timestamp::UNIX_EPOCH;
+        let patience = Some(Patience::Pick { score_min: SCORE_MIN, until });
+        let of_pool = Totals { price: 10.0, cost: 10.0, patience, ..Totals::default() };
+        let refused = |asked: f64| {
+            let asked = MinScore::Score(asked);
+            let asked = Asked::ByAnnotation(&asked);
+            let part = Part { pool: "general", asked, price: 5.0, cost: 5.0, of_pool };
+            let judged = part.judge(2.0);
+            (judged.threshold, part.refusal(&judged).id)
+        };
+        assert_eq!(refused(0.1), (0.5, ReasonId::MoveUnsettled));
+        assert_eq!(refused(2.0), (2.0, ReasonId::MoveScore));
     }
 }

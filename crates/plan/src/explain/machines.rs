@@ -83,6 +83,13 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::MoveUnsteady => {
             "nothing: it goes once there is more room on the other machines".to_owned()
         }
+        ReasonId::MoveScore if !fact("unreadable").is_empty() => {
+            format!("correct or remove the annotation {} of the NodePool", fact("unreadable"))
+        }
+        ReasonId::MoveScore if !fact("annotation").is_empty() => format!(
+            "nothing, if the moving is not worth it; else lower the annotation {} of the NodePool",
+            fact("annotation")
+        ),
         ReasonId::MoveScore => {
             "nothing, if the moving is not worth it; else use the policy WhenEmptyOrUnderutilized"
                 .to_owned()

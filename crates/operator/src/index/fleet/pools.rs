@@ -8,7 +8,8 @@ use joiner_api::{
     node_pool::{Budget, NodePool},
 };
 use joiner_core::{
-    disruption::{ConsolidationPolicy, NodeBudget, Paused, PoolRules},
+    disruption::{ConsolidationPolicy, MinScore, NodeBudget, Paused, PoolRules},
+    label::CONSOLIDATION_MIN_SCORE,
     resources::NODES,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -61,9 +62,16 @@ fn rules_of(pool: &NodePool) -> PoolRules {
         nodes_max: limits
             .contains(NODES)
             .then(|| u32::try_from(limits.get(NODES).floor()).unwrap_or(u32::MAX)),
+        min_score: min_score(pool),
         paused: pause("NodePool", &pool.metadata),
         ..PoolRules::default()
     }
+}
+
+/// What moves of a pool's machines have to be worth, if the pool says.
+pub(crate) fn min_score(pool: &NodePool) -> Option<MinScore> {
+    let text = pool.metadata.annotations.as_ref()?.get(CONSOLIDATION_MIN_SCORE)?;
+    Some(MinScore::from(text.as_str()))
 }
 
 /// A budget, as it is written.

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 use jiff::SignedDuration;
 use joiner_core::{
-    disruption::{ConsolidationPolicy, KeptBy, NodeBudget, Paused, PoolRules},
+    disruption::{ConsolidationPolicy, KeptBy, MinScore, NodeBudget, Paused, PoolRules},
     instance_type::Catalog,
 };
 
@@ -443,6 +443,15 @@ fn a_pool_says_when_its_machines_go() {
 fn a_pool_of_a_fixed_size_says_how_many_it_keeps_and_may_have() {
     let rules = rules("", ", replicas: 3, limits: {nodes: '5'}");
     assert_eq!((rules.replicas, rules.nodes_max), (Some(3), Some(5)));
+}
+
+#[test]
+fn an_annotation_says_what_moves_have_to_be_worth() {
+    let asked = |text: &str| {
+        rules(&format!(", annotations: {{joiner.sh/consolidation-min-score: '{text}'}}"), "")
+    };
+    assert_eq!(asked("1.5").min_score, Some(MinScore::Score(1.5)));
+    assert_eq!(asked("much").min_score, Some(MinScore::Unreadable("much".to_owned())));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use joiner_core::{
-    disruption::{ConsolidationPolicy, Score},
+    disruption::{ConsolidationPolicy, MinScore, Score},
     testing::{FleetBuilder, SnapshotBuilder, budget, instance_type, node, pod, pool, snapshot},
 };
 
@@ -65,6 +65,61 @@ fn little_savings_are_not_worth_much_moving() {
         few: move.equalShape: its pods need a machine like few: the best replacement is another huge (now on-demand in zone a)
         many: move.score: the best move saves 11.1% of what NodePool "default" costs and moves 88.9% of its pods: score 0.12, and its policy Balanced asks for 0.50
     "#]],
+    );
+}
+
+/// The pool says what moves have to be worth.
+fn asking(policy: ConsolidationPolicy, text: &str) -> impl FnOnce(FleetBuilder) -> FleetBuilder {
+    let asked = MinScore::from(text);
+    move |fleet| {
+        fleet.pool("default", |rules| {
+            rules.policy = policy;
+            rules.min_score = Some(asked);
+        })
+    }
+}
+
+#[test]
+fn a_pool_may_ask_for_a_score_whatever_its_policy() {
+    let two = || {
+        cluster()
+            .node(packed("many", "small", 3))
+            .node(machine("few", "huge").pod(pod("big").cpu("16")))
+            .node(node("other"))
+    };
+    // A ninth is saved, and two thirds move: 0.17.
+    for policy in [ConsolidationPolicy::WhenEmptyOrUnderutilized, ConsolidationPolicy::Balanced] {
+        check(
+            two(),
+            asking(policy, "0.1"),
+            expect![[r#"
+                singleNodeConsolidation: many -> other: many-0 many-1 many-2; saves 1.00 score 0.17
+                few stays: move.equalShape
+            "#]],
+        );
+        check_reasons(
+            two(),
+            asking(policy, " 0.2 "),
+            expect![[r#"
+                few: move.equalShape: its pods need a machine like few: the best replacement is another huge (now on-demand in zone a)
+                many: move.score: the best move saves 11.1% of what NodePool "default" costs and moves 66.7% of its pods: score 0.17, and its annotation joiner.sh/consolidation-min-score asks for 0.20
+            "#]],
+        );
+    }
+}
+
+#[test]
+fn a_score_that_cannot_be_read_keeps_machines_but_not_empty_ones() {
+    for text in ["", "much", "0", "-1", "NaN", "inf", "50%"] {
+        assert_eq!(MinScore::from(text), MinScore::Unreadable(text.to_owned()));
+    }
+    check_reasons(
+        cluster().node(machine("n", "large").pod(pod("a").cpu("1"))).node(machine("e", "small")),
+        asking(ConsolidationPolicy::default(), "50%"),
+        expect![[r#"
+            node.empty: e holds nothing that would have to move; 1.0000 per hour are saved
+            n: move.score: NodePool "default": annotation joiner.sh/consolidation-min-score is "50%", which is no number above 0, such as 0.5: until it is corrected or removed, no machine of the pool that holds pods is consolidated
+        "#]],
     );
 }
 
