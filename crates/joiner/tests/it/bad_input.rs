@@ -248,12 +248,12 @@ items:
     check(
         &["plan", "-f", "-"],
         pool,
-        &expect![[r#"
+        &expect![[r"
         No pod waits for a machine.
         stderr: joiner: standard input: document 1: NodePool general: spec.disruption.consolidatonPolicy is no field that is known, and has no effect; kubectl explain nodepool.spec.disruption lists those that are
         stderr: joiner: standard input: document 1: NodePool general: spec.limit is no field that is known, and has no effect; kubectl explain nodepool.spec lists those that are
         stderr: joiner: standard input: document 2, item 1: NodePool other: specs is no field that is known, and has no effect; kubectl explain nodepool lists those that are
-    "#]],
+    "]],
     );
 }
 

@@ -83,17 +83,7 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::MoveUnsteady => {
             "nothing: it goes once there is more room on the other machines".to_owned()
         }
-        ReasonId::MoveScore if !fact("unreadable").is_empty() => {
-            format!("correct or remove the annotation {} of the NodePool", fact("unreadable"))
-        }
-        ReasonId::MoveScore if !fact("annotation").is_empty() => format!(
-            "nothing, if the moving is not worth it; else lower the annotation {} of the NodePool",
-            fact("annotation")
-        ),
-        ReasonId::MoveScore => {
-            "nothing, if the moving is not worth it; else use the policy WhenEmptyOrUnderutilized"
-                .to_owned()
-        }
+        ReasonId::MoveScore => if_not_worth_it(reason),
         ReasonId::MoveSpotToSpot => "turn on the feature gate SpotToSpotConsolidation".to_owned(),
         ReasonId::MoveSpotOptions => "allow more instance types in the NodePool".to_owned(),
         ReasonId::BudgetClosed | ReasonId::BudgetUsed => {
@@ -111,6 +101,19 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         }
         _ => return None,
     })
+}
+
+/// What to do about a move that its pool refuses.
+fn if_not_worth_it(reason: &Reason) -> String {
+    let fact = |name: &str| reason.params.get(name);
+    if let Some(annotation) = fact("unreadable") {
+        return format!("correct or remove the annotation {annotation} of the NodePool");
+    }
+    let instead = match fact("annotation") {
+        Some(annotation) => format!("lower the annotation {annotation} of the NodePool"),
+        None => "use the policy WhenEmptyOrUnderutilized".to_owned(),
+    };
+    format!("nothing, if the moving is not worth it; else {instead}")
 }
 
 #[cfg(test)]
