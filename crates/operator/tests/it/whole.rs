@@ -60,38 +60,37 @@ pub(crate) fn furnished_as(setup: Setup) -> Lab {
         crd(definition.clone());
     }
     crd(lab_node_class_crd());
-    create(
-        &lab,
-        LAB_NODE_CLASS.group,
-        LAB_NODE_CLASS.plural,
-        json!({
-            "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
-            "kind": LAB_NODE_CLASS.kind,
-            "metadata": {"name": "default"},
-            "spec": {},
-        }),
-    );
-    create(
-        &lab,
-        "karpenter.sh",
-        "nodepools",
-        json!({
-            "apiVersion": "karpenter.sh/v1",
-            "kind": "NodePool",
-            "metadata": {"name": "default"},
-            "spec": {"template": {"spec": {
-                "nodeClassRef": {
-                    "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "default",
-                },
-                "requirements": [],
-            }}},
-        }),
-    );
+    create_class(&lab, "default", &json!({}));
+    create_pool(&lab, "default", &json!({}));
     lab
 }
 
 pub(crate) fn create(lab: &Lab, group: &str, plural: &str, object: Value) {
     lab.caller("admin").create(&Resource::new(group, plural), object).unwrap();
+}
+
+/// Creates a class with this spec.
+pub(crate) fn create_class(lab: &Lab, name: &str, spec: &Value) {
+    let class = json!({
+        "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
+        "kind": LAB_NODE_CLASS.kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    });
+    create(lab, LAB_NODE_CLASS.group, LAB_NODE_CLASS.plural, class);
+}
+
+/// Creates a pool of the class of the same name, with this in its spec besides its template.
+pub(crate) fn create_pool(lab: &Lab, name: &str, spec: &Value) {
+    let mut pool = json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name},
+        "spec": spec,
+    });
+    let class = json!({"group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": name});
+    pool["spec"]["template"] = json!({"spec": {"nodeClassRef": class, "requirements": []}});
+    create(lab, "karpenter.sh", "nodepools", pool);
 }
 
 /// Changes the spec of the pool.

@@ -3,43 +3,17 @@
 use std::collections::BTreeSet;
 
 use joiner_core::label::NODE_POOL;
-use joiner_lab::cloud::LAB_NODE_CLASS;
 use serde_json::json;
 
 use super::{claims, keep_apart, list, name, workload};
-use crate::whole::{End, create, end, furnished, pass};
+use crate::whole::{End, create, create_class, create_pool, end, furnished, pass};
 
 /// The preferred pool makes machines whose kubelets never start.
 #[tokio::test(start_paused = true)]
 async fn pods_get_machines_of_another_pool_where_those_of_the_preferred_one_do_not_join() {
     let mut lab = furnished(1);
-    create(
-        &lab,
-        LAB_NODE_CLASS.group,
-        LAB_NODE_CLASS.plural,
-        json!({
-            "apiVersion": format!("{}/{}", LAB_NODE_CLASS.group, LAB_NODE_CLASS.version),
-            "kind": LAB_NODE_CLASS.kind,
-            "metadata": {"name": "broken"},
-            "spec": {"bootDelay": "24h"},
-        }),
-    );
-    create(
-        &lab,
-        "karpenter.sh",
-        "nodepools",
-        json!({
-            "apiVersion": "karpenter.sh/v1",
-            "kind": "NodePool",
-            "metadata": {"name": "preferred"},
-            "spec": {"weight": 50, "template": {"spec": {
-                "nodeClassRef": {
-                    "group": LAB_NODE_CLASS.group, "kind": LAB_NODE_CLASS.kind, "name": "broken",
-                },
-                "requirements": [],
-            }}},
-        }),
-    );
+    create_class(&lab, "preferred", &json!({"bootDelay": "24h"}));
+    create_pool(&lab, "preferred", &json!({"weight": 50}));
     create(&lab, "apps", "deployments", workload("web", 2, keep_apart));
     pass(&mut lab, 10, 1).await;
     let of_pools = |lab: &_| -> BTreeSet<String> {
