@@ -66,7 +66,8 @@ struct IfGone<'j> {
     /// Machines that would have to be made.
     replacements: &'j [PlannedClaim],
     /// How much less an hour would cost; negative where it would cost more. Nothing where the
-    /// machine's price is not known, or where pods would have no place.
+    /// machine's price is not known, where pods would have no place, or where its pool would make
+    /// another one at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     savings: Option<f64>,
 }
@@ -178,13 +179,16 @@ impl<'j> IfGone<'j> {
             .loaded
             .pods(at)
             .filter(|(_, facts)| facts.reschedulable || facts.kept_by.is_some());
-        let fits = moves.unplaced.is_empty();
+        let pool = judged.loaded.node(at).pool.as_deref();
+        let rules = pool.and_then(|pool| judged.fleet.pools.get(pool));
+        let comes_back = rules.is_some_and(|rules| rules.replicas.is_some());
+        let saves = moves.unplaced.is_empty() && !comes_back;
         Self {
             pods: moving.map(|(pod, facts)| places.of(pod.key(), facts)).collect(),
             replacements: &moves.claims,
             savings: match command {
                 Some(command) => Some(command.savings),
-                None => price.filter(|_| fits).map(|price| price - moves.price()),
+                None => price.filter(|_| saves).map(|price| price - moves.price()),
             },
         }
     }

@@ -203,8 +203,8 @@ fn source<'o>(buffer: &CapacityBuffer, objects: &'o Objects) -> Result<Source<'o
 /// How many chunks a buffer wants: the larger of its two numbers, and no more than its limits hold.
 /// Alone, the limits say how many.
 fn replicas(spec: &CapacityBufferSpec, chunk: &Resources, workload: Option<i32>) -> i32 {
-    let share = spec.percentage.zip(workload).filter(|(_, replicas)| *replicas > 0);
-    let by_percentage = share.map(|(percentage, replicas)| {
+    // COMPAT: upstream forgets the percentage of a workload without replicas, and fills the limits.
+    let by_percentage = spec.percentage.zip(workload).map(|(percentage, replicas)| {
         // Rounding up already gives one chunk for the smallest share.
         let share = (i64::from(replicas) * i64::from(percentage) + 99) / 100;
         i32::try_from(share).unwrap_or(i32::MAX)

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use jiff::Timestamp;
 use joiner_api::{condition, node_claim::NodeClaim};
 use joiner_core::{
-    disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Machine, PodFacts},
+    disruption::{ClaimFacts, Drifted, Fleet, HeldMove, Machine, PodFacts, PoolRules},
     label,
     pod::Pod as PlannedPod,
     snapshot::{self, Snapshot},
@@ -27,7 +27,7 @@ use super::{IndexSettings, disruption::Disruption};
 use crate::{
     claims::{is_ready, name},
     conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING},
-    marks::DO_NOT_DISRUPT,
+    marks::{DO_NOT_DISRUPT, TERMINATION_TIMESTAMP},
     objects::Objects,
 };
 
@@ -69,10 +69,11 @@ pub fn fleet(
     live: &Live,
     now: Timestamp,
 ) -> Fleet {
-    let reader = Reader::new(objects, live, now);
+    let pools = pools::rules(objects, settings, live);
+    let reader = Reader::new(objects, &pools, live, now);
     Fleet {
         machines: snapshot.nodes.iter().map(|node| reader.machine(node)).collect(),
-        pools: pools::rules(objects, settings, live),
+        pools,
         paused: pools::paused(objects, live.namespace.as_deref()),
         held_back: live.held_back.clone(),
         now,
@@ -85,12 +86,18 @@ struct Reader<'o> {
     nodes: HashMap<&'o str, &'o Node>,
     pods: HashMap<(&'o str, &'o str), &'o Pod>,
     disruption: Disruption,
+    pools: &'o BTreeMap<String, PoolRules>,
     live: &'o Live,
     now: Timestamp,
 }
 
 impl<'o> Reader<'o> {
-    fn new(objects: &'o Objects, live: &'o Live, now: Timestamp) -> Self {
+    fn new(
+        objects: &'o Objects,
+        pools: &'o BTreeMap<String, PoolRules>,
+        live: &'o Live,
+        now: Timestamp,
+    ) -> Self {
         let pods = objects.pods.iter().map(|pod| {
             let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
             ((namespace, name(&pod.metadata)), &**pod)
@@ -100,6 +107,7 @@ impl<'o> Reader<'o> {
             nodes: objects.nodes.iter().map(|node| (name(&node.metadata), &**node)).collect(),
             pods: pods.collect(),
             disruption: Disruption::new(objects, now),
+            pools,
             live,
             now,
         }
@@ -110,7 +118,7 @@ impl<'o> Reader<'o> {
         let node = machine.node.as_deref().and_then(|name| self.nodes.get(name)).copied();
         let is_queued = |claim: &String| self.live.queued.contains(claim);
         Machine {
-            claim: claim.map(|claim| self.claim(claim, machine.initialized)),
+            claim: claim.map(|claim| self.claim(claim, machine)),
             ready: node.is_some_and(|node| is_ready(node) || self.says_nothing(node)),
             queued: machine.claim.as_ref().is_some_and(is_queued),
             nominated: self.live.nominated.contains(machine.name()),
@@ -125,23 +133,35 @@ impl<'o> Reader<'o> {
         self.live.reads_kindly && conditions.is_none_or(Vec::is_empty)
     }
 
-    fn claim(&self, claim: &NodeClaim, node_is_initialized: bool) -> ClaimFacts {
+    fn claim(&self, claim: &NodeClaim, machine: &snapshot::Node) -> ClaimFacts {
         let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let is_hand_written = self.live.reads_kindly && claim.conditions().is_empty();
         let (is_initialized, since) = if is_hand_written {
             // What nobody remembers was long ago.
-            (node_is_initialized, created.unwrap_or(Timestamp::UNIX_EPOCH))
+            (machine.initialized, created.unwrap_or(Timestamp::UNIX_EPOCH))
         } else {
             (claim.holds(INITIALIZED), claim.since(INITIALIZED).unwrap_or(self.now))
         };
         let moved = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
+        let quiet_since = is_initialized.then(|| moved.map_or(since, |time| time.0));
         ClaimFacts {
-            quiet_since: is_initialized.then(|| moved.map_or(since, |time| time.0)),
-            consolidatable: claim.holds(CONSOLIDATABLE) || (is_hand_written && is_initialized),
+            quiet_since,
+            consolidatable: claim.holds(CONSOLIDATABLE)
+                || (is_hand_written && is_initialized)
+                || self.has_become_quiet(machine.pool.as_deref(), quiet_since),
             drifted: drifted(claim, created.unwrap_or(self.now)),
-            has_grace_period: claim.spec.termination_grace_period.is_some(),
+            has_grace_period: claim.spec.termination_grace_period.is_some() || has_deadline(claim),
             instance_terminating: claim.holds(INSTANCE_TERMINATING),
         }
+    }
+
+    /// Whether a machine has been quiet for as long as its pool asks, where nobody is there to say so: objects may be older
+    /// than the time they are judged for.
+    fn has_become_quiet(&self, pool: Option<&str>, since: Option<Timestamp>) -> bool {
+        let rules = pool.and_then(|pool| self.pools.get(pool)).filter(|it| it.replicas.is_none());
+        let after = rules.and_then(|rules| rules.consolidate_after);
+        let is_over = |(since, after)| self.now.duration_since(since) >= after;
+        self.live.reads_kindly && since.zip(after).is_some_and(is_over)
     }
 
     fn pod(&self, planned: &PlannedPod) -> PodFacts {
@@ -149,6 +169,13 @@ impl<'o> Reader<'o> {
         // A pod that the objects do not tell of is one that needs a place, as most do.
         pod.map(|pod| pods::facts(pod, &self.disruption)).unwrap_or_default()
     }
+}
+
+/// Whether a claim that is being deleted has a time by which its machine goes, whatever its pods say.
+fn has_deadline(claim: &NodeClaim) -> bool {
+    let annotations = claim.metadata.annotations.as_ref();
+    claim.metadata.deletion_timestamp.is_some()
+        && annotations.is_some_and(|all| all.contains_key(TERMINATION_TIMESTAMP))
 }
 
 /// Whether the annotation of the Node, or of the claim while there is no registered one, forbids the

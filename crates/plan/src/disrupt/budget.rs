@@ -234,6 +234,12 @@ impl Ledger {
         self.taken.get(pool).copied().unwrap_or_default()
     }
 
+    /// How many of the machines that a pool is to have have not joined, or are gone.
+    pub(super) fn missing(&self, pool: &str, replicas: u32) -> u32 {
+        let joined = self.allowances.iter().find(|each| each.pool == pool);
+        replicas.saturating_sub(joined.map_or(0, |each| each.machines))
+    }
+
     /// Of `machines`, given with their pools, those that may go together, the first first.
     pub(super) fn within<'p, M>(
         &self,

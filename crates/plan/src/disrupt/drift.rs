@@ -2,6 +2,8 @@
 
 use joiner_core::{
     disruption::{DisruptionReason, Method},
+    plan::PlannedClaim,
+    pool::Readiness,
     reason::{Reason, ReasonId},
 };
 
@@ -24,14 +26,8 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
         if waits_after_failure(pass, &each) {
             continue;
         }
-        let replacements = match room(pass, &each) {
-            Ok(true) => {
-                let snapshot = pass.scene.snapshot;
-                let pool = snapshot.pools.iter().find(|pool| pool.name == each.pool);
-                pool.map(|pool| static_claim(pool, &snapshot.catalog.well_known))
-            }
-            // The pool fills up again by itself once the machine is gone.
-            Ok(false) => None,
+        let successor = match successor(pass, &each) {
+            Ok(successor) => successor,
             Err(reason) => {
                 pass.stays(each.at, [reason]);
                 continue;
@@ -42,7 +38,7 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
             continue;
         }
         let proposal = Proposal {
-            replacements: replacements.into_iter().collect(),
+            replacements: successor.into_iter().collect(),
             destinations: Vec::new(),
             // Another one comes in its place.
             savings: 0.0,
@@ -52,6 +48,41 @@ pub(super) fn decide_static(pass: &mut Pass<'_>) {
         let reason = tell::drifted(&each, &proposal);
         pass.decide(Method::StaticDrift, &[&each], Question::default(), proposal, reason);
     }
+}
+
+/// The machine that comes before one of a static pool goes. None does where the pool has no room for one more and its
+/// owner has said so: it fills up again by itself.
+fn successor(pass: &Pass<'_>, each: &Removable<'_>) -> Result<Option<PlannedClaim>, Reason> {
+    let (snapshot, name) = (pass.scene.snapshot, each.pool);
+    let pool = snapshot.pools.iter().find(|pool| pool.name == name);
+    let why = match pool.map(|pool| &pool.readiness) {
+        Some(Readiness::Ready) => None,
+        Some(Readiness::NotReady(why)) => Some(why.as_str()),
+        Some(Readiness::Deleting) => Some("it is being deleted"),
+        None => Some("it is not there"),
+    };
+    if let Some(why) = why {
+        let message = format!(
+            "NodePool {name:?} can make no machines now, so none would take the place of this one: \
+             {why}"
+        );
+        return Err(Reason::new(ReasonId::PoolNotReady, message).in_pool(name));
+    }
+    if room(pass, each)? {
+        return Ok(pool.map(|pool| static_claim(pool, &snapshot.catalog.well_known)));
+    }
+    // Whoever has gone before and is not back yet is away as well, though no budget counts it.
+    let replicas = each.rules.replicas.unwrap_or_default();
+    let missing = pass.ledger.missing(name, replicas);
+    if missing > 0 && pass.ledger.left(name, REASON) <= missing {
+        let message = format!(
+            "NodePool {name:?} keeps {replicas} machines, of which {missing} are not there yet: no \
+             other may go before they have joined, or its budgets allow more to be away"
+        );
+        let reason = Reason::new(ReasonId::BudgetUsed, message).in_pool(name);
+        return Err(reason.with("reason", REASON).with("missing", missing));
+    }
+    Ok(None)
 }
 
 /// Whether a static pool has room for one machine more than it keeps. Where it has none, its machines

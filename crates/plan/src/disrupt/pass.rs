@@ -277,6 +277,13 @@ impl<'s> Pass<'s> {
             }
             self.stays(*at, each.held.clone());
             self.stays(*at, each.bare().map(|pod| bare(&pod)));
+            if each.claim.drifted.is_some()
+                && let Some(reasons) = self.stays.get_mut(at)
+            {
+                // Whoever waits for it to be replaced wants to know what is in the way of that. That nothing is to be
+                // saved by it comes after.
+                reasons.sort_by_key(|reason| is_about_saving(reason.id));
+            }
         }
         let mut staying: Vec<Staying> = Vec::new();
         for (at, node, ..) in self.scene.ours() {
@@ -303,6 +310,14 @@ impl<'s> Pass<'s> {
             restless: restless.collect(),
         }
     }
+}
+
+/// Whether a reason keeps a machine from going because it is not needed, and from nothing else.
+fn is_about_saving(reason: ReasonId) -> bool {
+    matches!(
+        reason,
+        ReasonId::StaticReplicas | ReasonId::PoolConsolidationOff | ReasonId::PoolWhenEmpty
+    )
 }
 
 fn bare(pod: &str) -> Reason {

@@ -50,7 +50,8 @@ fn a_share_is_rounded_up_and_an_idle_workload_has_none() {
     check("replicas: 11,", "percentage: 10", 2);
     check("replicas: 10,", "percentage: 0", 0);
     check("replicas: 0,", "percentage: 50", 0);
-    check("replicas: 0,", "percentage: 50, limits: {cpu: 4}", 4);
+    check("replicas: 0,", "percentage: 50, limits: {cpu: 4}", 0);
+    check("replicas: 0,", "replicas: 2, percentage: 50, limits: {cpu: 4}", 2);
     check("replicas: 10,", "percentage: 250", 25);
 }
 

@@ -96,6 +96,26 @@ fn a_machine_is_quiet_since_its_last_pod_event() {
     assert_eq!(facts.quiet_since, Some("2026-06-01T11:58:00Z".parse().unwrap()));
 }
 
+/// A dump is read for tonight: nobody was there to say that the machine has become quiet since.
+#[test]
+fn objects_that_are_older_than_the_time_they_are_judged_for_become_quiet() {
+    let initialized = "{type: Initialized, status: 'True'}";
+    for (after, moved, expected) in [
+        ("30s", "11:58:00", true),
+        ("120s", "11:58:00", true),
+        ("121s", "11:58:00", false),
+        ("30s", "12:30:00", false),
+        ("Never", "11:58:00", false),
+    ] {
+        let moved = format!("lastPodEventTime: '2026-06-01T{moved}Z',");
+        let objects = pair("", READY, "", initialized, &moved);
+        let pool = pool("", &format!(", disruption: {{consolidateAfter: {after}}}"));
+        let of = |live: &Live| machine(&format!("{pool}{objects}"), live).claim.unwrap();
+        assert_eq!(of(&Live::of_nobody()).consolidatable, expected, "{after}, {moved}");
+        assert!(!of(&Live::default()).consolidatable, "the controller itself says so, or not");
+    }
+}
+
 #[test]
 fn a_claim_written_by_hand_is_judged_by_its_node_and_a_live_one_is_doubted() {
     let by_hand = claim_facts("", NO_CONDITIONS, "", &Live::of_nobody());
@@ -126,6 +146,14 @@ fn a_claim_says_whether_pods_go_by_force() {
     assert!(facts.has_grace_period && !facts.instance_terminating);
     let terminating = "{type: InstanceTerminating, status: 'True'}";
     assert!(claim_facts("", terminating, "", &live).instance_terminating);
+    // Repair gives a claim its deadline when it deletes it.
+    for (deleted, expected) in [("deletionTimestamp: '2026-06-01T11:00:00Z',", true), ("", false)] {
+        let deadline = "annotations: {karpenter.sh/nodeclaim-termination-timestamp: now}";
+        let metadata = format!("kind: NodeClaim\nmetadata: {{{deleted} {deadline}, ");
+        let objects =
+            pair("", READY, "", "", "").replace("kind: NodeClaim\nmetadata: {", &metadata);
+        assert_eq!(machine(&objects, &live).claim.unwrap().has_grace_period, expected);
+    }
 }
 
 #[test]

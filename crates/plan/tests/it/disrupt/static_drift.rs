@@ -1,8 +1,9 @@
 //! Drifted machines of pools that keep a fixed number.
 
 use expect_test::expect;
-use joiner_core::testing::{
-    FleetBuilder, SnapshotBuilder, budget, minutes, now, pod, pool, snapshot,
+use joiner_core::{
+    pool::Readiness,
+    testing::{FleetBuilder, SnapshotBuilder, budget, minutes, now, pod, pool, snapshot},
 };
 
 use super::{check, check_reasons, machine_of, sizes};
@@ -126,6 +127,74 @@ fn where_the_owner_says_so_machines_go_first() {
         expect![[r#"
             staticDrift: fixed-0; saves 0.00
             fixed-1 stays: budget.used, static.replicas
+        "#]],
+    );
+}
+
+/// Two machines may be away at a time, and one that went has not come back: it is away as well.
+#[test]
+fn where_machines_go_first_those_that_are_not_back_yet_are_away() {
+    let delete_first = |fleet: FleetBuilder, allowed: &str| {
+        drifted(fleet, "fixed", 2).budgets("fixed", [budget(allowed)]).pool("fixed", |rules| {
+            (rules.replicas, rules.nodes_max) = (Some(3), Some(3));
+            rules.delete_first = true;
+        })
+    };
+    let coming = || fixed(2).node(machine_of("fixed", "fixed-2", "small").uninitialized());
+    check(
+        coming(),
+        |fleet| delete_first(fleet, "2"),
+        expect![[r#"
+            staticDrift: fixed-0; saves 0.00
+            fixed-1 stays: budget.used, static.replicas
+            fixed-2 stays: node.uninitialized
+        "#]],
+    );
+    check_reasons(
+        coming(),
+        |fleet| delete_first(fleet, "1"),
+        expect![[r#"
+            fixed-0: budget.used: NodePool "fixed" keeps 3 machines, of which 1 are not there yet: no other may go before they have joined, or its budgets allow more to be away
+            fixed-0: static.replicas: NodePool "fixed" keeps 3 machines, whether they are used or not
+            fixed-1: budget.used: NodePool "fixed" keeps 3 machines, of which 1 are not there yet: no other may go before they have joined, or its budgets allow more to be away
+            fixed-1: static.replicas: NodePool "fixed" keeps 3 machines, whether they are used or not
+            fixed-2: node.uninitialized: fixed-2 is not initialized
+        "#]],
+    );
+}
+
+/// Nothing would come in the place of a machine that goes.
+#[test]
+fn machines_of_a_pool_that_can_make_none_stay() {
+    for delete_first in [true, false] {
+        let broken = Readiness::NotReady("its NodeClass is being deleted".to_owned());
+        let broken = pool("fixed").fixed().readiness(broken);
+        let machine = machine_of("fixed", "fixed-0", "small").pod(pod("fixed-pod-0").cpu("1"));
+        check_reasons(
+            snapshot().pool(broken, sizes()).node(machine),
+            |fleet| {
+                drifted(fleet, "fixed", 1).pool("fixed", |rules| {
+                    rules.nodes_max = Some(1);
+                    rules.delete_first = delete_first;
+                })
+            },
+            expect![[r#"
+                fixed-0: pool.notReady: NodePool "fixed" can make no machines now, so none would take the place of this one: its NodeClass is being deleted
+                fixed-0: static.replicas: NodePool "fixed" keeps 1 machines, whether they are used or not
+            "#]],
+        );
+    }
+}
+
+/// What is in the way of its replacement comes first, also where nothing runs on it.
+#[test]
+fn what_keeps_an_empty_drifted_machine_from_being_replaced_comes_first() {
+    let empty = machine_of("fixed", "fixed-0", "small");
+    check(
+        snapshot().pool(pool("fixed").fixed(), sizes()).node(empty),
+        |fleet| drifted(fleet, "fixed", 1).pool("fixed", |rules| rules.nodes_max = Some(1)),
+        expect![[r#"
+            fixed-0 stays: pool.limit.reached, static.replicas
         "#]],
     );
 }
