@@ -55,6 +55,8 @@ pub struct ClaimFacts {
     pub consolidatable: bool,
     /// Why it is not what its pool wants any more, and since when.
     pub drifted: Option<Drifted>,
+    /// When it is too old and is removed, whatever runs on it; nothing for one that never is.
+    pub expires: Option<Timestamp>,
     /// Whether its pods are removed by force in the end, so that protected pods delay its removal but do not forbid it.
     pub has_grace_period: bool,
     /// Whether its machine is being removed by its provider.

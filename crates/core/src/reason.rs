@@ -82,6 +82,8 @@ reason_ids! {
     DisruptionPaused = "disruption.paused",
     /// The machine is on its way out already.
     NodeLeaving = "node.leaving",
+    /// The machine is too old, and is removed without a plan.
+    NodeExpired = "node.expired",
     /// The machine is part of a command that is being carried out.
     NodeQueued = "node.queued",
     /// The claim has no Node.

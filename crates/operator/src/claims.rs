@@ -19,6 +19,12 @@ pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
     claim.status.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())
 }
 
+/// The name that the claim's machine goes by: its node's once that has registered, else the claim's.
+pub fn machine_name(claim: &NodeClaim) -> &str {
+    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+    node.filter(|node| !node.is_empty()).unwrap_or(name(&claim.metadata))
+}
+
 /// The pool that the claim says it belongs to.
 pub fn pool(claim: &NodeClaim) -> Option<&str> {
     Some(label(claim, label::NODE_POOL)).filter(|pool| !pool.is_empty())
@@ -68,6 +74,16 @@ pub fn has_finalizer(object: &impl Resource, finalizer: &str) -> bool {
 pub fn is_ready(node: &Node) -> bool {
     let mut conditions = node.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+/// What is wrong when several nodes have the provider ID of one claim, and what to do.
+pub fn several_nodes<'n>(nodes: impl IntoIterator<Item = &'n Node>) -> String {
+    let names: Vec<&str> = nodes.into_iter().map(|node| name(&node.metadata)).collect();
+    format!(
+        "{} nodes have this provider ID: {}; delete those that are not this machine",
+        names.len(),
+        names.join(", ")
+    )
 }
 
 /// An object's name.

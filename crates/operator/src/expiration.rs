@@ -3,15 +3,14 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use joiner_api::{node_claim::NodeClaim, node_pool::NodePool};
-use k8s_openapi::api::core::v1::Namespace;
+use joiner_api::node_claim::NodeClaim;
 
 use crate::{
     claims::{self, is_deleting},
     context::Context,
     controller::{Controller, Next},
     disrupted,
-    disruption::pause::{self, Pause},
+    disruption::pause::{self, Pause, sure_of_pauses},
     events::{Event, Subject},
     trouble::Trouble,
     world::{Change, Kept, Key, World},
@@ -31,18 +30,6 @@ impl Expiration {
     /// Deletes claims unless somebody has asked for a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
         Self { context, pause }
-    }
-
-    /// Whether a pause would be known. What has become too old can wait, and what was deleted against a pause does not come
-    /// back.
-    fn sure_of_pauses(&self, claim: &Key) -> Result<(), Trouble> {
-        if let Some(missing) = self.context.feeds.missing_of(&["nodepools", "namespaces"]) {
-            return Err(Trouble::Object(format!(
-                "NodeClaim {claim} has expired and is not deleted because of stale facts: {missing}"
-            )));
-        }
-        self.context.sure_of::<NodePool>()?;
-        self.context.sure_of::<Namespace>()
     }
 }
 
@@ -71,7 +58,7 @@ impl Controller for Expiration {
         if let Some(left) = left_until(expiry, context.now()) {
             return Ok(Next::After(left));
         }
-        self.sure_of_pauses(key)?;
+        sure_of_pauses(context, format_args!("NodeClaim {key} has expired and is not deleted"))?;
         let paused = context.cache.read(|world| self.pause.of(world, claims::pool(&claim)));
         if let Some(paused) = paused {
             let message = format!("expired at {expiry}, and goes once the pause is over: {paused}");
@@ -87,7 +74,7 @@ impl Controller for Expiration {
 }
 
 /// When a claim is too old; none if never, or if it is leaving anyway.
-fn expiry(claim: &NodeClaim) -> Option<Timestamp> {
+pub(crate) fn expiry(claim: &NodeClaim) -> Option<Timestamp> {
     if is_deleting(claim) {
         return None;
     }

@@ -133,7 +133,7 @@ pub(crate) fn corrections(provider: &dyn CloudProvider, labels: Option<&Labels>)
 }
 
 /// The label by which machines of a claim's class are known.
-fn of_class(claim: &NodeClaim) -> Option<(String, String)> {
+pub(crate) fn of_class(claim: &NodeClaim) -> Option<(String, String)> {
     let class = claim.spec.node_class_ref.as_ref()?;
     Some((class_label(&class.group, &class.kind), class.name.clone()))
 }

@@ -76,12 +76,19 @@ impl Controller for NodeRepair {
     const NAME: &'static str = "node.health";
     const BACKOFF: Backoff = Backoff::REASONABLE;
 
-    fn affected(&self, _world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
-        if let Change::Node(diff) = change
-            && let Some(node) = &diff.new
-            && (conditions_have_changed(diff) || labels_have_changed(diff))
-        {
-            add(node.key());
+    fn affected(&self, world: &World, change: &Change, add: &mut dyn FnMut(Key)) {
+        let Change::Node(diff) = change else { return };
+        match &diff.new {
+            Some(node) if conditions_have_changed(diff) || labels_have_changed(diff) => {
+                add(node.key());
+            }
+            Some(_) => {}
+            // If it was one of two with one machine, the other is not in doubt any more.
+            None => {
+                let spec = diff.latest().spec.as_ref();
+                let id = spec.and_then(|spec| spec.provider_id.as_deref());
+                id.into_iter().flat_map(|id| world.nodes_of(id)).for_each(|node| add(node.key()));
+            }
         }
     }
 
@@ -125,11 +132,12 @@ impl NodeRepair {
     }
 
     /// A node that is ours and has a condition that its provider does not tolerate for ever. One
-    /// with several claims, or none, is let alone: it is not clear whose machine it is.
+    /// with several claims, or none, is let alone: it is not clear whose machine it is. So is one of
+    /// several nodes with one machine: the machine may be well, and go by another name.
     fn patient(&self, key: &Key) -> Option<Patient> {
         self.context.cache.read(|world| {
             let node = world.nodes.get(key).filter(|node| self.context.manages(node))?;
-            let claim = world.claim_of(node)?;
+            let claim = world.claim_of(node).filter(|_| !world.shares_machine(node))?;
             let policies = self.context.provider_of(claim)?.repair_policies();
             let due = policy::due(node, policies)?;
             let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());

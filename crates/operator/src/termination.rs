@@ -148,11 +148,15 @@ impl NodeTermination {
     }
 
     /// The node's claim, which goes away with its node: when the claim was deleted is what the
-    /// time that pods get is counted from.
+    /// time that pods get is counted from. One of several nodes of a machine goes alone: somebody may
+    /// have put right that there are several.
+    ///
+    /// COMPAT: upstream deletes the claim, and with it the machine and the other nodes.
     async fn leaving_claim(&self, node: &Node) -> Result<Option<Arc<NodeClaim>>, Trouble> {
         let known = || self.context.cache.read(|world| world.claim_of(node).cloned());
         let claim = known();
         match &claim {
+            Some(stays) if !is_deleting(&**stays) && self.shares_machine(node) => Ok(None),
             Some(stays) if !is_deleting(&**stays) => {
                 self.context.cluster.delete(&**stays).await?;
                 Ok(known())
@@ -160,6 +164,11 @@ impl NodeTermination {
             None => self.context.sure_of::<NodeClaim>().map(|()| None),
             _ => Ok(claim),
         }
+    }
+
+    /// Whether another node says that it is the same machine.
+    fn shares_machine(&self, node: &Node) -> bool {
+        self.context.cache.read(|world| world.shares_machine(node))
     }
 
     /// Whether the cloud is sure that a node has no machine any more.
@@ -207,8 +216,9 @@ impl NodeTermination {
             }
         }
         match claim {
-            Some(claim) => self.remove_machine(claim).await,
-            None => Ok(Progress::Finished),
+            // The other node may not be drained yet: the machine goes with the last of them.
+            Some(claim) if !self.shares_machine(node) => self.remove_machine(claim).await,
+            _ => Ok(Progress::Finished),
         }
     }
 

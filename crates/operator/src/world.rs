@@ -218,6 +218,18 @@ impl World {
         claims.next().is_none().then_some(claim)
     }
 
+    /// Machines that several nodes say they are, each by its provider ID and its nodes. Nobody knows then what runs where.
+    pub fn shared_machines(&self) -> impl Iterator<Item = (&str, Vec<&Arc<Node>>)> {
+        let shared = self.indexes.nodes_by_provider_id.iter().filter(|(_, keys)| keys.len() > 1);
+        shared.map(|(id, keys)| (&**id, found(&self.nodes, Some(keys)).collect()))
+    }
+
+    /// Whether another node says that it is the same machine.
+    pub fn shares_machine(&self, node: &Node) -> bool {
+        let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        id.is_some_and(|id| self.nodes_of(id).nth(1).is_some())
+    }
+
     /// Volumes that are attached to a node.
     pub fn attachments_to<'w>(
         &'w self,

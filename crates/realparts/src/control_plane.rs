@@ -54,6 +54,8 @@ pub struct Options {
     pub client_qps: Option<u32>,
     /// Flags for the API server after our own, so that they win.
     pub apiserver_flags: Vec<String>,
+    /// What another control plane has left ([`ControlPlane::leave`]), to begin with a copy of it.
+    pub store: Option<PathBuf>,
 }
 
 /// Somebody whom the API server knows.
@@ -138,6 +140,9 @@ impl ControlPlane {
         let [etcd_port, peer_port, port] = free_ports()?;
         let url = format!("https://127.0.0.1:{port}");
         let files = Files::write(folder.path(), &url, options)?;
+        if let Some(store) = &options.store {
+            copy_folder(store, &files.store())?;
+        }
         let mut plane = Self { url, files, processes: Vec::new(), folder };
         plane.run(&parts.etcd, plane.files.etcd_flags(etcd_port, peer_port))?;
         plane.run(&parts.kube_apiserver, plane.files.apiserver_flags(etcd_port, port, options))?;
@@ -214,6 +219,13 @@ impl ControlPlane {
         Ok(())
     }
 
+    /// Ends all processes and copies everything that the API server has stored into a folder, which is made.
+    pub fn leave(&mut self, target: &Path) -> Result<(), StartError> {
+        // Whoever was started last ends first, so that nobody misses whom it needs.
+        while self.processes.pop().is_some() {}
+        copy_folder(&self.files.store(), target)
+    }
+
     fn run(&mut self, program: &Path, flags: Vec<String>) -> Result<(), StartError> {
         let process = Process::start(Command::new(program).args(flags), self.folder.path())?;
         self.processes.push(process);
@@ -251,6 +263,29 @@ impl Drop for ControlPlane {
             Err(error) => eprintln!("the control plane's logs could not be kept: {error}"),
         }
     }
+}
+
+/// Copies a folder of folders and files to a place where there is none yet.
+fn copy_folder(from: &Path, to: &Path) -> Result<(), StartError> {
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir(to)?;
+        let mut folders = Vec::new();
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            if entry.file_type()?.is_dir() {
+                folders.push((entry.path(), target));
+            } else {
+                fs::copy(entry.path(), target)?;
+            }
+        }
+        Ok(folders)
+    };
+    let mut folders = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = folders.pop() {
+        folders.extend(tried(format!("a copy of {}", from.display()), copy(&from, &to))?);
+    }
+    Ok(())
 }
 
 /// Ports that nobody listens on. Held together, so that all differ.

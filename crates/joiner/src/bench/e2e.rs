@@ -14,7 +14,7 @@ mod report;
 mod usage;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -24,6 +24,7 @@ use joiner_realparts::control_plane::{
     self, ControlPlane, Options, Parts, StartError, User, free_ports,
 };
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::runtime::Builder;
 
 use self::{
@@ -34,7 +35,7 @@ use self::{
 };
 use super::{
     lab,
-    scenarios::{self, ALL, Scenario, Then, objects},
+    scenarios::{self, ALL, Load, Scenario, Then, objects},
 };
 use crate::{
     errors::{Exit, Failure},
@@ -69,6 +70,12 @@ pub(crate) struct E2eArgs {
     /// decides which Deployment is ahead of the others. Pods of backlog all come at once anyway
     #[arg(long)]
     evenly: bool,
+    /// Let each program find the same cluster: one that Joiner has made, and some of whose pods have gone while nobody
+    /// looked. Only what becomes of it is measured. With a folder, the cluster is kept there, and taken from there if it
+    /// is there already, so that runs at other times begin with it too
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "how clap says that a value may be left out")]
+    same_start: Option<Option<PathBuf>>,
     /// Let the controller have as much memory as it likes where a scenario limits it
     #[arg(long)]
     no_memory_limit: bool,
@@ -147,11 +154,19 @@ async fn measure_all(args: &E2eArgs, parts: &Parts) -> Result<Vec<Measured>, Fai
         output::talk("joiner: this is a debug build; its figures say little about a release");
     }
     let mut results = Vec::new();
-    for scenario in &ALL {
-        if scenario.is_wanted(&args.scenarios) {
-            for (program, path) in &launches {
-                results.push(measure(args, parts, scenario, *program, path).await?);
-            }
+    let wanted = ALL.iter().filter(|scenario| scenario.is_wanted(&args.scenarios));
+    let wanted = wanted.map(|scenario| Plan::of(args, scenario)).collect::<Result<Vec<_>, _>>()?;
+    for plan in wanted {
+        let start = match &args.same_start {
+            Some(kept) => Some(Start::of(kept.as_deref(), plan.scenario)?),
+            None => None,
+        };
+        if let Some(start) = start.as_ref().filter(|start| !start.store.exists()) {
+            plan.make(parts, &path_of(Program::Joiner, args, parts)?, &start.store).await?;
+        }
+        for (program, path) in &launches {
+            let store = start.as_ref().map(|start| start.store.as_path());
+            results.push(plan.measure(parts, *program, path, store).await?);
         }
     }
     Ok(results)
@@ -170,88 +185,180 @@ fn path_of(program: Program, args: &E2eArgs, parts: &Parts) -> Result<PathBuf, F
     }
 }
 
-/// Runs one scenario with one controller on a control plane of its own.
-async fn measure(
-    args: &E2eArgs,
-    parts: &Parts,
-    scenario: &'static Scenario,
-    program: Program,
-    path: &Path,
-) -> Result<Measured, Failure> {
-    let user = program.to_string();
-    let options = Options {
-        controllers: true,
-        scheduler: true,
-        kwok: true,
-        users: vec![User::in_charge(&user)],
-        client_qps: scenario.client_qps,
-        ..Options::default()
-    };
-    let mut plane = ControlPlane::start(parts, &options).await.map_err(|error| of_part(&error))?;
-    let measured = on_plane(args, scenario, program, path, &plane).await;
-    // Where a part of the control plane died, what was measured means nothing.
-    let measured = plane.still_runs().map_err(|error| of_part(&error)).and(measured);
-    let failed = !measured.as_ref().is_ok_and(Measured::is_well);
-    keep_logs(args, &format!("{}-{program}", scenario.name), &plane, failed);
-    measured
+/// What the API server has stored of a cluster that its controller has been taken from, and some of whose pods have gone
+/// since.
+#[derive(Debug)]
+struct Start {
+    store: PathBuf,
+    /// The folder that it is in, where nobody has asked to keep it.
+    _forgotten: Option<TempDir>,
 }
 
-async fn on_plane(
-    args: &E2eArgs,
-    scenario: &'static Scenario,
-    program: Program,
-    path: &Path,
-    plane: &ControlPlane,
-) -> Result<Measured, Failure> {
-    let cluster = Cluster::new(plane.url(), plane.token());
-    let crds: Vec<Value> = joiner_api::crd::crds()
-        .iter()
-        .map(|crd| serde_json::to_value(crd).expect("a CRD is made of maps, lists and scalars"))
-        .collect();
-    cluster.define(&crds).await?;
-    cluster.create(objects::NODE_CLASSES, &objects::node_class()).await?;
-    if !scenario.backlog {
-        cluster.create(objects::NODE_POOLS, &objects::node_pool()).await?;
+impl Start {
+    /// The start of a scenario in a folder, or in one that is forgotten.
+    fn of(kept: Option<&Path>, scenario: &Scenario) -> Result<Self, Failure> {
+        let cannot = |error: io::Error| Failure::bad_input(format!("--same-start: {error}"));
+        let (folder, forgotten) = match kept {
+            Some(folder) => {
+                fs::create_dir_all(folder).map_err(cannot)?;
+                (folder.to_owned(), None)
+            }
+            None => {
+                let folder = TempDir::with_prefix("joiner-bench-start-").map_err(cannot)?;
+                (folder.path().to_owned(), Some(folder))
+            }
+        };
+        Ok(Self { store: folder.join(scenario.name), _forgotten: forgotten })
     }
-    let [metrics_port, probe_port] = free_ports().map_err(|error| of_part(&error))?;
-    let user = program.to_string();
-    let memory_limit = scenario.memory_limit.filter(|_| !args.no_memory_limit);
-    // Dropped in the opposite order: questions end before the controller that answers them.
-    let controller = Controller::start(&Launch {
-        program,
-        path: path.to_owned(),
-        folder: plane.folder(),
-        kubeconfig: plane.kubeconfig_of(&user).expect("it is one of the users"),
-        metrics_port,
-        probe_port,
-        memory_limit,
-        leader_election: !args.no_leader_election,
-    })?;
-    let prober = Prober::start(probe_port)?;
-    let run = Run {
-        scenario,
-        program,
-        memory_limit,
-        then: args.then.unwrap_or(scenario.then),
-        loads: scenario.loads(args.share),
-        evenly: args.evenly && !scenario.backlog,
-        metrics_port,
-        idle: Duration::from_secs(args.idle),
-        patience: Duration::from_mins(args.patience),
-        cluster: &cluster,
-        controller: &controller,
-        prober: &prober,
-    };
-    run.measure().await
+}
+
+/// What is measured, with each program.
+#[derive(Debug, Clone, Copy)]
+struct Plan<'a> {
+    args: &'a E2eArgs,
+    scenario: &'static Scenario,
+    then: Then,
+}
+
+impl<'a> Plan<'a> {
+    fn of(args: &'a E2eArgs, scenario: &'static Scenario) -> Result<Self, Failure> {
+        let then = args.then.unwrap_or(scenario.then);
+        if args.same_start.is_some() && !then.settles() {
+            return Err(Failure::bad_input(format!(
+                "--same-start is for scenarios of which fewer pods are left, and {} is not: {}; name others, or use \
+                 --then with a percentage of 1 or more",
+                scenario.name,
+                then.about(),
+            )));
+        }
+        Ok(Self { args, scenario, then })
+    }
+
+    /// Makes a cluster for all pods of the scenario, takes its controller away, lets pods go, and stores what is left.
+    async fn make(&self, parts: &Parts, joiner: &Path, store: &Path) -> Result<(), Failure> {
+        let scale_out = Self { then: Then::Nothing, ..*self };
+        let mut plane = self.plane(parts, Program::Joiner, None).await?;
+        let measured = scale_out.on_plane(Program::Joiner, joiner, &plane, false).await?;
+        if let Some((phase, why)) = measured.unfinished() {
+            return Err(Failure::bad_input(format!("{phase} did not end: {why}")));
+        }
+        phases::shrink(&self.cluster(&plane), &self.loads(), self.then).await?;
+        plane.leave(store).map_err(|error| of_part(&error))
+    }
+
+    /// Runs the scenario with one controller on a control plane of its own.
+    async fn measure(
+        &self,
+        parts: &Parts,
+        program: Program,
+        path: &Path,
+        store: Option<&Path>,
+    ) -> Result<Measured, Failure> {
+        let mut plane = self.plane(parts, program, store).await?;
+        let measured = self.on_plane(program, path, &plane, store.is_some()).await;
+        // Where a part of the control plane died, what was measured means nothing.
+        let measured = plane.still_runs().map_err(|error| of_part(&error)).and(measured);
+        let failed = !measured.as_ref().is_ok_and(Measured::is_well);
+        keep_logs(self.args, &format!("{}-{program}", self.scenario.name), &plane, failed);
+        measured
+    }
+
+    async fn plane(
+        &self,
+        parts: &Parts,
+        program: Program,
+        store: Option<&Path>,
+    ) -> Result<ControlPlane, Failure> {
+        let options = Options {
+            controllers: true,
+            scheduler: true,
+            kwok: true,
+            users: vec![User::in_charge(&program.to_string())],
+            client_qps: self.scenario.client_qps,
+            store: store.map(Path::to_owned),
+            ..Options::default()
+        };
+        ControlPlane::start(parts, &options).await.map_err(|error| of_part(&error))
+    }
+
+    fn cluster(&self, plane: &ControlPlane) -> Cluster {
+        Cluster::new(plane.url(), plane.token())
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        self.scenario.loads(self.args.share)
+    }
+
+    async fn on_plane(
+        &self,
+        program: Program,
+        path: &Path,
+        plane: &ControlPlane,
+        is_given: bool,
+    ) -> Result<Measured, Failure> {
+        let Self { args, scenario, then } = *self;
+        let cluster = self.cluster(plane);
+        let given = if is_given {
+            Some(phases::fleet(&cluster, None).await?)
+        } else {
+            self.furnish(&cluster).await?;
+            None
+        };
+        let [metrics_port, probe_port] = free_ports().map_err(|error| of_part(&error))?;
+        let user = program.to_string();
+        let memory_limit = scenario.memory_limit.filter(|_| !args.no_memory_limit);
+        // Dropped in the opposite order: questions end before the controller that answers them.
+        let controller = Controller::start(&Launch {
+            program,
+            path: path.to_owned(),
+            folder: plane.folder(),
+            kubeconfig: plane.kubeconfig_of(&user).expect("it is one of the users"),
+            metrics_port,
+            probe_port,
+            memory_limit,
+            leader_election: !args.no_leader_election,
+        })?;
+        let prober = Prober::start(probe_port)?;
+        let run = Run {
+            scenario,
+            program,
+            memory_limit,
+            then,
+            loads: self.loads(),
+            evenly: args.evenly && !scenario.backlog,
+            metrics_port,
+            idle: Duration::from_secs(args.idle),
+            patience: Duration::from_mins(args.patience),
+            cluster: &cluster,
+            controller: &controller,
+            prober: &prober,
+        };
+        match given {
+            None => run.measure().await,
+            Some(fleet) => run.measure_from(fleet).await,
+        }
+    }
+
+    /// Puts into a cluster what has to be there before the controller.
+    async fn furnish(&self, cluster: &Cluster) -> Result<(), Failure> {
+        let crds: Vec<Value> = joiner_api::crd::crds()
+            .iter()
+            .map(|crd| serde_json::to_value(crd).expect("a CRD is made of maps, lists and scalars"))
+            .collect();
+        cluster.define(&crds).await?;
+        cluster.create(objects::NODE_CLASSES, &objects::node_class()).await?;
+        if !self.scenario.backlog {
+            cluster.create(objects::NODE_POOLS, &objects::node_pool()).await?;
+        }
+        Ok(())
+    }
 }
 
 /// Keeps logs where they are asked for, and those of a failure anyway.
 fn keep_logs(args: &E2eArgs, name: &str, plane: &ControlPlane, failed: bool) {
     let parent = match &args.keep_logs {
         Some(folder) => Ok(folder.clone()),
-        None if failed => {
-            tempfile::TempDir::with_prefix("joiner-bench-logs-").map(tempfile::TempDir::keep)
-        }
+        None if failed => TempDir::with_prefix("joiner-bench-logs-").map(TempDir::keep),
         None => return,
     };
     let kept = parent.and_then(|parent| {

@@ -109,6 +109,11 @@ impl Then {
         }
     }
 
+    /// Whether some pods are left, so that the end is that nothing comes or goes any more.
+    pub(super) fn settles(self) -> bool {
+        matches!(self, Self::Fewer | Self::Keep(1..))
+    }
+
     /// How many pods of a load are left.
     pub(super) fn left(self, load: &Load) -> usize {
         match self {

@@ -157,6 +157,7 @@ impl Judged {
                 Verdict::Leaving(others)
             }
             reasons if node.leaving => Verdict::Leaving(reasons),
+            reasons @ [first, ..] if first.id == ReasonId::NodeExpired => Verdict::Leaving(reasons),
             reasons => Verdict::Stays(reasons),
         }
     }
@@ -211,9 +212,11 @@ impl Verdict<'_> {
         match self {
             Self::Goes(_) | Self::Stays(_) => None,
             Self::Leaving(reasons) => {
-                let is_queued = reasons.iter().any(|reason| reason.id == ReasonId::NodeQueued);
-                Some(if is_queued {
+                let is = |id: ReasonId| reasons.iter().any(|reason| reason.id == id);
+                Some(if is(ReasonId::NodeQueued) {
                     "a command that is being carried out removes it"
+                } else if is(ReasonId::NodeExpired) {
+                    "it has expired, and is removed whatever runs on it"
                 } else {
                     "it has been told to go already"
                 })

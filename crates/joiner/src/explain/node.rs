@@ -39,6 +39,9 @@ struct Answer<'j> {
     /// What its drain waits for, if it is on its way out already.
     #[serde(skip_serializing_if = "Option::is_none")]
     drain: Option<drain::Answer<'j>>,
+    /// When it is too old and goes, whatever runs on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<Timestamp>,
     /// What the pool's budgets come to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     budgets: Vec<Budget<'j>>,
@@ -151,6 +154,7 @@ impl<'j> Answer<'j> {
                 .collect(),
             if_gone,
             drain,
+            expires: judged.fleet.machines[at].claim.as_ref().and_then(|claim| claim.expires),
             budgets: judged
                 .disruptions
                 .allowances
@@ -308,6 +312,10 @@ fn limits(answer: &Answer<'_>) -> Option<String> {
             Some(error) => format!("  {reason}: none, {error}"),
             None => format!("  {reason}: {allowed} of {machines}, {taken} taken{opens}"),
         });
+    }
+    let is_staying = !matches!(answer.verdict, Verdict::Leaving(_));
+    if let Some(expires) = answer.expires.filter(|_| is_staying) {
+        lines.push(format!("It expires at {expires}, and goes then whatever runs on it."));
     }
     let is_told = |why: &str| answer.reasons.iter().any(|each| each.reason.message.contains(why));
     if let Some(why) = answer.pool_paused.filter(|why| !is_told(why)) {

@@ -322,6 +322,25 @@ fn a_node_that_is_leaving_says_what_its_drain_waits_for() {
         }"#]].assert_eq(&serde_json::to_string_pretty(&answer["drain"]).unwrap());
 }
 
+/// The claim of worker-5, a day and two hours old, with an age at which it is too old.
+fn worker_5_expires(after: &str) -> (String, String) {
+    let claim = "  name: general-x3n7c\n  creationTimestamp: \"2026-03-01T08:00:00Z\"\n  \
+                 labels: {karpenter.sh/nodepool: general}\nspec:\n";
+    (claim.to_owned(), format!("{claim}  expireAfter: {after}\n"))
+}
+
+#[test]
+fn a_node_that_has_expired_says_what_its_drain_waits_for() {
+    let (claim, expired) = worker_5_expires("24h");
+    check_changed(&["node", "worker-5"], &[(&claim, &expired)], &expect![[r""]]);
+}
+
+#[test]
+fn a_node_that_expires_says_when() {
+    let (claim, expires) = worker_5_expires("48h");
+    check_changed(&["node", "worker-5"], &[(&claim, &expires)], &expect![[r""]]);
+}
+
 #[test]
 fn a_drain_that_has_begun_waits_for_the_same_as_one_that_has_not() {
     check_changed(

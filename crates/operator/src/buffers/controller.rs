@@ -6,7 +6,7 @@ use joiner_api::capacity_buffer::{CapacityBuffer, CapacityBufferSpec};
 use k8s_openapi::{NamespaceResourceScope, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use kube::Resource;
 
-use super::referred;
+use super::{referred, unreadable};
 use crate::{
     claims::{name, uid},
     cluster::Lock,
@@ -84,6 +84,9 @@ impl Controller for Buffers {
                 replicas: resolved.replicas,
                 template_generation: resolved.template_generation,
             });
+            // What cannot be read is there.
+            let invalid = unreadable(world, buffer).map(|why| Unresolved::Invalid(why.to_owned()));
+            let demand = demand.map_err(|why| invalid.unwrap_or(why));
             Some((Arc::clone(buffer), demand))
         });
         let Some((buffer, demand)) = found else { return Ok(Next::Done) };

@@ -18,8 +18,9 @@ use joiner_core::{
 
 use super::{
     Disruption,
-    commands::{BACKOFF, Begun},
+    commands::{BACKOFF, Begun, Commands},
     marking::{self, Marked, take_command},
+    pause::sure_of_pauses,
     record::{CommandId, Going, Record, id_on},
     step::{Candidate, Cause, Replacement, Seen, Step, decide},
     telling,
@@ -115,7 +116,7 @@ impl Controller for CommandQueue {
                 }
                 Step::Delete(candidates) => {
                     self.count_as_leaving(&begun);
-                    self.delete(&begun.record, candidates).await?;
+                    self.delete(&begun, candidates).await?;
                 }
                 Step::Finish => {
                     self.finish(&begun).await?;
@@ -170,9 +171,10 @@ impl CommandQueue {
             (states.collect(), paused)
         });
         let ready_within = SignedDuration::try_from(ready_within).unwrap_or(SignedDuration::MAX);
-        let start_by = record.begun() + START_WITHIN;
-        let ready_by = record.begun().saturating_add(ready_within).unwrap_or(Timestamp::MAX);
-        let leave_by = start_by.max(ready_by).saturating_add(LEAVE_WITHIN);
+        // Whatever a claim says of when it was begun, no moment lies beyond the end of time.
+        let after = |moment: Timestamp, time| moment.saturating_add(time).unwrap_or(Timestamp::MAX);
+        let start_by = after(record.begun(), START_WITHIN);
+        let ready_by = after(record.begun(), ready_within);
         Ok(Seen {
             candidates,
             replacements,
@@ -181,7 +183,7 @@ impl CommandQueue {
             paused,
             start_by,
             ready_by,
-            leave_by: leave_by.unwrap_or(Timestamp::MAX),
+            leave_by: after(start_by.max(ready_by), LEAVE_WITHIN),
             now: self.context.now(),
         })
     }
@@ -311,8 +313,12 @@ impl CommandQueue {
         }
     }
 
-    async fn delete(&self, record: &Record, candidates: &[String]) -> Result<(), Trouble> {
-        self.disruption.commands.change(&record.id, |it| it.deleting = true);
+    async fn delete(&self, begun: &Begun, candidates: &[String]) -> Result<(), Trouble> {
+        let record = &begun.record;
+        if !begun.deleting {
+            let waits = format!("no machine of command {} is removed", record.id);
+            sure_of_pauses(&self.context, waits)?;
+        }
         let machines = self.machines(record, candidates).into_iter();
         let deleting =
             machines.map(|(_, machine)| self.delete_one(record, machine).boxed()).collect();
@@ -321,6 +327,7 @@ impl CommandQueue {
 
     async fn delete_one(&self, record: &Record, machine: Marked) -> Result<(), Trouble> {
         self.context.cluster.delete(&*machine.claim).await?;
+        self.disruption.commands.change(&record.id, |it| it.deleting = true);
         self.remember(record.method, &machine.claim);
         telling::deleted(&self.context, record, &machine);
         Ok(())
@@ -347,7 +354,8 @@ impl CommandQueue {
                 take_command(&self.context, &claim).await?;
             }
         }
-        self.end(record);
+        self.free(record);
+        self.disruption.commands.end(&record.id);
         tracing::info!(controller = Self::NAME, command = %record.id, "command is done");
         Ok(())
     }
@@ -395,36 +403,28 @@ impl CommandQueue {
         }
     }
 
-    /// Takes everything back, as far as that was not done before: first what came for nothing goes,
-    /// then candidates are free again. Replacements that are ready stay: the move is tried again
-    /// onto them.
+    /// Takes everything back, as far as that was not done before. Candidates are free although what came for nothing cannot
+    /// be removed, and the other way round.
     async fn take_back(&self, begun: &Begun, cause: &Cause) -> Result<(), Trouble> {
         let record = &begun.record;
-        let mut ready = Vec::new();
-        for name in &record.replacements {
-            // One that the cache does not know may have been made: its answer was lost.
-            let found = match self.known(record, name) {
-                Some(claim) => Some(claim),
-                None => self.ask_for(record, name).await?,
-            };
-            match found {
-                Some(claim) if is_deleting(&*claim) => {}
-                Some(claim) if claim.holds(INITIALIZED) => ready.push(claim),
-                Some(claim) => self.context.cluster.delete(&*claim).await?,
-                None => {}
-            }
+        let freed = self.free_candidates(record, cause).await;
+        let replacements = record.replacements.iter();
+        let removing = replacements.map(|name| self.remove_replacement(record, name).boxed());
+        let removed = together(removing.collect()).await;
+        freed.and(removed)?;
+        self.disruption.commands.end(&record.id);
+        Ok(())
+    }
+
+    /// Takes the marks from candidates, unless that was done before.
+    async fn free_candidates(&self, record: &Record, cause: &Cause) -> Result<(), Trouble> {
+        if record.candidates.is_empty() {
+            return Ok(());
         }
         let machines = self.candidates(record).into_iter();
         let freeing = machines.map(|machine| machine.unmark(&self.context).boxed()).collect();
         together(freeing).await?;
-        let until = self.context.now() + KEEP;
-        for claim in &ready {
-            let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
-            let machine = node.unwrap_or(claims::name(&claim.metadata));
-            self.context.cache.intend(|intended| intended.nominate(machine, until));
-            take_command(&self.context, claim).await?;
-        }
-        self.end(record);
+        self.free(record);
         tracing::info!(
             controller = Self::NAME,
             command = %record.id,
@@ -434,12 +434,30 @@ impl CommandQueue {
         Ok(())
     }
 
-    /// A command is over: its candidates leave by their own account, or stay.
-    fn end(&self, record: &Record) {
+    /// Removes a replacement that came for nothing. One that is ready stays: the move is tried again onto it.
+    async fn remove_replacement(&self, record: &Record, name: &str) -> Result<(), Trouble> {
+        // One that the cache does not know may have been made: its answer was lost.
+        let found = match self.known(record, name) {
+            Some(claim) => Some(claim),
+            None => self.ask_for(record, name).await?,
+        };
+        match found.filter(|claim| !is_deleting(&**claim)) {
+            Some(claim) if claim.holds(INITIALIZED) => {
+                let (machine, until) = (claims::machine_name(&claim), self.context.now() + KEEP);
+                self.context.cache.intend(|intended| intended.nominate(machine, until));
+                take_command(&self.context, &claim).await
+            }
+            Some(claim) => self.context.cluster.delete(&*claim).await,
+            None => Ok(()),
+        }
+    }
+
+    /// The candidates of a command leave by their own account, or stay: they are machines like any other.
+    fn free(&self, record: &Record) {
         self.context.cache.intend(|intended| {
             record.candidates.iter().for_each(|going| intended.forget(&going.node_claim));
         });
-        self.disruption.commands.end(&record.id);
+        self.disruption.commands.free(&record.id);
     }
 }
 
@@ -456,13 +474,14 @@ pub(super) async fn together(
 /// of them together.
 pub(super) fn going(
     world: &World,
+    commands: &Commands,
     command: &Command,
     now: Timestamp,
 ) -> Result<(Command, Vec<Going>), String> {
     let nominated = world.intended.nominated(now);
     let is_each_for_itself = command.replacements.is_empty() && command.destinations.is_empty();
     let (mut part, mut machines, mut lost) = (command.clone(), Vec::new(), None);
-    part.candidates.retain(|candidate| match as_it_is(world, candidate, &nominated) {
+    part.candidates.retain(|candidate| match as_it_is(world, commands, candidate, &nominated) {
         Ok(machine) => {
             machines.push(machine);
             true
@@ -481,11 +500,15 @@ pub(super) fn going(
 /// A machine of a command, or what has happened to it.
 fn as_it_is(
     world: &World,
+    commands: &Commands,
     candidate: &disruption::Candidate,
     nominated: &BTreeMap<String, Timestamp>,
 ) -> Result<Going, String> {
     if nominated.contains_key(&candidate.node) {
         return Err(format!("a pod was promised a place on {} meanwhile", candidate.node));
+    }
+    if commands.of_claim(&candidate.node_claim).is_some() {
+        return Err(format!("NodeClaim {} is part of another command", candidate.node_claim));
     }
     let claim = world.node_claims.get(&Key::cluster(&candidate.node_claim));
     let claim = claim.filter(|claim| !is_deleting(&***claim));
@@ -506,6 +529,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::random::Random;
 
     fn command(nodes: &[&str]) -> Command {
         let candidate = |node: &&str| disruption::Candidate {
@@ -527,10 +551,10 @@ mod tests {
         }
     }
 
-    /// A cluster with two machines, on one of which a pod is expected.
+    /// A cluster with machines, on one of which a pod is expected.
     fn world() -> World {
         let mut world = World::default();
-        for name in ["free", "promised"] {
+        for name in ["free", "taken", "promised"] {
             let mut claim = NodeClaim::default();
             claim.metadata.name = Some(name.to_owned());
             claim.metadata.resource_version = Some("1".to_owned());
@@ -541,7 +565,11 @@ mod tests {
     }
 
     fn going_of(command: &Command) -> Result<Vec<String>, String> {
-        let (part, machines) = going(&world(), command, Timestamp::UNIX_EPOCH)?;
+        going_beside(&Commands::new(&Clock::wall()), command)
+    }
+
+    fn going_beside(commands: &Commands, command: &Command) -> Result<Vec<String>, String> {
+        let (part, machines) = going(&world(), commands, command, Timestamp::UNIX_EPOCH)?;
         assert_eq!(part.candidates.len(), machines.len());
         Ok(machines.into_iter().map(|machine| machine.node).collect())
     }
@@ -552,6 +580,26 @@ mod tests {
         assert_eq!(going_of(&all), Ok(vec!["free".to_owned()]));
         let none = going_of(&command(&["gone", "promised"]));
         assert_eq!(none, Err("NodeClaim gone is gone".to_owned()));
+    }
+
+    /// Commands of which one is about a machine already.
+    fn commands_about(claim: &str) -> Commands {
+        let commands = Commands::new(&Clock::wall());
+        let going =
+            Going { node_claim: claim.to_owned(), uid: String::new(), node: claim.to_owned() };
+        let random = Random::seeded(1);
+        let (other, now) = (command(&[claim]), Timestamp::UNIX_EPOCH);
+        commands.begin(other, vec![going], Vec::new(), now, &random).expect("it is the first");
+        commands
+    }
+
+    #[test]
+    fn where_nothing_moves_a_machine_of_another_command_keeps_no_other() {
+        let commands = commands_about("taken");
+        let both = going_beside(&commands, &command(&["free", "taken"]));
+        assert_eq!(both, Ok(vec!["free".to_owned()]));
+        let alone = going_beside(&commands, &command(&["taken"]));
+        assert_eq!(alone, Err("NodeClaim taken is part of another command".to_owned()));
     }
 
     #[test]

@@ -33,6 +33,10 @@ pub(super) fn matters(change: &Change) -> bool {
         Change::NodeClass(diff) => differs(diff, |class| class.generation),
         Change::NodeOverlay(diff) => differs(diff, |overlay| overlay.metadata.generation),
         Change::CapacityBuffer(diff) => differs(diff, |buffer| buffer.metadata.generation),
+        Change::PodTemplate(diff) => differs(diff, |template| template.metadata.generation),
+        Change::Deployment(diff) => differs(diff, |workload| workload.metadata.generation),
+        Change::StatefulSet(diff) => differs(diff, |workload| workload.metadata.generation),
+        Change::ReplicaSet(diff) => differs(diff, |workload| workload.metadata.generation),
         _ => false,
     }
 }

@@ -202,6 +202,15 @@ impl Commands {
         drop(place);
     }
 
+    /// The candidates of a command are like any other machine again, while something of it may be left to do.
+    pub(super) fn free(&self, id: &CommandId) {
+        let All { begun, by_claim, .. } = &mut *self.lock();
+        let candidates = begun.get_mut(id).map(|it| std::mem::take(&mut it.record.candidates));
+        for candidate in candidates.into_iter().flatten() {
+            by_claim.remove(&candidate.node_claim);
+        }
+    }
+
     /// A command is over.
     pub(super) fn end(&self, id: &CommandId) {
         let places = {
@@ -223,6 +232,12 @@ impl Commands {
         let all = self.lock();
         let going = all.begun.values().flat_map(|begun| &begun.record.candidates);
         going.map(|candidate| candidate.node_claim.clone()).collect()
+    }
+
+    /// Names of the claims that they make.
+    pub(super) fn coming(&self) -> BTreeSet<String> {
+        let all = self.lock();
+        all.begun.values().flat_map(|begun| &begun.record.replacements).cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {

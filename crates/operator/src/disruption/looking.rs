@@ -38,7 +38,8 @@ use super::{
     record, telling, wishes,
 };
 use crate::{
-    claims::label,
+    buffers,
+    claims::{label, machine_name},
     context::Context,
     controller::{Controller, Next},
     index::Live,
@@ -62,7 +63,7 @@ const CLEAN_AGAIN: Duration = Duration::from_secs(10);
 /// Where marks are. Who carries on or takes back what was begun need not know more.
 const MARKED: [&str; 2] = ["nodes", "nodeclaims"];
 /// What has to be known for a look, as far as it is watched: who is protected, who has a say, and what new machines need.
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 14] = [
     "pods",
     "nodes",
     "nodeclaims",
@@ -72,6 +73,10 @@ const KINDS: [&str; 10] = [
     "daemonsets",
     "nodeoverlays",
     "capacitybuffers",
+    "podtemplates",
+    "deployments",
+    "statefulsets",
+    "replicasets",
     "csinodes",
 ];
 
@@ -139,6 +144,7 @@ impl Controller for DisruptionLoop {
             return Ok(Next::After(REFRESH));
         }
         self.tell_of_wishes();
+        telling::shared_machines(&self.context);
         let mut look = self.gather();
         let begun = self.context.clock.running();
         if look.has_due() {
@@ -254,7 +260,7 @@ impl DisruptionLoop {
         };
         let live = Live {
             queued: commands.going(),
-            nominated: BTreeSet::new(),
+            nominated: self.spoken_for(),
             held_back,
             drift_resumes,
             restless_since,
@@ -268,6 +274,15 @@ impl DisruptionLoop {
         let due = commands.take_due(self.context.clock.running());
         let waiting = commands.proposed().into_iter().map(|it| it.command).collect();
         Look { input, live, nominated, waiting, due, now }
+    }
+
+    /// Machines that commands which were begun have made: pods are about to come to them.
+    fn spoken_for(&self) -> BTreeSet<String> {
+        let coming = self.disruption.commands.coming();
+        self.context.cache.read(|world| {
+            let claims = coming.iter().filter_map(|name| world.node_claims.named(name));
+            claims.map(|claim| machine_name(claim).to_owned()).collect()
+        })
     }
 
     /// Every method was asked, so the look is each one's.
@@ -333,7 +348,11 @@ impl DisruptionLoop {
         self.context.sure_of::<DaemonSet>()?;
         self.context.sure_of::<NodeOverlay>()?;
         self.context.sure_of::<CapacityBuffer>()?;
-        self.context.sure_of::<CSINode>()
+        self.context.sure_of::<CSINode>()?;
+        self.context.cache.read(|world| match buffers::first_unreadable(world) {
+            Some(why) => Err(Trouble::Object(why.to_owned())),
+            None => Ok(()),
+        })
     }
 
     fn begin(&self, command: &Command) {
@@ -349,9 +368,10 @@ impl DisruptionLoop {
 
     fn try_to_begin(&self, command: &Command) -> Result<(), String> {
         let now = self.context.now();
-        let (part, machines) = self.context.cache.read(|world| going(world, command, now))?;
-        let places = self.places(&part)?;
         let (commands, random) = (&self.disruption.commands, &self.context.random);
+        let (part, machines) =
+            self.context.cache.read(|world| going(world, commands, command, now))?;
+        let places = self.places(&part)?;
         let record = commands.begin(part.clone(), machines, places, now, random);
         let record = record.ok_or("a machine of it is part of another command")?;
         telling::begun(&self.context, &part, &record);

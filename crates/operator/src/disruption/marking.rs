@@ -34,7 +34,10 @@ pub(super) fn find(world: &World, candidate: &Going) -> Option<Marked> {
 }
 
 fn with_node(world: &World, claim: &Arc<NodeClaim>) -> Marked {
-    let node = provider_id(claim).and_then(|id| world.nodes_of(id).next());
+    let named = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+    let nodes = provider_id(claim).into_iter().flat_map(|id| world.nodes_of(id));
+    // Of several nodes it is the one that has registered.
+    let node = nodes.min_by_key(|node| Some(name(&node.metadata)) != named);
     Marked { claim: Arc::clone(claim), node: node.cloned() }
 }
 

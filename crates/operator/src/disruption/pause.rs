@@ -1,13 +1,25 @@
 //! Somebody has asked that machines be left alone.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
+use joiner_api::node_pool::NodePool;
 use joiner_core::disruption::Paused;
+use k8s_openapi::api::core::v1::Namespace;
 
-use crate::{index::fleet::pause, world::World};
+use crate::{context::Context, index::fleet::pause, trouble::Trouble, world::World};
 
 /// How often it is looked whether a pause is over, by those to whom nobody tells it.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_mins(1);
+
+/// Whether a pause would be known; otherwise says so of who has to wait. A machine that is to go can wait, and what was
+/// deleted against a pause does not come back.
+pub(crate) fn sure_of_pauses(context: &Context, waits: impl fmt::Display) -> Result<(), Trouble> {
+    if let Some(missing) = context.feeds.missing_of(&["nodepools", "namespaces"]) {
+        return Err(Trouble::Object(format!("{waits} because of stale facts: {missing}")));
+    }
+    context.sure_of::<NodePool>()?;
+    context.sure_of::<Namespace>()
+}
 
 /// Who may pause the removal of machines: a pool's owner for the pool, and whoever may write to one namespace for all.
 #[derive(Debug, Clone)]

@@ -48,7 +48,7 @@ pub struct Seen {
     pub start_by: Timestamp,
     /// Until when its replacements have to be ready.
     pub ready_by: Timestamp,
-    /// Until when the first candidate has to leave.
+    /// Until when its candidates have to leave.
     pub leave_by: Timestamp,
     /// The time.
     pub now: Timestamp,
@@ -82,7 +82,7 @@ pub enum Cause {
     NotMade(String),
     /// Candidates could not be marked or replacements made in time.
     NotStarted,
-    /// No candidate could be deleted in time.
+    /// A candidate could not be deleted in time.
     NotDeleted,
     /// The process that began it ended before it was done, and what was decided does not count any more.
     Interrupted,
@@ -122,8 +122,8 @@ impl fmt::Display for Cause {
                  server's answers",
             ),
             Self::NotDeleted => f.write_str(
-                "no NodeClaim of it could be deleted in time; the log has the API server's answers, \
-                 and an admission webhook may refuse deletions",
+                "the NodeClaim could not be deleted in time; the log says why, and an admission \
+                 policy or webhook may refuse such deletions",
             ),
             Self::Interrupted => f.write_str(
                 "the process that began it ended before it was done; what still makes sense is \
@@ -195,10 +195,10 @@ pub fn decide(seen: &Seen) -> Step {
     Step::Wait(coming, seen.ready_by)
 }
 
-/// Deletes candidates, unless none of them could be deleted for too long: then they are of more use unmarked.
+/// Deletes candidates, unless these could not be deleted for too long: then they are of more use unmarked, whether others
+/// have left or not.
 fn delete(seen: &Seen, marked: Vec<String>) -> Step {
-    let one_leaves = seen.candidates.iter().any(|(_, found)| *found == Candidate::Leaves);
-    if seen.now >= seen.leave_by && !one_leaves {
+    if seen.now >= seen.leave_by {
         return Step::TakeBack(Cause::NotDeleted);
     }
     Step::Delete(marked)
@@ -316,21 +316,20 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_deleted_for_a_minute_is_taken_back_unless_a_part_of_it_leaves() {
+    fn what_cannot_be_deleted_for_a_minute_is_taken_back_also_where_others_have_left() {
         use Candidate::{Leaves, Marked, Unmarked};
         for (mut stuck, leave_by) in [
             (seen(&[Marked, Marked], &[]), 120),
             (seen(&[Marked, Unmarked], &[]), 120),
             (seen(&[Marked], &[Replacement::Ready]), 2160),
+            (seen(&[Leaves, Marked], &[]), 120),
+            (seen(&[Leaves, Marked], &[Replacement::Ready]), 2160),
         ] {
             stuck.now = at(leave_by - 1);
             assert!(matches!(decide(&stuck), Step::Delete(_)), "{stuck:?}");
             stuck.now = at(leave_by);
             assert_eq!(decide(&stuck), Step::TakeBack(Cause::NotDeleted), "{stuck:?}");
         }
-        let mut half = seen(&[Leaves, Marked], &[]);
-        half.now = at(120);
-        assert_eq!(decide(&half), Step::Delete(names(&["old2"])));
     }
 
     #[test]

@@ -112,6 +112,31 @@ fn pool_subject(context: &Context, pool: &str) -> Option<Subject> {
     context.cache.read(|world| world.node_pools.named(pool).map(|pool| Subject::of(&**pool)))
 }
 
+/// Tells of machines of ours that several nodes say they are: none of them is a candidate, and somebody has to say which
+/// node is wrong.
+pub(super) fn shared_machines(context: &Context) {
+    let is_meant =
+        |claim: &NodeClaim| context.provider_of(claim).is_some() && !claims::is_deleting(claim);
+    let events = context.cache.read(|world| {
+        let mut events = Vec::new();
+        for (id, nodes) in world.shared_machines() {
+            let claims = world.claims_of(id).filter(|claim| is_meant(claim));
+            let mut about: Vec<Subject> = claims.map(|claim| Subject::of(&**claim)).collect();
+            if about.is_empty() {
+                continue;
+            }
+            let several = claims::several_nodes(nodes.iter().map(|node| &***node));
+            let why = format!("the machine stays while {several}");
+            about.extend(nodes.iter().map(|node| Subject::of(&***node)));
+            events.extend(about.iter().map(|it| Event::disruption_blocked(it, &why)));
+        }
+        events
+    });
+    for event in events {
+        context.events.tell(event);
+    }
+}
+
 /// Tells what a look has come to: how many machines could go, what budgets allow, and why machines
 /// stay.
 pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet) {
@@ -175,6 +200,7 @@ fn told(reason: &Reason) -> Option<Told> {
     match reason.id {
         ReasonId::NodeTooYoung
         | ReasonId::NodeLeaving
+        | ReasonId::NodeExpired
         | ReasonId::NodeQueued
         | ReasonId::NodeReceives
         | ReasonId::NodeLater

@@ -6,7 +6,7 @@ mod pools;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
 use joiner_api::{condition, node_claim::NodeClaim};
@@ -23,10 +23,15 @@ use k8s_openapi::{
 
 pub use self::notes::notes;
 pub(crate) use self::pools::{budget, min_score, own_budgets, pause, without_reasons};
-use super::{IndexSettings, disruption::Disruption};
+use super::{
+    IndexSettings,
+    disruption::Disruption,
+    nodes::{provider_id, shared_provider_ids},
+};
 use crate::{
     claims::{is_ready, name},
     conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING},
+    expiration::expiry,
     marks::{DO_NOT_DISRUPT, TERMINATION_TIMESTAMP},
     objects::Objects,
 };
@@ -85,6 +90,8 @@ struct Reader<'o> {
     claims: HashMap<&'o str, &'o NodeClaim>,
     nodes: HashMap<&'o str, &'o Node>,
     pods: HashMap<(&'o str, &'o str), &'o Pod>,
+    /// Provider IDs that several Nodes have.
+    shared: HashSet<&'o str>,
     disruption: Disruption,
     pools: &'o BTreeMap<String, PoolRules>,
     live: &'o Live,
@@ -106,6 +113,7 @@ impl<'o> Reader<'o> {
             claims: objects.node_claims.iter().map(|it| (name(&it.metadata), &**it)).collect(),
             nodes: objects.nodes.iter().map(|node| (name(&node.metadata), &**node)).collect(),
             pods: pods.collect(),
+            shared: shared_provider_ids(objects),
             disruption: Disruption::new(objects, now),
             pools,
             live,
@@ -116,11 +124,15 @@ impl<'o> Reader<'o> {
     fn machine(&self, machine: &snapshot::Node) -> Machine {
         let claim = machine.claim.as_deref().and_then(|name| self.claims.get(name)).copied();
         let node = machine.node.as_deref().and_then(|name| self.nodes.get(name)).copied();
-        let is_queued = |claim: &String| self.live.queued.contains(claim);
+        let queued = machine.claim.as_ref().is_some_and(|it| self.live.queued.contains(it));
+        // Nobody knows what runs on a machine that several Nodes say they are: it is nobody's to remove. One that goes
+        // already still counts for budgets.
+        let is_shared = node.is_some_and(|node| self.shared.contains(provider_id(node)));
+        let ours = claim.filter(|_| !is_shared || machine.leaving || queued);
         Machine {
-            claim: claim.map(|claim| self.claim(claim, machine)),
+            claim: ours.map(|claim| self.claim(claim, machine)),
             ready: node.is_some_and(|node| is_ready(node) || self.says_nothing(node)),
-            queued: machine.claim.as_ref().is_some_and(is_queued),
+            queued,
             nominated: self.live.nominated.contains(machine.name()),
             do_not_disrupt: is_protected(machine, node, claim),
             pods: machine.pods.iter().map(|pod| self.pod(pod)).collect(),
@@ -150,6 +162,7 @@ impl<'o> Reader<'o> {
                 || (is_hand_written && is_initialized)
                 || self.has_become_quiet(machine.pool.as_deref(), quiet_since),
             drifted: drifted(claim, created.unwrap_or(self.now)),
+            expires: expiry(claim),
             has_grace_period: claim.spec.termination_grace_period.is_some() || has_deadline(claim),
             instance_terminating: claim.holds(INSTANCE_TERMINATING),
         }

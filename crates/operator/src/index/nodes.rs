@@ -46,10 +46,12 @@ impl<'o> Machines<'o> {
     /// COMPAT: upstream does not see a pool's Node before it has a provider ID, nor one that has no
     /// instance type label before it is initialized. Files written by hand have such nodes.
     pub(super) fn new(objects: &'o Objects, notes: &mut Vec<String>) -> Self {
-        let mut nodes: Vec<&Node> = objects.nodes.iter().map(Arc::as_ref).collect();
-        nodes.sort_by_key(|node| &node.metadata.name);
         let mut claims: Vec<&NodeClaim> = objects.node_claims.iter().map(Arc::as_ref).collect();
         claims.sort_by_key(|claim| &claim.metadata.name);
+        let named: HashSet<&str> = claims.iter().filter_map(|claim| named_node(claim)).collect();
+        let mut nodes: Vec<&Node> = objects.nodes.iter().map(Arc::as_ref).collect();
+        // Of several Nodes with one provider ID the one that a claim names is the claim's.
+        nodes.sort_by_key(|node| (!named.contains(node_name(node)), node_name(node)));
 
         let provider_ids: HashMap<&str, &str> =
             nodes.iter().map(|node| (node_name(node), provider_id(node))).collect();
@@ -80,7 +82,7 @@ impl<'o> Machines<'o> {
             if !taken.insert(id) {
                 notes.push(format!(
                     "Node {:?} has the same provider ID {id:?} as another: only one of them can be \
-                     its NodeClaim's",
+                     its NodeClaim's, and the machine stays meanwhile; delete the one that is wrong",
                     node_name(node)
                 ));
                 machines.push(machine(Some(node), None));
@@ -152,7 +154,7 @@ fn node_name(node: &Node) -> &str {
     node.metadata.name.as_deref().unwrap_or_default()
 }
 
-fn provider_id(node: &Node) -> &str {
+pub(super) fn provider_id(node: &Node) -> &str {
     let written = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
     written.filter(|id| !id.is_empty()).unwrap_or(node_name(node))
 }
@@ -163,7 +165,19 @@ fn claim_provider_id<'o>(
 ) -> Option<&'o str> {
     let status = claim.status.as_ref()?;
     let written = status.provider_id.as_deref().filter(|id| !id.is_empty());
-    written.or_else(|| provider_ids.get(status.node_name.as_deref()?).copied())
+    written.or_else(|| provider_ids.get(named_node(claim)?).copied())
+}
+
+/// The Node that a claim says has registered for it.
+fn named_node(claim: &NodeClaim) -> Option<&str> {
+    claim.status.as_ref()?.node_name.as_deref()
+}
+
+/// Provider IDs that several Nodes have.
+pub(super) fn shared_provider_ids(objects: &Objects) -> HashSet<&str> {
+    let mut known = HashSet::new();
+    let ids = objects.nodes.iter().map(|node| provider_id(node)).filter(|id| !id.is_empty());
+    ids.filter(|id| !known.insert(*id)).collect()
 }
 
 fn volume_limits(objects: &Objects) -> HashMap<&str, BTreeMap<String, u32>> {

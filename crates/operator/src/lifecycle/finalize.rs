@@ -8,13 +8,14 @@ use joiner_cloud::{CloudProvider, Deletion};
 use joiner_core::label::{CAPACITY_TYPE, NODE_POOL, ZONE};
 use k8s_openapi::api::core::v1::Node;
 
-use super::Lifecycle;
+use super::{Lifecycle, registration};
 use crate::{
     claims::{self, has_finalizer, is_deleting, provider_id, uid},
     cluster::Lock,
     conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
     controller::{Controller, Next},
     events::{Event, Subject},
+    hydration::of_class,
     marks::{TERMINATION_FINALIZER, TERMINATION_TIMESTAMP},
     metrics::seconds,
     trouble::Trouble,
@@ -111,7 +112,7 @@ impl Lifecycle {
         }
         let known = self.nodes_of(claim);
         for node in known.iter().filter(|node| !is_deleting(&***node)) {
-            self.context.cluster.delete(&**node).await?;
+            self.remove_node(claim, node).await?;
         }
         if !known.is_empty() {
             return Ok(Some(Next::Done));
@@ -120,9 +121,26 @@ impl Lifecycle {
         let unknown = if make_sure { self.unknown_node(claim).await? } else { None };
         let Some(node) = unknown else { return Ok(None) };
         if !is_deleting(&node) {
-            self.context.cluster.delete(&node).await?;
+            self.remove_node(claim, &node).await?;
         }
         Ok(Some(Next::After(ASK_AGAIN)))
+    }
+
+    /// Has a node drained and removed. One that came beside the node which has registered would be gone at once, with
+    /// whatever runs on it.
+    ///
+    /// COMPAT: upstream deletes such a node as it is.
+    async fn remove_node(&self, claim: &NodeClaim, node: &Node) -> Result<(), Trouble> {
+        // A machine that is being removed runs nothing that could be moved.
+        if !claim.holds(INSTANCE_TERMINATING) {
+            let mut held = registration::held(node);
+            held.metadata.labels.get_or_insert_default().extend(of_class(claim));
+            match self.context.cluster.patch(node, &held, Lock::Version).await {
+                Err(trouble) if trouble.is_not_found() => return Ok(()),
+                other => other?,
+            };
+        }
+        self.context.cluster.delete(node).await
     }
 
     /// The node that the claim names, if the API server has it although the cache does not.

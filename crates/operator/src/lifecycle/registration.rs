@@ -11,7 +11,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    claims::{self, has_finalizer, is_deleting, name, uid},
+    claims::{self, has_finalizer, is_deleting, name, several_nodes, uid},
     conditions::{Conditioned, REGISTERED, Status},
     marks::{DISRUPTION_COMMAND, DO_NOT_SYNC_TAINTS, TERMINATION_FINALIZER, is_unregistered_taint},
 };
@@ -36,14 +36,7 @@ pub(super) fn joined(nodes: &[Arc<Node>]) -> Joined {
             Joined::NotYet(format!("Node {:?} is being deleted", name(&node.metadata)))
         }
         [node] => Joined::Node(Arc::clone(node)),
-        several => {
-            let names: Vec<&str> = several.iter().map(|node| name(&node.metadata)).collect();
-            Joined::Several(format!(
-                "{} nodes have this provider ID: {}; delete those that are not this machine",
-                names.len(),
-                names.join(", ")
-            ))
-        }
+        several => Joined::Several(several_nodes(several.iter().map(|node| &**node))),
     }
 }
 
@@ -76,14 +69,20 @@ pub(super) fn zones_differ<'o>(node: &'o Node, claim: &'o NodeClaim) -> Option<(
     (!own.0.is_empty() && !own.1.is_empty() && own.0 != own.1).then_some(own)
 }
 
-/// The node with everything that its claim says of it.
-pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
-    let mut synced = node.clone();
-    let metadata = &mut synced.metadata;
-    let finalizers = metadata.finalizers.get_or_insert_default();
-    if !finalizers.iter().any(|known| known == TERMINATION_FINALIZER) {
+/// The node as one that is not gone before it is drained.
+pub(super) fn held(node: &Node) -> Node {
+    let mut held = node.clone();
+    if !has_finalizer(node, TERMINATION_FINALIZER) {
+        let finalizers = held.metadata.finalizers.get_or_insert_default();
         finalizers.push(TERMINATION_FINALIZER.to_owned());
     }
+    held
+}
+
+/// The node with everything that its claim says of it.
+pub(super) fn synced(node: &Node, claim: &NodeClaim) -> Node {
+    let mut synced = held(node);
+    let metadata = &mut synced.metadata;
     let owner = owner(claim);
     let owners = metadata.owner_references.get_or_insert_default();
     if !owners.iter().any(|known| is_same_owner(known, &owner)) {

@@ -116,6 +116,11 @@ impl<T: Kept> Table<T> {
         self.unreadable.values().map(|unreadable| unreadable.why.as_str())
     }
 
+    /// Why the object of this key cannot be read; none if it can be, or is not there.
+    pub fn why_unreadable(&self, key: &Key) -> Option<&str> {
+        self.unreadable.get(key).map(|unreadable| unreadable.why.as_str())
+    }
+
     /// Objects that only our own writes tell of.
     pub(super) fn unconfirmed(&self) -> impl Iterator<Item = &Key> {
         self.objects.iter().filter(|(_, entry)| entry.own).map(|(key, _)| key)
@@ -153,7 +158,7 @@ impl<T: Kept> Table<T> {
     }
 
     /// Takes note of an object that is there and cannot be read.
-    pub(super) fn put_unreadable(&mut self, key: Key, version: u64, why: String) {
+    pub(crate) fn put_unreadable(&mut self, key: Key, version: u64, why: String) {
         if let Some(listed) = &mut self.listed {
             listed.insert(key.clone());
         }

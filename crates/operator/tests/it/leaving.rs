@@ -89,9 +89,14 @@ impl Leaving {
 
     /// A node that is ready, or not.
     pub(crate) fn node_object(&self, name: &str, ready: &str) {
+        self.node_of_machine(name, name, ready);
+    }
+
+    /// A node that goes by another name than its machine.
+    pub(crate) fn node_of_machine(&self, name: &str, machine: &str, ready: &str) {
         let metadata =
             json!({"name": name, "labels": {CLASS_LABEL: "default"}, "finalizers": [FINALIZER]});
-        let spec = json!({"providerID": provider_id(name)});
+        let spec = json!({"providerID": provider_id(machine)});
         self.stage.create("", "nodes", json!({"metadata": metadata, "spec": spec}));
         let condition = json!({"type": "Ready", "status": ready});
         let status = json!({"status": {"conditions": [condition]}});

@@ -325,6 +325,19 @@ async fn a_node_of_two_claims_is_let_alone() {
     assert!(!is_deleted(&stage, 1));
 }
 
+/// The machine may be well, and go by the other name.
+#[tokio::test(start_paused = true)]
+async fn one_of_two_nodes_of_a_machine_is_let_alone() {
+    let mut stage = stage(5);
+    stage.join(node("renamed", "web-1"));
+    fall_ill(&stage, 1);
+    stage.pass(60 * MINUTE).await;
+    assert!(!is_deleted(&stage, 1));
+    stage.delete("", "nodes", "renamed");
+    stage.pass(1).await;
+    assert!(is_deleted(&stage, 1), "there is no doubt any more");
+}
+
 /// The gate is the engine's: a node whose kubelet is silent is tolerated for ten minutes with it, and
 /// for ever without.
 #[tokio::test(start_paused = true)]

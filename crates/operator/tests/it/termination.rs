@@ -56,6 +56,43 @@ async fn t03_claims_that_contradict_each_other_count_as_none() {
     assert_eq!(leaving.stage.cloud.calls("delete"), 0);
 }
 
+/// Who is told that two nodes say they are one machine deletes the wrong one.
+#[tokio::test(start_paused = true)]
+async fn one_of_two_nodes_of_a_machine_goes_alone() {
+    let mut leaving = Leaving::new();
+    leaving.node("node-1");
+    leaving.node_of_machine("wrong", "node-1", "False");
+    leaving.pod("web", json!({"spec": {"nodeName": "wrong"}}));
+    leaving.delete_node("wrong");
+    leaving.pass(2).await;
+    assert!(leaving.is_leaving("web"), "it is drained all the same");
+    leaving.end_pod("web");
+    leaving.pass(10).await;
+    assert!(leaving.find_node("wrong").is_none());
+    assert!(leaving.find_node("node-1").unwrap().metadata.deletion_timestamp.is_none());
+    assert_eq!(leaving.stage.claim("node-1").metadata.deletion_timestamp, None);
+    assert_eq!(leaving.stage.cloud.calls("delete"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_of_two_nodes_goes_when_both_are_drained() {
+    let mut leaving = Leaving::new();
+    leaving.node("node-1");
+    leaving.node_of_machine("renamed", "node-1", "True");
+    leaving.pod("web", json!({"spec": {"nodeName": "renamed"}}));
+    leaving.stage.delete_claim("node-1");
+    leaving.delete_node("node-1");
+    leaving.delete_node("renamed");
+    leaving.pass(30).await;
+    assert!(leaving.find_node("node-1").is_none(), "nothing runs there");
+    assert!(leaving.find_node("renamed").is_some());
+    assert_eq!(leaving.stage.cloud.calls("delete"), 0);
+    leaving.end_pod("web");
+    leaving.pass(10).await;
+    assert!(leaving.find_node("renamed").is_none());
+    assert_eq!(leaving.stage.cloud.state().machines.len(), 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn t04_nodes_of_others_are_left_alone() {
     let mut leaving = Leaving::new();

@@ -180,12 +180,20 @@ impl Part<'_> {
     }
 
     fn waits(&self, until: Timestamp) -> Reason {
-        let Self { pool, of_pool: Totals { unrest: Unrest { busy, machines }, .. }, .. } = self;
-        let message = format!(
-            "{busy} of the {machines} machines of NodePool {pool:?} are not quiet yet, and what is \
-             moved now might have to move again: that waits until most of them are, at the latest \
-             until {until:.0}"
-        );
+        let Self { pool, of_pool: Totals { unrest, .. }, .. } = self;
+        let Unrest { busy, emptied, machines } = unrest;
+        let message = match emptied {
+            0 => format!(
+                "{busy} of the {machines} machines of NodePool {pool:?} are not quiet yet, and what \
+                 is moved now might have to move again: that waits until most of them are, at the \
+                 latest until {until:.0}"
+            ),
+            _ => format!(
+                "{emptied} of the {machines} machines of NodePool {pool:?} hold nothing any more and \
+                 go in a moment, unless what is moved now is put there: that waits until they are \
+                 gone, at the latest until {until:.0}"
+            ),
+        };
         Reason::new(ReasonId::MoveUnsettled, message)
             .in_pool(pool)
             .with("until", format!("{until:.0}"))
@@ -202,7 +210,7 @@ impl Part<'_> {
             reason.with("score", format!("{score:.4}")).with("threshold", threshold)
         };
         if self.min_score().is_none_or(|least| *score >= least) {
-            let Unrest { busy, machines } = self.of_pool.unrest;
+            let Unrest { busy, machines, .. } = self.of_pool.unrest;
             let message = format!(
                 "{scored}, and {threshold:.2} is asked for while {busy} of its {machines} machines \
                  are not quiet yet"

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use joiner_core::{
     disruption::{
         Candidate, ClaimFacts, ConsolidationPolicy, DisruptionSettings, Fleet, KeptBy, Machine,
@@ -16,7 +17,7 @@ use joiner_core::{
 
 use super::{
     consider,
-    patience::{Patience, Unrest},
+    patience::{self, Patience, Unrest},
     simulate::{Simulator, is_busy},
 };
 
@@ -90,6 +91,13 @@ impl<'s> Scene<'s> {
         }
         if node.leaving || claim.instance_terminating {
             return stays(ReasonId::NodeLeaving, format!("{name} is on its way out already"));
+        }
+        if let Some(expired) = claim.expires.filter(|at| *at <= self.fleet.now) {
+            let message = format!(
+                "{name} has expired at {expired}: its NodeClaim is deleted without a plan, and its \
+                 pods wait for places then"
+            );
+            return Err(Reason::new(ReasonId::NodeExpired, message).with("expired", expired));
         }
         let guests = || simulator.guests(at).iter().map(|pod| &self.snapshot.pods[*pod as usize]);
         if let Some(pod) = guests().find(|pod| pod.role != Role::Buffer) {
@@ -170,6 +178,8 @@ impl<'s> Scene<'s> {
                     || (rules.consolidate_after.is_some() && may_go_later)
             };
             total.unrest.busy += usize::from(rules.is_some_and(is_busy));
+            let is_emptied = |rules: &PoolRules| is_emptied(node, machine, rules, self.fleet.now);
+            total.unrest.emptied += usize::from(rules.is_some_and(is_emptied));
             total.price += consider::price(self.snapshot, node).unwrap_or_default();
             total.cost += moving_cost(machine);
         }
@@ -181,6 +191,16 @@ impl<'s> Scene<'s> {
         }
         totals
     }
+}
+
+/// Whether a machine has become empty, and goes for it in a moment.
+fn is_emptied(node: &Node, machine: &Machine, rules: &PoolRules, now: Timestamp) -> bool {
+    let quiet_since = machine.claim.as_ref().and_then(|claim| claim.quiet_since);
+    let (Some(since), Some(after)) = (quiet_since, rules.consolidate_after) else { return false };
+    let left = after - now.duration_since(since);
+    let may_go = rules.replicas.is_none() && !machine.do_not_disrupt && !machine.nominated;
+    let is_empty = !machine.pods.iter().any(|facts| facts.reschedulable);
+    node.initialized && may_go && is_empty && left.is_positive() && left <= patience::WAIT
 }
 
 /// What all machines of a pool come to.

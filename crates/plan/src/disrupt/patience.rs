@@ -3,6 +3,9 @@
 //! While pods come, go and move, better moves show up in a moment, and what is moved now may have to move again. What is
 //! known once a change is over leads to far better moves. But a pool in which much always happens must become smaller
 //! too: it is waited for, then only moves are made that pay well, and in the end it is treated like any other.
+//!
+//! A machine that has just become empty is such a change by itself. It goes in a moment; but to the scheduler it is the best
+//! place for whatever is moved before, and then it stays.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -13,7 +16,7 @@ const RESTLESS_SHARE: usize = 10;
 /// From this many on a change is under way, and not just somebody's jobs that come and go.
 const MANY: usize = 5;
 /// How long a pool is waited for in which that is so.
-const WAIT: SignedDuration = SignedDuration::from_mins(5);
+pub(super) const WAIT: SignedDuration = SignedDuration::from_mins(5);
 /// How long after it became restless a pool is treated like any other.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(15);
 /// The score of a machine that is used by a third less than others.
@@ -35,9 +38,10 @@ impl Patience {
             return None;
         }
         let is_many = pool.busy >= MANY;
+        let is_waited_for = is_many || pool.emptied > 0;
         let after = |time: SignedDuration| since.checked_add(time).unwrap_or(Timestamp::MAX);
         let (wait, pick) = (after(WAIT), after(PATIENCE));
-        if is_many && now < wait {
+        if is_waited_for && now < wait {
             return Some(Self::Wait { until: wait });
         }
         let score_min = if is_many { UNSETTLED_SCORE_MIN } else { SCORE_MIN };
@@ -56,13 +60,15 @@ impl Patience {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unrest {
     pub(super) busy: usize,
+    /// Those of them that hold nothing and go for it in a moment.
+    pub(super) emptied: usize,
     pub(super) machines: usize,
 }
 
 impl Unrest {
     /// Whether so much happens that what is best now is not best in a moment.
     pub(super) fn is_restless(self) -> bool {
-        self.busy * RESTLESS_SHARE > self.machines
+        self.busy * RESTLESS_SHARE > self.machines || self.emptied > 0
     }
 }
 
@@ -73,7 +79,8 @@ mod tests {
     /// How a pool is treated that has been restless for so many minutes.
     fn after(minutes: i64, busy: usize, machines: usize) -> Option<Patience> {
         let since = Timestamp::UNIX_EPOCH;
-        Patience::with(Unrest { busy, machines }, since, since + SignedDuration::from_mins(minutes))
+        let pool = Unrest { busy, emptied: 0, machines };
+        Patience::with(pool, since, since + SignedDuration::from_mins(minutes))
     }
 
     fn minute(minutes: i64) -> Timestamp {
@@ -87,6 +94,16 @@ mod tests {
         assert_eq!(after(5, 40, 144), picks);
         assert_eq!(after(14, 40, 144), picks);
         assert_eq!(after(15, 40, 144), None);
+    }
+
+    #[test]
+    fn a_machine_that_goes_in_a_moment_is_waited_for_in_the_largest_pool() {
+        let pool = Unrest { busy: 1, emptied: 1, machines: 1000 };
+        let with = |since| Patience::with(pool, since, minute(0));
+        assert_eq!(with(minute(0)), Some(Patience::Wait { until: minute(5) }));
+        // Where there is always one, everything else goes on.
+        let picks = Some(Patience::Pick { score_min: SCORE_MIN, until: minute(10) });
+        assert_eq!([with(minute(-5)), with(minute(-15))], [picks, None]);
     }
 
     #[test]

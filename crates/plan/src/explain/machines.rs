@@ -22,6 +22,10 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         | ReasonId::NodeQueued
         | ReasonId::NodeReceives
         | ReasonId::NodeLater => "nothing: it is looked at again when that is done".to_owned(),
+        ReasonId::NodeExpired => format!(
+            "nothing; to keep such machines for a while, put the annotation {} on their NodePool",
+            label::PAUSE_DISRUPTION
+        ),
         ReasonId::NodeMissing | ReasonId::NodeUninitialized => {
             "wait for the machine to come up; if it does not, look at the NodeClaim's conditions \
              (kubectl describe nodeclaim)"

@@ -93,6 +93,11 @@ impl Files {
         self.path(&format!("kubeconfig-{user}"))
     }
 
+    /// Where etcd keeps what the API server stores.
+    pub(super) fn store(&self) -> PathBuf {
+        self.folder.join("etcd")
+    }
+
     /// Where the API server writes down what it is asked.
     pub(super) fn audit_log(&self) -> PathBuf {
         self.folder.join("audit.log")
@@ -102,7 +107,7 @@ impl Files {
         let client = format!("http://127.0.0.1:{port}");
         let peer = format!("http://127.0.0.1:{peer_port}");
         vec![
-            format!("--data-dir={}", self.path("etcd")),
+            format!("--data-dir={}", self.store().display()),
             format!("--listen-client-urls={client}"),
             format!("--advertise-client-urls={client}"),
             format!("--listen-peer-urls={peer}"),

@@ -64,6 +64,38 @@ async fn nothing_is_left_of_a_control_plane_that_was_dropped() {
 }
 
 #[tokio::test]
+async fn a_control_plane_begins_with_what_another_has_left() {
+    let Some(parts) = parts() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let mut plane = ControlPlane::start(&parts, &Options::default()).await.unwrap();
+    let left = Request {
+        method: "POST".into(),
+        path: "/api/v1/namespaces".into(),
+        headers: vec![("content-type".into(), "application/json".into())],
+        body: Some(r#"{"metadata": {"name": "left"}}"#.into()),
+    };
+    let server = Server::new(plane.url(), plane.token());
+    assert_eq!(server.send(&left).await.unwrap().status, 201);
+    plane.leave(&store).unwrap();
+    assert!(server.send(&left).await.is_err(), "it has ended");
+
+    let path = "/api/v1/namespaces/left";
+    let is_there = Request { method: "GET".into(), path: path.into(), ..Request::default() };
+    let gone = Request { method: "DELETE".into(), ..is_there.clone() };
+    let options = Options { store: Some(store), ..Options::default() };
+    // What becomes of one copy is of no concern to the next.
+    for _ in 0..2 {
+        let copy = ControlPlane::start(&parts, &options).await.unwrap();
+        let server = Server::new(copy.url(), copy.token());
+        let found = server.send(&is_there).await.unwrap();
+        assert_eq!(found.status, 200, "{}", found.body);
+        assert!(!found.body.contains("deletionTimestamp"), "{}", found.body);
+        assert_eq!(server.send(&gone).await.unwrap().status, 200);
+    }
+}
+
+#[tokio::test]
 async fn controllers_and_scheduler_run_where_they_are_wanted() {
     let Some(parts) = parts() else { return };
     let options = Options { controllers: true, scheduler: true, ..Options::default() };

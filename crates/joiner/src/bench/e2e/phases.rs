@@ -30,6 +30,9 @@ use crate::{
 /// small enough. Consolidation looks 30 seconds after the last change, and takes its time then.
 const SETTLED_AFTER: Duration = Duration::from_mins(2);
 
+/// Where controllers write down who of them acts.
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+
 /// How many pods come in a second where they come evenly: as many as the controller manager makes.
 const COME_PER_SECOND: usize = 20;
 
@@ -133,7 +136,7 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Goes through all phases.
     pub(super) async fn measure(&self) -> Result<Measured, Failure> {
-        let mut phases = vec![self.phase(START, async || Ok(self.prober.answers().ready)).await?];
+        let mut phases = vec![self.start().await?];
         let mut loaded = Instant::now();
         if phases[0].unfinished.is_none() {
             let until = loaded + self.idle;
@@ -141,18 +144,40 @@ impl Run<'_> {
             loaded = Instant::now();
             self.load(&mut phases).await?;
         }
+        Ok(self.measured(phases, loaded, self.then.about()))
+    }
+
+    /// Begins with machines of which some are not needed any more.
+    pub(super) async fn measure_from(&self, given: Fleet) -> Result<Measured, Failure> {
+        let mut start = self.start().await?;
+        let started = start.unfinished.is_none();
+        start.fleet = Some(given);
+        let mut phases = vec![start];
+        let loaded = Instant::now();
+        if started {
+            phases.push(self.seen_afterwards(self.settle().await?).await?);
+        }
+        let then = format!("while no controller ran: {}", self.then.about());
+        Ok(self.measured(phases, loaded, then))
+    }
+
+    async fn start(&self) -> Result<Phase, Failure> {
+        self.phase(START, async || Ok(self.prober.answers().ready)).await
+    }
+
+    fn measured(&self, phases: Vec<Phase>, loaded: Instant, then: String) -> Measured {
         let seen = self.controller.seen();
-        Ok(Measured {
+        Measured {
             scenario: self.scenario.name,
             program: self.program.to_string(),
-            then: self.then.about(),
+            then,
             phases,
             under_load: Usage::between(&seen.samples, loaded, Instant::now()),
             peak_bytes: seen.samples.iter().map(|sample| sample.peak).max().unwrap_or(0),
             memory_limit_bytes: self.memory_limit,
             probes: self.prober.answers(),
             restarts: seen.restarts.clone(),
-        })
+        }
     }
 
     /// Pods come, get their machines, and go again. Stops where a phase does not come to its end.
@@ -177,10 +202,7 @@ impl Run<'_> {
         let finished = out.unfinished.is_none();
         phases.push(out);
         if finished && self.then != Then::Nothing {
-            let mut after = self.afterwards().await?;
-            after.fleet = Some(self.fleet(None).await?);
-            after.moved = Some(self.moved().await?);
-            phases.push(after);
+            phases.push(self.seen_afterwards(self.afterwards().await?).await?);
         }
         let limits = self.scenario.limits.filter(|_| self.then == self.scenario.then);
         let measured = phases.iter_mut().skip_while(|phase| phase.name != SCALE_OUT);
@@ -217,32 +239,12 @@ impl Run<'_> {
         let pool = format!("{}/{}", objects::NODE_POOLS, objects::NAME);
         match self.then {
             Then::Nothing => {}
-            Then::Fewer | Then::Keep(_) => {
-                for load in &self.loads {
-                    self.cluster.scale(&load.name, self.then.left(load)).await?;
-                }
-            }
+            Then::Fewer | Then::Keep(_) => fewer(self.cluster, &self.loads, self.then).await?,
             Then::Drift => self.cluster.merge(&pool, &objects::drifting_template()).await?,
             Then::Drain => self.cluster.delete(&pool).await?,
         }
         match self.then {
-            Then::Fewer | Then::Keep(1..) | Then::Nothing => {
-                let begin = Instant::now();
-                let (mut machines, mut changed) = (BTreeSet::new(), begin);
-                let settled = async || {
-                    let now = self.cluster.names(objects::NODE_CLAIMS).await?;
-                    if now != machines {
-                        (machines, changed) = (now, Instant::now());
-                    }
-                    Ok(changed.elapsed() >= SETTLED_AFTER)
-                };
-                let mut phase = self.phase(SCALE_IN, settled).await?;
-                if phase.unfinished.is_none() {
-                    // That nothing comes after the last change is seen later only.
-                    phase.seconds = (changed - begin).as_secs_f64();
-                }
-                Ok(phase)
-            }
+            Then::Fewer | Then::Keep(1..) | Then::Nothing => self.settle().await,
             Then::Drift => {
                 let old = self.cluster.names(objects::NODE_CLAIMS).await?;
                 let replaced = async || {
@@ -261,6 +263,31 @@ impl Run<'_> {
         }
     }
 
+    /// Waits until no machine comes or goes any more.
+    async fn settle(&self) -> Result<Phase, Failure> {
+        let begin = Instant::now();
+        let (mut machines, mut changed) = (BTreeSet::new(), begin);
+        let settled = async || {
+            let now = self.cluster.names(objects::NODE_CLAIMS).await?;
+            if now != machines {
+                (machines, changed) = (now, Instant::now());
+            }
+            Ok(changed.elapsed() >= SETTLED_AFTER)
+        };
+        let mut phase = self.phase(SCALE_IN, settled).await?;
+        if phase.unfinished.is_none() {
+            // That nothing comes after the last change is seen later only.
+            phase.seconds = (changed - begin).as_secs_f64();
+        }
+        Ok(phase)
+    }
+
+    /// A phase with what there is at its end.
+    async fn seen_afterwards(&self, phase: Phase) -> Result<Phase, Failure> {
+        let (fleet, moved) = tokio::try_join!(self.fleet(None), self.moved())?;
+        Ok(Phase { fleet: Some(fleet), moved: Some(moved), ..phase })
+    }
+
     /// Whether every pod is there, and the scheduler has said of each that it fits nowhere.
     async fn all_wait(&self) -> Result<bool, Failure> {
         if !self.all_made().await? {
@@ -272,8 +299,7 @@ impl Run<'_> {
 
     /// Whether every pod is there and runs.
     async fn all_run(&self) -> Result<bool, Failure> {
-        let others = format!("{}?fieldSelector=status.phase!=Running", objects::PODS);
-        Ok(self.all_made().await? && !self.cluster.any(&others).await?)
+        Ok(self.all_made().await? && !self.cluster.any(&not_running()).await?)
     }
 
     async fn all_made(&self) -> Result<bool, Failure> {
@@ -294,10 +320,7 @@ impl Run<'_> {
 
     /// What there is, of a load that came at some time.
     async fn fleet(&self, started: Option<Timestamp>) -> Result<Fleet, Failure> {
-        let nodes = self.cluster.list(&objects::nodes_path()).await?;
-        let pods = self.cluster.list(objects::PODS).await?;
-        Fleet::new(&nodes, &pods, &joiner_kwok::instance_types(), started)
-            .map_err(Failure::bad_input)
+        fleet(self.cluster, started).await
     }
 
     /// Waits until a phase is over, or the controller has ended, or it takes too long.
@@ -325,4 +348,39 @@ impl Run<'_> {
         let seconds = start.elapsed().as_secs_f64();
         Ok(Phase { name, seconds, unfinished, usage, fleet: None, moved: None, limit: None })
     }
+}
+
+/// Lets pods go while no controller looks, and waits until they have. The lease that the controller has left goes with
+/// them, so that the next one need not wait for it.
+pub(super) async fn shrink(cluster: &Cluster, loads: &[Load], then: Then) -> Result<(), Failure> {
+    output::progress("pods go while no controller runs");
+    fewer(cluster, loads, then).await?;
+    let left: usize = loads.iter().map(|load| then.left(load)).sum();
+    while cluster.names(objects::PODS).await?.len() != left || cluster.any(&not_running()).await? {
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+    for lease in cluster.names(LEASES).await? {
+        cluster.delete(&format!("{LEASES}/{lease}")).await?;
+    }
+    Ok(())
+}
+
+/// Lets deployments have fewer pods.
+async fn fewer(cluster: &Cluster, loads: &[Load], then: Then) -> Result<(), Failure> {
+    for load in loads {
+        cluster.scale(&load.name, then.left(load)).await?;
+    }
+    Ok(())
+}
+
+/// What there is in a cluster, of a load that came at some time.
+pub(super) async fn fleet(cluster: &Cluster, started: Option<Timestamp>) -> Result<Fleet, Failure> {
+    let nodes = cluster.list(&objects::nodes_path()).await?;
+    let pods = cluster.list(objects::PODS).await?;
+    Fleet::new(&nodes, &pods, &joiner_kwok::instance_types(), started).map_err(Failure::bad_input)
+}
+
+/// Where pods are that do not run.
+fn not_running() -> String {
+    format!("{}?fieldSelector=status.phase!=Running", objects::PODS)
 }

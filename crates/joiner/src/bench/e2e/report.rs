@@ -2,7 +2,7 @@
 
 use super::{
     controller::Program,
-    phases::{IDLE, Measured, Phase, SCALE_OUT},
+    phases::{IDLE, Measured, Phase, SCALE_IN, SCALE_OUT},
 };
 use crate::{
     bench::{
@@ -119,7 +119,7 @@ fn limit_cells(scenario: &str, phase: &str, limit: Limit) -> [Cell; 15] {
     cells[0] = scenario.to_owned().into();
     cells[1] = phase.to_owned().into();
     cells[2] = "(limit)".to_owned().into();
-    cells[3] = format!("{} s", seconds(limit.seconds)).into();
+    cells[3] = format!("{} s", whole(limit.seconds)).into();
     cells[13] = format!("{} MB", limit.p95_megabytes).into();
     cells[14] = cores(limit.mean_cores).into();
     cells
@@ -181,10 +181,17 @@ fn pairs(results: &[Measured]) -> Vec<(&Measured, &Measured)> {
 /// What Karpenter did better. A figure that either does not have is not compared.
 fn worse(ours: &Measured, theirs: &Measured) -> Vec<String> {
     type Figure = (&'static str, fn(&Measured) -> Option<f64>, fn(f64) -> String);
-    let figures: [Figure; 7] = [
-        ("nodes", |one| Some(fleet(one)?.nodes as f64), |nodes| format!("{nodes}")),
+    let figures: [Figure; 10] = [
+        ("nodes", |one| Some(fleet(one)?.nodes as f64), whole),
         ("price per hour", |one| Some(fleet(one)?.price), text::price),
-        ("seconds to the last bound pod", |one| fleet(one)?.last_bound_seconds, seconds),
+        ("seconds to the last bound pod", |one| fleet(one)?.last_bound_seconds, whole),
+        (
+            "price per hour after scale-in",
+            |one| Some(one.phase(SCALE_IN)?.fleet.as_ref()?.price),
+            text::price,
+        ),
+        ("evictions", |one| Some(one.phase(SCALE_IN)?.moved?.evictions as f64), whole),
+        ("seconds of scale-in", |one| Some(one.phase(SCALE_IN)?.seconds), whole),
         ("p95 memory under load", |one| Some(one.under_load.p95_bytes as f64), megabytes),
         ("cores under load", |one| Some(one.under_load.mean_cores), cores),
         ("p95 memory when idle", |one| Some(one.phase(IDLE)?.usage.p95_bytes as f64), megabytes),
@@ -202,7 +209,7 @@ fn fleet(result: &Measured) -> Option<&Fleet> {
     result.phase(SCALE_OUT)?.fleet.as_ref()
 }
 
-fn seconds(value: f64) -> String {
+fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 
@@ -219,11 +226,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::bench::e2e::{
-        phases::{SCALE_IN, START},
-        probe::Answers,
-        usage::Usage,
-    };
+    use crate::bench::e2e::{phases::START, probe::Answers, usage::Usage};
     use crate::bench::scenarios::moved::Moved;
 
     fn phase(name: &'static str, seconds: f64, megabytes: u64, fleet: Option<Fleet>) -> Phase {
@@ -248,7 +251,8 @@ mod tests {
         let mut start = phase(START, 1.5, 0, None);
         start.usage.samples = 1;
         let mut scale_in = phase(SCALE_IN, 50.0, 200, Some(fleet(0, 0)));
-        scale_in.moved = Some(Moved { evictions: 1200, commands: 8 });
+        // One for each machine.
+        scale_in.moved = Some(Moved { evictions: nodes, commands: 8 });
         scale_in.limit = Some(Limit { seconds: 1200.0, p95_megabytes: 260, mean_cores: 0.25 });
         Measured {
             scenario: "basic",
@@ -282,8 +286,8 @@ mod tests {
             basic     idle       karpenter    30 s                                                                                              67 MB   0.12
             basic     scale-out  joiner       68 s        66 s          67 s       1,000    158  79.0000  88.7%   83.7%                        217 MB   0.12
             basic     scale-out  karpenter    68 s        66 s          67 s       1,000    157  78.5000  88.7%   83.7%                        217 MB   0.12
-            basic     scale-in   joiner       50 s                                     0      0                              1,200         8   200 MB   0.12
-            basic     scale-in   karpenter    50 s                                     0      0                              1,200         8   200 MB   0.12
+            basic     scale-in   joiner       50 s                                     0      0                                158         8   200 MB   0.12
+            basic     scale-in   karpenter    50 s                                     0      0                                157         8   200 MB   0.12
             basic     scale-in   (limit)    1200 s                                                                                             260 MB   0.25
 
             CPU and MEMORY are what pods ask for of what a node has for them, on average over the nodes; CORES is the controller's mean, RSS what it has in RAM, looked at every second.
@@ -296,6 +300,7 @@ mod tests {
             basic, karpenter: 0 of 4,000 probes not answered well, the slowest answer took 12.0 ms.
             basic: more nodes than Karpenter: 158 > 157
             basic: more price per hour than Karpenter: 79.0000 > 78.5000
+            basic: more evictions than Karpenter: 158 > 157
         "]].assert_eq(&plain(&[
             measured(Program::Joiner, 158),
             measured(Program::Karpenter, 157),

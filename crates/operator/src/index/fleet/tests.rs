@@ -140,6 +140,29 @@ fn a_drifted_claim_says_why_and_since_when() {
 }
 
 #[test]
+fn a_claim_says_when_it_is_too_old() {
+    let expires = |spec: &str| claim_facts(spec, "", "", &Live::default()).expires;
+    let created: Timestamp = CREATED.parse().unwrap();
+    assert_eq!(expires("expireAfter: 2h"), Some(created + SignedDuration::from_hours(2)));
+    assert_eq!(expires("expireAfter: Never"), None);
+}
+
+/// What runs on it is not known: pods are bound to the one and to the other.
+#[test]
+fn a_machine_that_two_nodes_say_they_are_is_nobodys_to_remove() {
+    let one = pair("", READY, "", ALL_WELL, "nodeName: n,");
+    let other = "{apiVersion: v1, kind: Node, metadata: {name: other}, spec: {providerID: '?'}}";
+    for (id, is_ours) in [("x://2", true), ("x://1", false)] {
+        let objects = one.clone() + &other.replace('?', id);
+        for live in [Live::default(), Live::of_nobody()] {
+            let (_, fleet) = fleet_of(&objects, &live);
+            let ours = fleet.machines.iter().filter(|machine| machine.claim.is_some());
+            assert_eq!(ours.count(), usize::from(is_ours), "{id}");
+        }
+    }
+}
+
+#[test]
 fn a_claim_says_whether_pods_go_by_force() {
     let live = Live::default();
     let facts = claim_facts("terminationGracePeriod: 1h", "", "", &live);

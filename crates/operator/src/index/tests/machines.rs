@@ -207,27 +207,40 @@ fn two_claims_of_one_machine_are_noted() {
     );
 }
 
+/// Nodes `a` and `b` with one provider ID, and its claim, whose status says more.
+fn two_nodes_of_one_machine(status: &str) -> Indexed {
+    let node = |name: &str| {
+        format!(
+            "{{apiVersion: v1, kind: Node, metadata: {{name: {name}}}, spec: {{providerID: x}}}}\n---\n"
+        )
+    };
+    let claim = format!(
+        "{{apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {{name: c}}, \
+         spec: {{requirements: []}}, status: {{providerID: x, {status}}}}}"
+    );
+    index(&(node("a") + &node("b") + &claim), &IndexSettings::default())
+}
+
+fn nodes_and_claims(indexed: &Indexed) -> Vec<(Option<&str>, Option<&str>)> {
+    let nodes = indexed.snapshot.nodes.iter();
+    nodes.map(|node| (node.node.as_deref(), node.claim.as_deref())).collect()
+}
+
+#[test]
+fn of_two_nodes_of_one_machine_the_claim_gets_the_one_that_it_names() {
+    let indexed = two_nodes_of_one_machine("nodeName: b");
+    assert_eq!(nodes_and_claims(&indexed), [(Some("a"), None), (Some("b"), Some("c"))]);
+}
+
 #[test]
 fn two_nodes_of_one_machine_are_noted_and_one_gets_the_claim() {
-    let yaml = "
-{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {providerID: x}}
----
-{apiVersion: v1, kind: Node, metadata: {name: b}, spec: {providerID: x}}
----
-{apiVersion: karpenter.sh/v1, kind: NodeClaim, metadata: {name: c}, spec: {requirements: []}, status: {providerID: x}}
-";
-    let indexed = index(yaml, &IndexSettings::default());
-    let shown: Vec<_> = indexed
-        .snapshot
-        .nodes
-        .iter()
-        .map(|node| (node.node.as_deref(), node.claim.as_deref()))
-        .collect();
-    assert_eq!(shown, [(Some("b"), None), (Some("a"), Some("c"))]);
+    let indexed = two_nodes_of_one_machine("");
+    assert_eq!(nodes_and_claims(&indexed), [(Some("b"), None), (Some("a"), Some("c"))]);
     assert_eq!(
         indexed.notes,
         [
-            "Node \"b\" has the same provider ID \"x\" as another: only one of them can be its NodeClaim's"
+            "Node \"b\" has the same provider ID \"x\" as another: only one of them can be its NodeClaim's, \
+             and the machine stays meanwhile; delete the one that is wrong"
         ]
     );
 }

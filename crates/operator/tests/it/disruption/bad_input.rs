@@ -5,7 +5,7 @@ use joiner_operator::conditions::Conditioned;
 use serde_json::{Value, json};
 
 use super::scene::Scene;
-use crate::stage::pool;
+use crate::{play::node, stage::pool};
 
 /// Asserts that somebody who looks at an object is told all of this in one event.
 #[track_caller]
@@ -241,5 +241,28 @@ async fn while_something_that_counts_cannot_be_read_nothing_is_proposed() {
     assert_eq!(scene.claims(), ["empty"]);
     scene.stage.delete("karpenter.sh", "nodeoverlays", "odd");
     scene.stage.pass(330).await;
+    assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// Its pods may be bound to the one node or to the other.
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_two_nodes_say_they_are_is_told_of_and_left_alone() {
+    let mut scene = Scene::looked_after().await;
+    scene.allow("0");
+    scene.machine("twice").await;
+    scene.stage.join(node("yet-another", "twice"));
+    scene.machine("empty").await;
+    scene.allow("100%");
+    scene.stage.pass(400).await;
+    assert_eq!(scene.claims(), ["twice"]);
+    let parts = [
+        "DisruptionBlocked: The machine stays while 2 nodes have this provider ID: twice, yet-another",
+        "delete those that are not this machine",
+    ];
+    for (kind, name) in [("NodeClaim", "twice"), ("Node", "twice"), ("Node", "yet-another")] {
+        assert_told(&scene, kind, name, &parts);
+    }
+    scene.stage.delete("", "nodes", "yet-another");
+    scene.stage.pass(60).await;
     assert_eq!(scene.claims(), [""; 0]);
 }

@@ -1,5 +1,6 @@
 //! From a cluster to commands: what is proposed, what is looked at once more, and what is told.
 
+use joiner_core::disruption::Method;
 use joiner_lab::faults::Fault;
 use joiner_operator::conditions::{Conditioned, DRIFTED};
 use serde_json::json;
@@ -618,4 +619,21 @@ async fn a_clock_that_is_set_back_delays_no_proposal() {
     scene.stage.context.clock.jump(jiff::SignedDuration::from_secs(-30));
     scene.stage.pass(17).await;
     assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// It holds nothing yet, and pods are about to come to it.
+#[tokio::test(start_paused = true)]
+async fn a_replacement_whose_command_is_under_way_stays_and_keeps_no_other() {
+    let mut scene = empty_machines(&["a"]).await;
+    scene.allow("0");
+    let record = scene.begin(Method::Drift, &["a"], 2);
+    let [ready, coming] = &record.replacements[..] else { panic!("{record:?}") };
+    scene.stage.pass(1).await;
+    scene.join(ready).await;
+    scene.machine("zero").await;
+    scene.allow("100%");
+    scene.stage.pass(60).await;
+    assert!(!scene.stays("zero"));
+    assert!(scene.stays(ready) && scene.stays(coming) && scene.stays("a"));
+    assert_eq!(scene.marks("a"), "all", "the command goes on");
 }

@@ -8,18 +8,28 @@ use super::scene::{NAMESPACE, Scene};
 
 /// The next calls of this kind get this instead.
 pub(super) fn instead(scene: &Scene, verb: &str, plural: &str, fault: Fault, times: u32) {
+    instead_after(scene, 0, verb, plural, fault, times);
+}
+
+/// The same after some calls of this kind.
+fn instead_after(scene: &Scene, skip: u32, verb: &str, plural: &str, fault: Fault, times: u32) {
     scene.stage.lab.faults().add(Rule {
         fault,
         aim: Aim { client: "joiner".into(), verb: verb.into(), plural: plural.into() },
         from: jiff::SignedDuration::ZERO,
-        skip: 0,
+        skip,
         times: Some(times),
     });
 }
 
 /// No claim can be deleted for now.
 pub(super) fn refuse_deletions(scene: &Scene) {
-    instead(scene, "delete", "nodeclaims", Fault::Unavailable, 1000);
+    refuse_deletions_after(scene, 0);
+}
+
+/// Some claims can be deleted, and no more for now.
+fn refuse_deletions_after(scene: &Scene, allowed: u32) {
+    instead_after(scene, allowed, "delete", "nodeclaims", Fault::Unavailable, 1000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +187,101 @@ async fn machines_that_cannot_be_deleted_are_free_again_after_a_while() {
     assert!(scene.is_idle());
     assert_eq!(scene.counted_as_leaving(), [""; 0]);
     let told = scene.stage.events("Node", "a");
-    let why =
-        "DisruptionTakenBack: Node stays for now: no NodeClaim of it could be deleted in time";
-    assert!(told.iter().any(|event| event.starts_with(why)), "{told:#?}");
+    assert!(told.iter().any(|event| event.starts_with(NOT_DELETED)), "{told:#?}");
+}
+
+/// What is told of a node whose claim could not be deleted.
+const NOT_DELETED: &str =
+    "DisruptionTakenBack: Node stays for now: the NodeClaim could not be deleted in time";
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_cannot_be_deleted_is_free_again_although_others_have_left() {
+    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    refuse_deletions_after(&scene, 1);
+    scene.begin(Method::Emptiness, &["a", "b"], 0);
+    scene.stage.pass(110).await;
+    assert_eq!(scene.claims(), ["b"]);
+    assert_eq!(scene.marks("b"), "all");
+    scene.stage.pass(30).await;
+    assert_eq!(scene.marks("b"), "none");
+    assert!(scene.is_idle());
+    let told = scene.stage.events("Node", "b");
+    assert!(told.iter().any(|event| event.starts_with(NOT_DELETED)), "{told:#?}");
+    let told = scene.stage.events("Node", "a");
+    assert!(!told.iter().any(|event| event.starts_with("DisruptionTakenBack")), "{told:#?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_heard_while_nothing_could_be_deleted_yet() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    refuse_deletions(&scene);
+    scene.begin(Method::Emptiness, &["a"], 0);
+    scene.stage.pass(1).await;
+    assert_eq!(scene.marks("a"), "all");
+    scene.stage.pause("nodepools", "general", Some("ops: freeze until Monday"));
+    scene.stage.pass(11).await;
+    assert_eq!(scene.marks("a"), "none");
+    assert!(scene.is_idle());
+}
+
+/// What was begun is not broken off half done.
+#[tokio::test(start_paused = true)]
+async fn a_pause_comes_too_late_for_what_is_being_deleted() {
+    let mut scene = Scene::with_machines(&["a", "b"]).await;
+    instead_after(&scene, 1, "delete", "nodeclaims", Fault::Unavailable, 5);
+    scene.begin(Method::Emptiness, &["a", "b"], 0);
+    scene.stage.pass(1).await;
+    assert_eq!(scene.claims(), ["b"]);
+    scene.stage.pause("nodepools", "general", Some("ops: freeze until Monday"));
+    scene.stage.pass(30).await;
+    assert_eq!(scene.claims(), [""; 0]);
+}
+
+/// Somebody may have asked for a pause.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_deleted_while_a_pause_would_not_be_known() {
+    for hidden in ["nodepools", "namespaces"] {
+        let mut scene = Scene::with_machines(&["a"]).await;
+        scene.stage.hide(hidden);
+        scene.stage.pass(600).await;
+        scene.begin(Method::Emptiness, &["a"], 0);
+        scene.stage.pass(60).await;
+        assert!(scene.stays("a"), "{hidden}");
+        scene.stage.pass(80).await;
+        assert!(scene.stays("a"), "{hidden}");
+        assert_eq!(scene.marks("a"), "none", "{hidden}");
+        assert!(scene.is_idle());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replacement_that_cannot_be_deleted_keeps_no_candidate() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    instead(&scene, "delete", "nodeclaims", Fault::Unavailable, 8);
+    scene.stage.pause("nodepools", "general", Some("ops: freeze until Monday"));
+    scene.stage.pass(2).await;
+    assert!(scene.stays(&record.replacements[0]));
+    assert_eq!(scene.marks("a"), "none");
+    assert_eq!(scene.counted_as_leaving(), [""; 0]);
+    assert!(scene.disruption.commands.going().is_empty(), "it may be part of another command");
+    scene.stage.pass(60).await;
+    assert!(!scene.stays(&record.replacements[0]), "it is tried until it works");
+    assert!(scene.is_idle());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_cannot_be_unmarked_keeps_no_replacement() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    instead(&scene, "patch", "nodes", Fault::Unavailable, 8);
+    scene.stage.pause("nodepools", "general", Some("ops: freeze until Monday"));
+    scene.stage.pass(2).await;
+    assert!(!scene.stays(&record.replacements[0]));
+    assert!(!scene.is_idle());
+    scene.stage.pass(60).await;
+    assert_eq!(scene.marks("a"), "none");
+    assert!(scene.is_idle());
 }

@@ -1,6 +1,9 @@
 //! A process that ends at any moment, and one that goes on from what it finds.
 
 use joiner_core::disruption::Method;
+use joiner_operator::marks::DISRUPTION_COMMAND;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::json;
 
 use super::scene::Scene;
 
@@ -114,4 +117,23 @@ async fn what_was_prepared_too_long_ago_is_taken_back() {
     scene.stage.pass(5).await;
     assert_eq!(scene.marks("a"), "none");
     assert!(scene.stays(&record.replacements[0]), "the next command may move the pods there");
+}
+
+/// Anybody may write on a claim.
+#[tokio::test(start_paused = true)]
+async fn a_command_that_was_begun_at_the_end_of_time_is_carried_on() {
+    let mut scene = Scene::with_machines(&["a"]).await;
+    let mut record = scene.begin(Method::SingleNode, &["a"], 1);
+    scene.stage.pass(1).await;
+    record.begun = Time("9999-12-30T22:00:00Z".parse().unwrap());
+    for claim in ["a", &*record.replacements[0]] {
+        let command = json!({"metadata": {"annotations": {DISRUPTION_COMMAND: record.text()}}});
+        scene.stage.merge("karpenter.sh", "nodeclaims", claim, None, command);
+    }
+    let mut scene = scene.restarted();
+    scene.stage.pass(60).await;
+    assert_eq!(scene.marks("a"), "all");
+    scene.join(&record.replacements[0]).await;
+    assert_eq!(scene.claims(), record.replacements);
+    assert!(scene.is_idle());
 }

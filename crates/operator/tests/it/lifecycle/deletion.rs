@@ -173,6 +173,28 @@ async fn l68_l69_all_nodes_with_the_provider_id_go_before_the_machine() {
     assert!(stage.find_claim("web-1").is_none());
 }
 
+/// It came beside the one that has registered: the machine was renamed, say, and its pods run there.
+#[tokio::test(start_paused = true)]
+async fn l68_a_node_without_finalizer_gets_one_so_that_it_is_drained() {
+    let mut stage = registered().await;
+    stage.join(node("renamed", "web-1"));
+    stage.pass(1).await;
+    assert_eq!(stage.find_node("renamed").unwrap().metadata.finalizers, None);
+    stage.delete_claim("web-1");
+    stage.pass(1).await;
+    let renamed = stage.find_node("renamed").unwrap();
+    assert!(renamed.metadata.deletion_timestamp.is_some());
+    assert_eq!(renamed.metadata.finalizers.unwrap(), [FINALIZER]);
+    let class = stage.label_of("renamed", "karpenter.test.sh/testnodeclass");
+    assert_eq!(class.as_deref(), Some("default"), "who drains knows that it is ours");
+    release_node(&stage, "node-1");
+    stage.pass(60).await;
+    assert_eq!(stage.cloud.calls("delete"), 0, "its pods may still run");
+    release_node(&stage, "renamed");
+    stage.pass(10).await;
+    assert!(stage.find_claim("web-1").is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn l70_a_claim_that_never_had_a_machine_ends_at_once() {
     let mut stage = stage();

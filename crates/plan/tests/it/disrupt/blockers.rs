@@ -197,9 +197,11 @@ fn machines_that_come_or_go_are_left_alone() {
             .node(machine("leaving", "small").leaving())
             .node(machine("queued", "small"))
             .node(machine("young", "small").uninitialized())
-            .node(machine("terminating", "small")),
+            .node(machine("terminating", "small"))
+            .node(machine("too-old", "small")),
         |fleet| {
             fleet
+                .claim("too-old", |claim| claim.expires = Some(now()))
                 .machine("promised", |machine| machine.nominated = true)
                 .machine("queued", |machine| machine.queued = true)
                 .claim("terminating", |claim| claim.instance_terminating = true)
@@ -210,6 +212,7 @@ fn machines_that_come_or_go_are_left_alone() {
             promised stays: node.nominated
             queued stays: node.queued
             terminating stays: node.leaving
+            too-old stays: node.expired
             young stays: node.uninitialized
         "#]],
     );

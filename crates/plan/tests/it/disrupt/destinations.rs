@@ -235,6 +235,34 @@ fn an_unsettled_pool_is_waited_for() {
     );
 }
 
+/// To the scheduler a machine that holds nothing is the best place there is. What would be moved before it has gone is put
+/// there, so that it stays and the pods have to move once more.
+#[test]
+fn a_machine_that_has_become_empty_is_waited_for_while_it_goes_soon() {
+    let cluster = (0..11)
+        .fold(cluster().node(machine("used", "large").pod(pod("p").cpu("1"))), |all, i| {
+            all.node(machine(&format!("n{i}"), "huge").pod(pod(&format!("p{i}")).cpu("9")))
+        });
+    let cluster = cluster.node(machine("emptied", "huge")).build();
+    let fate_of_used = |consolidate_after: i64, change: fn(FleetBuilder) -> FleetBuilder| {
+        let fleet = fleet(&cluster)
+            .pool("default", |rules| rules.consolidate_after = Some(minutes(consolidate_after)))
+            .busy("emptied", 1);
+        let decided = decide(&Settings::default(), &cluster, &change(fleet).build());
+        let fate = tell(&decided).lines().find(|line| line.contains("used")).map(str::to_owned);
+        fate.expect("it is told")
+    };
+    assert_eq!(fate_of_used(5, as_it_is), "used stays: move.unsettled");
+    let goes = "singleNodeConsolidation: used -> n0: p; saves 4.00";
+    assert_eq!(fate_of_used(10, as_it_is), goes, "it stays for longer than anybody waits");
+    let stays = |fleet: FleetBuilder| fleet.machine("emptied", |it| it.do_not_disrupt = true);
+    assert_eq!(fate_of_used(5, stays), goes, "it does not go");
+    let always = |fleet: FleetBuilder| {
+        fleet.pool("default", |rules| rules.restless_since = Some(now() - minutes(15)))
+    };
+    assert_eq!(fate_of_used(5, always), goes, "there is always one");
+}
+
 /// Together with machines that may go in a moment, others may lead to better moves.
 #[test]
 fn machines_that_may_go_in_a_moment_are_waited_for() {
