@@ -156,6 +156,7 @@ impl World<'_> {
         for (kept, why) in [
             (node.node.is_none() || !node.initialized, "it is not up"),
             (node.leaving || claim.instance_terminating, "it is on its way out"),
+            (machine.shared, "another Node says that it is the same machine"),
             (claim.expires.is_some_and(|at| at <= self.fleet.now), "it has expired"),
             (machine.queued, "it is part of another command"),
             (machine.nominated, "a pod was promised a place on it"),

@@ -40,6 +40,8 @@ pub struct Machine {
     pub queued: bool,
     /// Whether a pod was promised a place on it a moment ago.
     pub nominated: bool,
+    /// Whether another Node says that it is the same machine, so that nobody knows what runs on it.
+    pub shared: bool,
     /// Whether the annotation on its Node forbids its removal.
     pub do_not_disrupt: bool,
     /// One for each of the pods that stay on it, in the snapshot's order.

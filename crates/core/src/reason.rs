@@ -88,6 +88,8 @@ reason_ids! {
     NodeQueued = "node.queued",
     /// The claim has no Node.
     NodeMissing = "node.missing",
+    /// Several Nodes say that they are the machine.
+    NodeShared = "node.shared",
     /// The machine is not initialized.
     NodeUninitialized = "node.uninitialized",
     /// A pod that waits was promised a place on the machine.

@@ -332,13 +332,54 @@ fn worker_5_expires(after: &str) -> (String, String) {
 #[test]
 fn a_node_that_has_expired_says_what_its_drain_waits_for() {
     let (claim, expired) = worker_5_expires("24h");
-    check_changed(&["node", "worker-5"], &[(&claim, &expired)], &expect![[r""]]);
+    check_changed(
+        &["node", "worker-5"],
+        &[(&claim, &expired)],
+        &expect![[r#"
+        worker-5 is leaving: it has expired, and is removed whatever runs on it.
+          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
+
+        worker-5 is left by its pods in this order:
+          1. workloads
+            shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then worker-2
+
+        No new machine is needed.
+        The drain would wait for what is kept above, until somebody does what is said there.
+
+        How many machines of pool general may be away at once:
+          Underutilized: 3 of 6, 0 taken
+          Empty: 3 of 6, 0 taken
+          Drifted: 3 of 6, 0 taken
+    "#]],
+    );
 }
 
 #[test]
 fn a_node_that_expires_says_when() {
     let (claim, expires) = worker_5_expires("48h");
-    check_changed(&["node", "worker-5"], &[(&claim, &expires)], &expect![[r""]]);
+    check_changed(
+        &["node", "worker-5"],
+        &[(&claim, &expires)],
+        &expect![[r#"
+        worker-5 stays.
+          pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
+
+        Why it stays, what stands in the way first:
+          PodDisruptionBudget shop/checkout allows no eviction of pod shop/checkout-p2hxn5tk9-k4gn9 now
+            → let PodDisruptionBudget shop/checkout allow an eviction: more replicas, or a larger maxUnavailable
+
+        IF IT WENT NOW                 WOULD BE ON
+        shop/checkout-p2hxn5tk9-k4gn9  stays, kept by PodDisruptionBudget shop/checkout: wait until more of its pods are ready, run more of them, or let it allow more; then a new machine: c-4x-amd64-linux or 8 others of pool general, 0.1086 per hour
+
+        The best move that there is: as much per hour as before, with a new c-4x-amd64-linux or 8 others of pool general in its place.
+
+        How many machines of pool general may be away at once:
+          Underutilized: 3 of 6, 0 taken
+          Empty: 3 of 6, 0 taken
+          Drifted: 3 of 6, 0 taken
+        It expires at 2026-03-03T08:00:00Z, and goes then whatever runs on it.
+    "#]],
+    );
 }
 
 #[test]

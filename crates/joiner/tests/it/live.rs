@@ -8,6 +8,7 @@ mod real;
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use expect_test::expect;
+use jiff::{Timestamp, civil::Weekday, tz::TimeZone};
 use joiner_apiserver::{Call, DeleteOptions, Key, Protection, Resource, Serving, kubeconfig};
 use joiner_clock::Clock;
 use joiner_lab::{
@@ -205,12 +206,20 @@ async fn a_cluster_its_dump_and_its_files_give_the_same_plan() {
     assert_eq!(of_files(cluster.write_down()).await, live);
 }
 
+/// A time at which a cluster that was made now has been quiet for long enough, no machine of it is too old yet, and the
+/// example's budgets are open.
+fn next_monday_at_ten() -> Timestamp {
+    let now = Timestamp::now().to_zoned(TimeZone::UTC);
+    let monday = now.nth_weekday(1, Weekday::Monday).unwrap();
+    monday.date().at(10, 0, 0, 0).to_zoned(TimeZone::UTC).unwrap().timestamp()
+}
+
 #[tokio::test]
 async fn machines_of_a_cluster_and_of_its_dump_are_judged_alike() {
     let cluster = Cluster::of_example("right-size").await;
     let dump = cluster.path("dump");
-    // Long after the machines were made, so that all of them have been quiet for long enough.
-    let judge = ["plan", "--disrupt", "-o", "json", "--at", "2100-01-04T10:00:00Z"];
+    let later = next_monday_at_ten().to_string();
+    let judge = ["plan", "--disrupt", "-o", "json", "--at", &later];
     let live = plan(&cluster.run(&[&judge[..], &["--dump", &dump]].concat()).await);
     assert!(live["commands"].as_array().unwrap().len() > 1, "{live}");
     let args = [&judge[..], &["--pending", "unschedulable", "-f", &dump]].concat();

@@ -201,6 +201,8 @@ fn told(reason: &Reason) -> Option<Told> {
         ReasonId::NodeTooYoung
         | ReasonId::NodeLeaving
         | ReasonId::NodeExpired
+        // Told of all its Nodes.
+        | ReasonId::NodeShared
         | ReasonId::NodeQueued
         | ReasonId::NodeReceives
         | ReasonId::NodeLater

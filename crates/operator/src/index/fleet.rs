@@ -124,16 +124,13 @@ impl<'o> Reader<'o> {
     fn machine(&self, machine: &snapshot::Node) -> Machine {
         let claim = machine.claim.as_deref().and_then(|name| self.claims.get(name)).copied();
         let node = machine.node.as_deref().and_then(|name| self.nodes.get(name)).copied();
-        let queued = machine.claim.as_ref().is_some_and(|it| self.live.queued.contains(it));
-        // Nobody knows what runs on a machine that several Nodes say they are: it is nobody's to remove. One that goes
-        // already still counts for budgets.
-        let is_shared = node.is_some_and(|node| self.shared.contains(provider_id(node)));
-        let ours = claim.filter(|_| !is_shared || machine.leaving || queued);
+        let is_queued = |claim: &String| self.live.queued.contains(claim);
         Machine {
-            claim: ours.map(|claim| self.claim(claim, machine)),
+            claim: claim.map(|claim| self.claim(claim, machine)),
             ready: node.is_some_and(|node| is_ready(node) || self.says_nothing(node)),
-            queued,
+            queued: machine.claim.as_ref().is_some_and(is_queued),
             nominated: self.live.nominated.contains(machine.name()),
+            shared: node.is_some_and(|node| self.shared.contains(provider_id(node))),
             do_not_disrupt: is_protected(machine, node, claim),
             pods: machine.pods.iter().map(|pod| self.pod(pod)).collect(),
         }

@@ -92,6 +92,13 @@ impl<'s> Scene<'s> {
         if node.leaving || claim.instance_terminating {
             return stays(ReasonId::NodeLeaving, format!("{name} is on its way out already"));
         }
+        if machine.shared {
+            let message = format!(
+                "another Node has the provider ID of {name}, so that nobody knows what runs on the \
+                 machine"
+            );
+            return stays(ReasonId::NodeShared, message);
+        }
         if let Some(expired) = claim.expires.filter(|at| *at <= self.fleet.now) {
             let message = format!(
                 "{name} has expired at {expired}: its NodeClaim is deleted without a plan, and its \

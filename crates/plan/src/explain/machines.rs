@@ -31,6 +31,9 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
              (kubectl describe nodeclaim)"
                 .to_owned()
         }
+        ReasonId::NodeShared => "delete the Node that is not this machine (kubectl get nodes -o \
+                                 custom-columns=NAME:.metadata.name,ID:.spec.providerID)"
+            .to_owned(),
         ReasonId::NodeNominated => "nothing: it is looked at again when the pod runs".to_owned(),
         ReasonId::NodeDoNotDisrupt => {
             format!("remove the annotation {} from the Node", label::DO_NOT_DISRUPT)

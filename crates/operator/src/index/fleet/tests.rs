@@ -149,15 +149,15 @@ fn a_claim_says_when_it_is_too_old() {
 
 /// What runs on it is not known: pods are bound to the one and to the other.
 #[test]
-fn a_machine_that_two_nodes_say_they_are_is_nobodys_to_remove() {
+fn a_machine_that_two_nodes_say_they_are_is_shared() {
     let one = pair("", READY, "", ALL_WELL, "nodeName: n,");
     let other = "{apiVersion: v1, kind: Node, metadata: {name: other}, spec: {providerID: '?'}}";
-    for (id, is_ours) in [("x://2", true), ("x://1", false)] {
+    for (id, is_shared) in [("x://2", false), ("x://1", true)] {
         let objects = one.clone() + &other.replace('?', id);
         for live in [Live::default(), Live::of_nobody()] {
             let (_, fleet) = fleet_of(&objects, &live);
-            let ours = fleet.machines.iter().filter(|machine| machine.claim.is_some());
-            assert_eq!(ours.count(), usize::from(is_ours), "{id}");
+            let shared: Vec<bool> = fleet.machines.iter().map(|machine| machine.shared).collect();
+            assert_eq!(shared, [is_shared; 2], "{id}");
         }
     }
 }

@@ -197,10 +197,12 @@ fn machines_that_come_or_go_are_left_alone() {
             .node(machine("leaving", "small").leaving())
             .node(machine("queued", "small"))
             .node(machine("young", "small").uninitialized())
+            .node(machine("shared", "small"))
             .node(machine("terminating", "small"))
             .node(machine("too-old", "small")),
         |fleet| {
             fleet
+                .machine("shared", |machine| machine.shared = true)
                 .claim("too-old", |claim| claim.expires = Some(now()))
                 .machine("promised", |machine| machine.nominated = true)
                 .machine("queued", |machine| machine.queued = true)
@@ -211,6 +213,7 @@ fn machines_that_come_or_go_are_left_alone() {
             no-node stays: node.missing
             promised stays: node.nominated
             queued stays: node.queued
+            shared stays: node.shared
             terminating stays: node.leaving
             too-old stays: node.expired
             young stays: node.uninitialized
