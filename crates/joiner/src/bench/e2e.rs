@@ -101,6 +101,8 @@ pub(crate) struct E2eArgs {
 
 /// Runs `joiner bench e2e`.
 pub(super) fn run(args: &E2eArgs) -> Result<Exit, Failure> {
+    let wanted = ALL.iter().filter(|scenario| scenario.is_wanted(&args.scenarios));
+    let plans = wanted.map(|scenario| Plan::of(args, scenario)).collect::<Result<Vec<_>, _>>()?;
     let parts = parts(args)?;
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::bad_input(format!("cannot start: {error}")))?;
@@ -109,7 +111,7 @@ pub(super) fn run(args: &E2eArgs) -> Result<Exit, Failure> {
             biased;
             // Everything that was started ends with what is dropped here.
             _ = crate::lab::stopped() => Err(Failure::bad_input("stopped; nothing is left running")),
-            results = measure_all(args, &parts) => results,
+            results = measure_all(args, &plans, &parts) => results,
         }
     })?;
     match args.output {
@@ -140,7 +142,11 @@ fn of_part(error: &StartError) -> Failure {
     Failure::bad_input(error.to_string())
 }
 
-async fn measure_all(args: &E2eArgs, parts: &Parts) -> Result<Vec<Measured>, Failure> {
+async fn measure_all(
+    args: &E2eArgs,
+    plans: &[Plan<'_>],
+    parts: &Parts,
+) -> Result<Vec<Measured>, Failure> {
     let programs: &[Program] = match (args.only_karpenter, args.against_karpenter) {
         (true, _) => &[Program::Karpenter],
         (_, true) => &[Program::Joiner, Program::Karpenter],
@@ -154,9 +160,7 @@ async fn measure_all(args: &E2eArgs, parts: &Parts) -> Result<Vec<Measured>, Fai
         output::talk("joiner: this is a debug build; its figures say little about a release");
     }
     let mut results = Vec::new();
-    let wanted = ALL.iter().filter(|scenario| scenario.is_wanted(&args.scenarios));
-    let wanted = wanted.map(|scenario| Plan::of(args, scenario)).collect::<Result<Vec<_>, _>>()?;
-    for plan in wanted {
+    for plan in plans {
         let start = match &args.same_start {
             Some(kept) => Some(Start::of(kept.as_deref(), plan.scenario)?),
             None => None,
@@ -197,19 +201,23 @@ struct Start {
 impl Start {
     /// The start of a scenario in a folder, or in one that is forgotten.
     fn of(kept: Option<&Path>, scenario: &Scenario) -> Result<Self, Failure> {
-        let cannot = |error: io::Error| Failure::bad_input(format!("--same-start: {error}"));
         let (folder, forgotten) = match kept {
             Some(folder) => {
-                fs::create_dir_all(folder).map_err(cannot)?;
+                fs::create_dir_all(folder).map_err(|error| not_kept(&error))?;
                 (folder.to_owned(), None)
             }
             None => {
-                let folder = TempDir::with_prefix("joiner-bench-start-").map_err(cannot)?;
+                let folder = TempDir::with_prefix("joiner-bench-start-")
+                    .map_err(|error| not_kept(&error))?;
                 (folder.path().to_owned(), Some(folder))
             }
         };
         Ok(Self { store: folder.join(scenario.name), _forgotten: forgotten })
     }
+}
+
+fn not_kept(error: &io::Error) -> Failure {
+    Failure::bad_input(format!("--same-start: the cluster cannot be kept: {error}"))
 }
 
 /// What is measured, with each program.
@@ -225,8 +233,8 @@ impl<'a> Plan<'a> {
         let then = args.then.unwrap_or(scenario.then);
         if args.same_start.is_some() && !then.settles() {
             return Err(Failure::bad_input(format!(
-                "--same-start is for scenarios of which fewer pods are left, and {} is not: {}; name others, or use \
-                 --then with a percentage of 1 or more",
+                "--same-start is for scenarios of whose pods some go and some stay, and {} is none ({}); name \
+                 others, or say with --then which percentage stays",
                 scenario.name,
                 then.about(),
             )));
@@ -242,8 +250,13 @@ impl<'a> Plan<'a> {
         if let Some((phase, why)) = measured.unfinished() {
             return Err(Failure::bad_input(format!("{phase} did not end: {why}")));
         }
-        phases::shrink(&self.cluster(&plane), &self.loads(), self.then).await?;
-        plane.leave(store).map_err(|error| of_part(&error))
+        phases::shrink(&cluster(&plane), &self.loads(), self.then).await?;
+        // Put together aside and moved, so that what was interrupted is not taken for a start.
+        let aside = TempDir::with_prefix_in("unfinished-", store.parent().unwrap_or(store));
+        let aside = aside.map_err(|error| not_kept(&error))?;
+        let whole = aside.path().join("store");
+        plane.leave(&whole).map_err(|error| of_part(&error))?;
+        fs::rename(whole, store).map_err(|error| not_kept(&error))
     }
 
     /// Runs the scenario with one controller on a control plane of its own.
@@ -281,10 +294,6 @@ impl<'a> Plan<'a> {
         ControlPlane::start(parts, &options).await.map_err(|error| of_part(&error))
     }
 
-    fn cluster(&self, plane: &ControlPlane) -> Cluster {
-        Cluster::new(plane.url(), plane.token())
-    }
-
     fn loads(&self) -> Vec<Load> {
         self.scenario.loads(self.args.share)
     }
@@ -297,7 +306,7 @@ impl<'a> Plan<'a> {
         is_given: bool,
     ) -> Result<Measured, Failure> {
         let Self { args, scenario, then } = *self;
-        let cluster = self.cluster(plane);
+        let cluster = cluster(plane);
         let given = if is_given {
             Some(phases::fleet(&cluster, None).await?)
         } else {
@@ -352,6 +361,10 @@ impl<'a> Plan<'a> {
         }
         Ok(())
     }
+}
+
+fn cluster(plane: &ControlPlane) -> Cluster {
+    Cluster::new(plane.url(), plane.token())
 }
 
 /// Keeps logs where they are asked for, and those of a failure anyway.

@@ -134,6 +134,14 @@ fn a_real_control_plane_that_is_missing_is_named_with_the_script_that_builds_it(
     "]],
     );
     check(
+        &["bench", "e2e", "drift", "--same-start"],
+        "",
+        &expect![[r#"
+        stderr: joiner: --same-start is for scenarios that keep some of their pods, which drift does not (the pool's template changes, until each machine is replaced); name others, or say with --then which percentage stays
+        exit code: 2
+    "#]],
+    );
+    check(
         &["bench", "e2e", "--parts", "/dev/null"],
         "",
         &expect![[r"

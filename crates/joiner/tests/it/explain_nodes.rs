@@ -335,7 +335,7 @@ fn a_node_that_has_expired_says_what_its_drain_waits_for() {
     check_changed(
         &["node", "worker-5"],
         &[(&claim, &expired)],
-        &expect![[r#"
+        &expect![[r"
         worker-5 is leaving: it has expired, and is removed whatever runs on it.
           pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
 
@@ -350,7 +350,7 @@ fn a_node_that_has_expired_says_what_its_drain_waits_for() {
           Underutilized: 3 of 6, 0 taken
           Empty: 3 of 6, 0 taken
           Drifted: 3 of 6, 0 taken
-    "#]],
+    "]],
     );
 }
 
@@ -360,7 +360,7 @@ fn a_node_that_expires_says_when() {
     check_changed(
         &["node", "worker-5"],
         &[(&claim, &expires)],
-        &expect![[r#"
+        &expect![[r"
         worker-5 stays.
           pool general, c-4x-amd64-linux, test-zone-b, 0.1086 per hour, 1 pod, cpu 51%, memory 25%
 
@@ -378,7 +378,7 @@ fn a_node_that_expires_says_when() {
           Empty: 3 of 6, 0 taken
           Drifted: 3 of 6, 0 taken
         It expires at 2026-03-03T08:00:00Z, and goes then whatever runs on it.
-    "#]],
+    "]],
     );
 }
 

@@ -22,18 +22,17 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         | ReasonId::NodeQueued
         | ReasonId::NodeReceives
         | ReasonId::NodeLater => "nothing: it is looked at again when that is done".to_owned(),
-        ReasonId::NodeExpired => format!(
-            "nothing; to keep such machines for a while, put the annotation {} on their NodePool",
-            label::PAUSE_DISRUPTION
-        ),
+        ReasonId::NodeExpired => {
+            format!("nothing; the annotation {} on its NodePool keeps it", label::PAUSE_DISRUPTION)
+        }
         ReasonId::NodeMissing | ReasonId::NodeUninitialized => {
             "wait for the machine to come up; if it does not, look at the NodeClaim's conditions \
              (kubectl describe nodeclaim)"
                 .to_owned()
         }
-        ReasonId::NodeShared => "delete the Node that is not this machine (kubectl get nodes -o \
-                                 custom-columns=NAME:.metadata.name,ID:.spec.providerID)"
-            .to_owned(),
+        ReasonId::NodeShared => {
+            "delete the Node that is not this machine; it goes alone".to_owned()
+        }
         ReasonId::NodeNominated => "nothing: it is looked at again when the pod runs".to_owned(),
         ReasonId::NodeDoNotDisrupt => {
             format!("remove the annotation {} from the Node", label::DO_NOT_DISRUPT)
