@@ -134,18 +134,22 @@ fn a_real_control_plane_that_is_missing_is_named_with_the_script_that_builds_it(
     "]],
     );
     check(
-        &["bench", "e2e", "drift", "--same-start"],
-        "",
-        &expect![[r#"
-        stderr: joiner: --same-start is for scenarios that keep some of their pods, which drift does not (the pool's template changes, until each machine is replaced); name others, or say with --then which percentage stays
-        exit code: 2
-    "#]],
-    );
-    check(
         &["bench", "e2e", "--parts", "/dev/null"],
         "",
         &expect![[r"
         stderr: joiner: no etcd among the installed parts; list it too: scripts/install-real-parts > FILE lists all
+        exit code: 2
+    "]],
+    );
+}
+
+#[test]
+fn a_start_that_is_none_is_refused_before_anything_is_started() {
+    check(
+        &["bench", "e2e", "drift", "--same-start"],
+        "",
+        &expect![[r"
+        stderr: joiner: --same-start is for scenarios of whose pods some go and some stay, and drift is none (the pool's template changes, until each machine is replaced); name others, or say with --then which percentage stays
         exit code: 2
     "]],
     );
