@@ -184,9 +184,11 @@ impl<'s> Scene<'s> {
                 is_busy(machine, rules, self.fleet.now)
                     || (rules.consolidate_after.is_some() && may_go_later)
             };
-            total.unrest.busy += usize::from(rules.is_some_and(is_busy));
-            let is_emptied = |rules: &PoolRules| is_emptied(node, machine, rules, self.fleet.now);
-            total.unrest.emptied += usize::from(rules.is_some_and(is_emptied));
+            if let Some(rules) = rules.filter(|rules| is_busy(rules)) {
+                total.unrest.busy += 1;
+                let goes_soon = goes_soon(node, machine, rules, self.fleet.now);
+                total.unrest.emptied += usize::from(goes_soon);
+            }
             total.price += consider::price(self.snapshot, node).unwrap_or_default();
             total.cost += moving_cost(machine);
         }
@@ -200,14 +202,13 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Whether a machine has become empty, and goes for it in a moment.
-fn is_emptied(node: &Node, machine: &Machine, rules: &PoolRules, now: Timestamp) -> bool {
-    let quiet_since = machine.claim.as_ref().and_then(|claim| claim.quiet_since);
-    let (Some(since), Some(after)) = (quiet_since, rules.consolidate_after) else { return false };
-    let left = after - now.duration_since(since);
-    let may_go = rules.replicas.is_none() && !machine.do_not_disrupt && !machine.nominated;
+/// Whether a machine that is not quiet yet is empty, and goes for it in a moment.
+fn goes_soon(node: &Node, machine: &Machine, rules: &PoolRules, now: Timestamp) -> bool {
+    let soon = now.checked_add(patience::WAIT).unwrap_or(Timestamp::MAX);
+    let is_quiet_soon = node.initialized && !is_busy(machine, rules, soon);
+    let is_needed = rules.replicas.is_some() || machine.do_not_disrupt || machine.nominated;
     let is_empty = !machine.pods.iter().any(|facts| facts.reschedulable);
-    node.initialized && may_go && is_empty && left.is_positive() && left <= patience::WAIT
+    is_empty && is_quiet_soon && !is_needed
 }
 
 /// What all machines of a pool come to.
