@@ -19,10 +19,14 @@ pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
     claim.status.as_ref()?.provider_id.as_deref().filter(|id| !id.is_empty())
 }
 
+/// The node that the claim says has registered for it.
+pub fn node_name(claim: &NodeClaim) -> Option<&str> {
+    claim.status.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())
+}
+
 /// The name that the claim's machine goes by: its node's once that has registered, else the claim's.
 pub fn machine_name(claim: &NodeClaim) -> &str {
-    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
-    node.filter(|node| !node.is_empty()).unwrap_or(name(&claim.metadata))
+    node_name(claim).unwrap_or(name(&claim.metadata))
 }
 
 /// The pool that the claim says it belongs to.

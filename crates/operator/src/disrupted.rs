@@ -3,7 +3,11 @@
 use joiner_api::{duration::Duration, node_claim::NodeClaim};
 use joiner_core::label::{CAPACITY_TYPE, NODE_POOL};
 
-use crate::{claims::label, context::Context, pods::is_reschedulable};
+use crate::{
+    claims::{label, node_name},
+    context::Context,
+    pods::is_reschedulable,
+};
 
 /// Counts a claim whose end begins for a reason.
 pub fn count_claim(context: &Context, claim: &NodeClaim, reason: &str) {
@@ -25,7 +29,7 @@ pub fn count_pods(context: &Context, claim: &NodeClaim, reason: &str) {
 
 /// The same for an end that a consolidation policy allows.
 pub fn count_pods_under(context: &Context, claim: &NodeClaim, reason: &str, policy: &str) {
-    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+    let node = node_name(claim);
     let pods = context.cache.read(|world| {
         let pods = node.into_iter().flat_map(|node| world.pods_on(node));
         pods.filter(|pod| is_reschedulable(pod)).count()

@@ -190,8 +190,7 @@ impl DisruptionConditions {
     fn last_event(&self, claim: &NodeClaim) -> Option<jiff::Timestamp> {
         let status = claim.status.as_ref()?;
         let shown = status.last_pod_event_time.as_ref().map(|time| time.0);
-        let node = status.node_name.as_deref().filter(|name| !name.is_empty());
-        shown.max(node.and_then(|name| self.last.on(&Key::cluster(name))))
+        shown.max(claims::node_name(claim).and_then(|name| self.last.on(&Key::cluster(name))))
     }
 
     /// What only the cloud knows. Of a class that is leaving or gone it is not asked anything: its

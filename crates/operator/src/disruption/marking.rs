@@ -10,7 +10,7 @@ use super::{
     record::{self, Going, Record},
 };
 use crate::{
-    claims::{is_deleting, name, provider_id, uid},
+    claims::{is_deleting, name, node_name, provider_id, uid},
     cluster::Lock,
     conditions::{Conditioned, DISRUPTION_REASON, INSTANCE_TERMINATING, Status},
     context::Context,
@@ -34,10 +34,9 @@ pub(super) fn find(world: &World, candidate: &Going) -> Option<Marked> {
 }
 
 fn with_node(world: &World, claim: &Arc<NodeClaim>) -> Marked {
-    let named = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
     let nodes = provider_id(claim).into_iter().flat_map(|id| world.nodes_of(id));
     // Of several nodes it is the one that has registered.
-    let node = nodes.min_by_key(|node| Some(name(&node.metadata)) != named);
+    let node = nodes.min_by_key(|node| Some(name(&node.metadata)) != node_name(claim));
     Marked { claim: Arc::clone(claim), node: node.cloned() }
 }
 

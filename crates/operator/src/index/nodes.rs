@@ -17,7 +17,7 @@ use joiner_core::{
 use k8s_openapi::api::core::v1::Node;
 
 use super::{convert, in_flight, pods::Sorted};
-use crate::objects::Objects;
+use crate::{claims, objects::Objects};
 
 /// What a cordoned node is tainted with.
 const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
@@ -48,7 +48,8 @@ impl<'o> Machines<'o> {
     pub(super) fn new(objects: &'o Objects, notes: &mut Vec<String>) -> Self {
         let mut claims: Vec<&NodeClaim> = objects.node_claims.iter().map(Arc::as_ref).collect();
         claims.sort_by_key(|claim| &claim.metadata.name);
-        let named: HashSet<&str> = claims.iter().filter_map(|claim| named_node(claim)).collect();
+        let named: HashSet<&str> =
+            claims.iter().filter_map(|claim| claims::node_name(claim)).collect();
         let mut nodes: Vec<&Node> = objects.nodes.iter().map(Arc::as_ref).collect();
         // Of several Nodes with one provider ID the one that a claim names is the claim's.
         nodes.sort_by_key(|node| (!named.contains(node_name(node)), node_name(node)));
@@ -163,14 +164,7 @@ fn claim_provider_id<'o>(
     claim: &'o NodeClaim,
     provider_ids: &HashMap<&str, &'o str>,
 ) -> Option<&'o str> {
-    let status = claim.status.as_ref()?;
-    let written = status.provider_id.as_deref().filter(|id| !id.is_empty());
-    written.or_else(|| provider_ids.get(named_node(claim)?).copied())
-}
-
-/// The Node that a claim says has registered for it.
-fn named_node(claim: &NodeClaim) -> Option<&str> {
-    claim.status.as_ref()?.node_name.as_deref()
+    claims::provider_id(claim).or_else(|| provider_ids.get(claims::node_name(claim)?).copied())
 }
 
 /// Provider IDs that several Nodes have.

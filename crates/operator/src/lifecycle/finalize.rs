@@ -145,8 +145,7 @@ impl Lifecycle {
 
     /// The node that the claim names, if the API server has it although the cache does not.
     async fn unknown_node(&self, claim: &NodeClaim) -> Result<Option<Node>, Trouble> {
-        let name = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
-        let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+        let Some(name) = claims::node_name(claim) else { return Ok(None) };
         let node: Option<Node> = self.context.cluster.get(name).await?;
         // Another machine may have joined under the same name.
         Ok(node.filter(|node| {

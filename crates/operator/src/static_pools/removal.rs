@@ -75,7 +75,7 @@ pub(super) fn choose(
     now: Timestamp,
 ) -> Vec<Arc<NodeClaim>> {
     let cost = |claim: &NodeClaim| {
-        let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+        let node = claims::node_name(claim);
         let pods: Vec<&Pod> =
             node.into_iter().flat_map(|node| world.pods_on(node)).map(Arc::as_ref).collect();
         Cost::of(claim, pods.iter().copied(), now)
