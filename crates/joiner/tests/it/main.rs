@@ -1,6 +1,7 @@
 //! The program as users run it: arguments in, text and an exit code out.
 
 mod bad_input;
+mod behaviours;
 mod bench;
 mod commands;
 mod demo;

@@ -321,22 +321,27 @@ async fn killed_at_every_call_a_scale_in_ends_the_same() {
     assert!(kills > 30, "{kills}");
 }
 
-/// A number that whoever runs the tests has chosen.
+/// A number from the environment, or the usual one.
 pub(crate) fn chosen(variable: &str, usual: u64) -> u64 {
-    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    let Ok(text) = std::env::var(variable) else { return usual };
+    text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text:?}"))
 }
 
-/// Tells the stories of the seeds from 1 on and asserts that none has anything to object to. Every
-/// seed is a story of its own, in one thread; as many are told at once as there are cores.
+/// Tells as many stories as there are seeds and asserts that no objection is found.
+///
+/// The first seed is `JOINER_SEED`, 1 by default. Every seed is a story of its own, in one thread.
+/// As many stories are told at once as there are cores.
 pub(crate) fn assert_for_seeds(seeds: u64, objections: impl AsyncFn(u64) -> Vec<String> + Sync) {
-    let next = AtomicU64::new(1);
+    let first = chosen("JOINER_SEED", 1);
+    let next = AtomicU64::new(0);
     let tell = || {
         let mut failed = Vec::new();
         loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed > seeds {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= seeds {
                 return failed;
             }
+            let seed = first + number;
             let mut virtual_time = tokio::runtime::Builder::new_current_thread();
             let virtual_time = virtual_time.enable_time().start_paused(true).build().unwrap();
             let objections = virtual_time.block_on(objections(seed));
