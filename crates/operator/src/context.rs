@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::{
     claims,
+    cloud_calls::Removals,
     cluster::Cluster,
     events::Recorder,
     inputs::Inputs,
@@ -46,6 +47,8 @@ pub struct Context {
     pub metrics: Arc<Metrics>,
     /// What the user chose.
     pub settings: Arc<Settings>,
+    /// When clouds may be asked again to remove an instance.
+    pub removals: Removals,
     /// What was fetched for providers.
     pub inputs: Inputs,
     /// The namespace that this process is in.

@@ -19,6 +19,7 @@ use tokio::task::JoinSet;
 use crate::{
     buffers::Buffers,
     classes::{ClassHashing, ClassResolution, ClassTermination},
+    cloud_calls::Removals,
     cluster::Cluster,
     consistency::Consistency,
     context::Context,
@@ -148,6 +149,7 @@ impl Engine {
             settings: Arc::new(settings),
             feeds: Feeds::default(),
             random: Arc::new(setup.random),
+            removals: Removals::default(),
             inputs: Inputs::default(),
             namespace: own,
             clock,

@@ -13,12 +13,13 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+mod attempts;
 pub mod budgets;
 pub mod buffers;
 pub mod claim_creation;
 pub mod claims;
 pub mod classes;
-mod cloud_calls;
+pub mod cloud_calls;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;

@@ -6,7 +6,6 @@
 //! it once. From here, a deleted claim goes to `finalize`; its node is drained by its own
 //! controller.
 
-mod attempts;
 mod devices;
 mod finalize;
 mod hooks;
@@ -38,7 +37,6 @@ use kube::{
 
 pub use self::hooks::{Hooked, RegistrationHook};
 use self::{
-    attempts::Attempts,
     devices::Devices,
     initialization::Lack,
     launch::Request,
@@ -48,6 +46,7 @@ use self::{
 };
 use crate::{
     claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
+    attempts::Attempts,
     cluster::Lock,
     conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
     context::Context,
@@ -74,7 +73,6 @@ pub struct Lifecycle {
     /// down may have failed. Whoever has one is not asked for another.
     made: Mutex<BTreeMap<String, Machine>>,
     launches: Attempts,
-    deletions: Attempts,
 }
 
 impl Lifecycle {
@@ -86,7 +84,6 @@ impl Lifecycle {
             hooks: Vec::new(),
             made: Mutex::default(),
             launches: Attempts::default(),
-            deletions: Attempts::default(),
         }
     }
 
@@ -304,7 +301,7 @@ impl Lifecycle {
     fn forget(&self, identity: &str) {
         self.made().remove(identity);
         self.launches.forget(identity);
-        self.deletions.forget(identity);
+        self.context.removals.forget(identity);
     }
 
     /// Has the claim's node learn what the claim knows of it.

@@ -14,7 +14,6 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::Deletion;
 use joiner_core::label::{NODE_POOL, ZONE};
 use k8s_openapi::api::{
     core::v1::{Node, Pod},
@@ -27,6 +26,7 @@ use self::{
 };
 use crate::{
     claims::{self, has_finalizer, is_deleting, is_ready, provider_id},
+    cloud_calls::Removal,
     cluster::Lock,
     conditions::{Conditioned, DRAINED, INSTANCE_TERMINATING, Status},
     context::Context,
@@ -41,8 +41,6 @@ use crate::{
 
 /// How often a node that waits is looked at; what it waits for may also be that time passes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the cloud is asked whether a machine is gone.
-const ASK_CLOUD_EVERY: Duration = Duration::from_secs(5);
 
 /// Takes nodes that are deleted to their end.
 #[derive(Debug)]
@@ -294,12 +292,14 @@ impl NodeTermination {
                 claim.key()
             )));
         };
-        let deletion = provider.delete(&claims::id(claim), provider_id(claim)).await?;
+        let removal = self.context.remove_instance(Self::NAME, provider.as_ref(), claim).await?;
+        let progress = match removal {
+            Removal::Waits(left) => return Ok(Progress::Waits(left)),
+            Removal::Requested(left) => Progress::Waits(left),
+            Removal::Gone => Progress::Finished,
+        };
         claim.conditions_mut(self.context.now()).set_true(INSTANCE_TERMINATING);
-        Ok(match deletion {
-            Deletion::Requested => Progress::Waits(ASK_CLOUD_EVERY),
-            Deletion::Gone => Progress::Finished,
-        })
+        Ok(progress)
     }
 
     /// Writes down what was reached.

@@ -1,16 +1,17 @@
 //! The end of a claim: its node goes first, then its machine, then the claim itself.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, Deletion};
+use joiner_cloud::CloudProvider;
 use joiner_core::label::{CAPACITY_TYPE, NODE_POOL, ZONE};
 use k8s_openapi::api::core::v1::Node;
 
 use super::{Lifecycle, registration};
 use crate::{
-    claims::{self, has_finalizer, is_deleting, provider_id, uid},
+    claims::{self, has_finalizer, is_deleting, provider_id},
+    cloud_calls::{ASK_AGAIN, Removal},
     cluster::Lock,
     conditions::{Conditioned, INSTANCE_TERMINATING, REGISTERED},
     controller::{Controller, Next},
@@ -21,9 +22,6 @@ use crate::{
     trouble::Trouble,
     world::Kept,
 };
-
-/// How long to wait before a cloud is asked again whether a machine is gone.
-const ASK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Lifecycle {
     /// Takes a deleted claim towards its end.
@@ -50,19 +48,13 @@ impl Lifecycle {
         if let Some(wait) = self.nodes_remain(&claim, !is_terminating).await? {
             return Ok(wait);
         }
-        let identity = uid(&claim.metadata);
-        if let Some(left) = self.deletions.wait(identity) {
-            return Ok(Next::After(left));
-        }
-        let id = claims::id(&claim);
-        let delete = provider.delete(&id, provider_id(&claim));
-        match self.context.ask(Self::NAME, "Delete", provider.as_ref(), delete).await? {
-            Deletion::Requested => {
-                self.deletions.again(identity, self.context.clock.instant_after(ASK_AGAIN));
+        match self.context.remove_instance(Self::NAME, provider.as_ref(), &claim).await? {
+            Removal::Waits(left) => Ok(Next::After(left)),
+            Removal::Requested(left) => {
                 self.instance_terminating(&claim).await?;
-                Ok(Next::After(ASK_AGAIN))
+                Ok(Next::After(left))
             }
-            Deletion::Gone => {
+            Removal::Gone => {
                 // A kubelet that was still running may have brought its node back meanwhile.
                 if is_terminating && let Some(wait) = self.nodes_remain(&claim, true).await? {
                     return Ok(wait);

@@ -11,6 +11,7 @@ use joiner_cloud::{
 };
 use joiner_lab::{Lab, Setup};
 use joiner_operator::{
+    cloud_calls::Removals,
     cluster::Cluster,
     context::Context,
     controller::{Controller, Started, start},
@@ -89,6 +90,7 @@ impl Stage {
             metrics: Arc::new(metrics),
             feeds: Feeds::default(),
             random: Arc::new(Random::seeded(1)),
+            removals: Removals::default(),
             inputs: Inputs::reaching(Reach::nobody()),
             namespace: "default".to_owned(),
             settings: Arc::new(Settings::read(&Values::default()).unwrap().settings),

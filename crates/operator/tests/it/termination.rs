@@ -260,6 +260,29 @@ async fn a_cloud_that_refuses_is_asked_until_the_machine_is_gone() {
     leaving.pass(10).await;
     assert_eq!(leaving.stage.cloud.calls("delete"), 4);
     assert!(leaving.find_node("node-1").is_none());
+    let labels = r#"controller="node.termination",error="",method="Delete",provider="test""#;
+    let counted = leaving.stage.series("karpenter_cloudprovider_errors_total");
+    assert_eq!(counted, [format!("{{{labels}}} 2")]);
+}
+
+/// A kubelet that comes and goes, and annotations that others write, are changes that are looked at.
+#[tokio::test(start_paused = true)]
+async fn a_cloud_is_not_asked_more_often_because_something_changes() {
+    let mut leaving = Leaving::new();
+    leaving.node("node-1");
+    leaving.stage.cloud.state().asks_until_gone = 2;
+    leaving.delete_node("node-1");
+    leaving.pass(6).await;
+    assert_eq!(leaving.stage.cloud.calls("delete"), 1);
+    for change in 0..5 {
+        leaving.annotate_claim("node-1", "example.com/change", &change.to_string());
+        leaving.pass(0).await;
+    }
+    leaving.pass(1).await;
+    assert_eq!(leaving.stage.cloud.calls("delete"), 1);
+    leaving.pass(15).await;
+    assert_eq!(leaving.stage.cloud.calls("delete"), 4);
+    assert!(leaving.find_node("node-1").is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use crate::queue::Backoff;
 
-/// When a cloud may be asked again, by the claims' identities.
-#[derive(Debug, Default)]
-pub(super) struct Attempts(Mutex<BTreeMap<String, Attempt>>);
+/// When a cloud may be asked again, by the claims' identities. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Attempts(Arc<Mutex<BTreeMap<String, Attempt>>>);
 
 #[derive(Debug)]
 struct Attempt {
@@ -26,19 +26,19 @@ struct Attempt {
 
 impl Attempts {
     /// How long to wait until the cloud may be asked on behalf of a claim; none if it may be now.
-    pub(super) fn wait(&self, claim: &str) -> Option<Duration> {
+    pub(crate) fn wait(&self, claim: &str) -> Option<Duration> {
         let not_before = self.lock().get(claim)?.not_before;
         let left = not_before.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
     /// The cloud has answered and wants to be asked again, but not before this moment.
-    pub(super) fn again(&self, claim: &str, not_before: Instant) {
+    pub(crate) fn again(&self, claim: &str, not_before: Instant) {
         self.lock().insert(claim.to_owned(), Attempt { failures: 0, not_before });
     }
 
     /// The cloud has failed: the more often in a row, the longer it is left alone.
-    pub(super) fn failed(
+    pub(crate) fn failed(
         &self,
         claim: &str,
         backoff: Backoff,
@@ -51,7 +51,7 @@ impl Attempts {
     }
 
     /// There is nothing more to ask for.
-    pub(super) fn forget(&self, claim: &str) {
+    pub(crate) fn forget(&self, claim: &str) {
         self.lock().remove(claim);
     }
 
