@@ -21,6 +21,7 @@ use std::{
     time::Duration,
 };
 
+use jiff::{SignedDuration, Timestamp};
 use joiner_api::{condition::find, node_claim::NodeClaim, node_pool::NodePool};
 use joiner_cloud::{
     CloudError, CloudProvider, bootstrap::token::Lifetime, machine::Machine, order::Order,
@@ -45,8 +46,8 @@ use self::{
     timeouts::{Annotated, Timeouts},
 };
 use crate::{
-    claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
     attempts::Attempts,
+    claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
     cluster::Lock,
     conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
     context::Context,
@@ -468,17 +469,28 @@ impl Lifecycle {
     }
 }
 
-/// How long a claim's machine may take to become a node that is ready for pods, from the claim's
-/// creation. Where nobody sets an end to the last step, somebody who waits for it does: with
-/// `without_end`.
-pub(crate) fn time_until_ready(
+/// When a claim's node has to be ready for pods. A node that has registered has the time for
+/// initialization from then; until then the claim has the times of all steps from its `creation`.
+/// Where no initialization timeout is set, `initialization` is used.
+pub(crate) fn ready_by(
     context: &Context,
     claim: &NodeClaim,
-    without_end: Duration,
-) -> Option<Duration> {
-    let timeouts = timeouts_of(context, claim, context.provider_of(claim)?);
-    let steps = [timeouts.launch, timeouts.registration];
-    Some(steps.iter().sum::<Duration>() + timeouts.initialization.unwrap_or(without_end))
+    creation: Timestamp,
+    initialization: Duration,
+) -> Timestamp {
+    let timeouts =
+        context.provider_of(claim).map(|provider| timeouts_of(context, claim, provider));
+    let last = timeouts.as_ref().and_then(|timeouts| timeouts.initialization);
+    let last = last.unwrap_or(initialization);
+    let registered = claim.since(REGISTERED).filter(|_| claim.holds(REGISTERED));
+    let (since, within) = match (registered, timeouts) {
+        (Some(registered), _) => (registered, last),
+        (None, Some(timeouts)) => (creation, timeouts.launch + timeouts.registration + last),
+        (None, None) => (creation, last),
+    };
+    let within = SignedDuration::try_from(within).unwrap_or(SignedDuration::MAX);
+    // Whatever a claim says, no moment lies beyond the end of time.
+    since.saturating_add(within).unwrap_or(Timestamp::MAX)
 }
 
 fn timeouts_of(

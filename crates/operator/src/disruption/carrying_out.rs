@@ -31,7 +31,7 @@ use crate::{
     context::Context,
     controller::{Controller, Next},
     events::Event,
-    lifecycle::time_until_ready,
+    lifecycle::ready_by,
     marks::DISRUPTION_COMMAND,
     provisioning::{claim, telling::nominate_existing},
     queue::{Backoff, Queue},
@@ -44,8 +44,9 @@ use crate::{
 const START_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 /// How long deletions may be refused after everything else had to be done.
 const LEAVE_WITHIN: SignedDuration = SignedDuration::from_secs(60);
-/// How long a replacement may take to be ready for pods once it has joined, where nobody says.
-const INITIALIZATION: Duration = Duration::from_mins(15);
+/// How long a replacement may take to be ready for pods once it has registered, where no
+/// initialization timeout is set. Karpenter gives a whole command ten minutes.
+const INITIALIZATION: Duration = Duration::from_mins(10);
 /// How many candidates of one command are written at the same time.
 const AT_ONCE: usize = 10;
 /// For how long a replacement that is ready is kept although its command was taken back: it is
@@ -134,20 +135,22 @@ impl CommandQueue {
     async fn look(&self, begun: &Begun) -> Result<Seen, Trouble> {
         let record = &begun.record;
         let mut replacements = Vec::new();
-        let mut ready_within = Duration::ZERO;
+        let mut all_ready_by = record.begun();
         for name in &record.replacements {
-            let found = self.find(begun, name).await?;
-            if let Some(claim) = &found {
-                self.disruption.commands.change(&record.id, |it| {
-                    it.seen.insert(name.clone());
-                });
-                let within = time_until_ready(&self.context, claim, INITIALIZATION);
-                ready_within = ready_within.max(within.unwrap_or(INITIALIZATION));
-            }
-            let state = match &found {
-                Some(claim) if is_deleting(&**claim) => Replacement::Lost,
-                Some(claim) if claim.holds(INITIALIZED) => Replacement::Ready,
-                Some(_) => Replacement::Comes,
+            let state = match self.find(begun, name).await? {
+                Some(claim) => {
+                    self.disruption.commands.change(&record.id, |it| {
+                        it.seen.insert(name.clone());
+                    });
+                    let begun = record.begun();
+                    let ready_by = ready_by(&self.context, &claim, begun, INITIALIZATION);
+                    all_ready_by = all_ready_by.max(ready_by);
+                    match &*claim {
+                        claim if is_deleting(claim) => Replacement::Lost,
+                        claim if claim.holds(INITIALIZED) => Replacement::Ready,
+                        _ => Replacement::Comes(ready_by),
+                    }
+                }
                 None if begun.seen.contains(name) => Replacement::Lost,
                 None if begun.planned.is_some() => Replacement::ToBeMade,
                 None => Replacement::NeverSeen,
@@ -170,11 +173,9 @@ impl CommandQueue {
             });
             (states.collect(), paused)
         });
-        let ready_within = SignedDuration::try_from(ready_within).unwrap_or(SignedDuration::MAX);
         // Whatever a claim says of when it was begun, no moment lies beyond the end of time.
         let after = |moment: Timestamp, time| moment.saturating_add(time).unwrap_or(Timestamp::MAX);
         let start_by = after(record.begun(), START_WITHIN);
-        let ready_by = after(record.begun(), ready_within);
         Ok(Seen {
             candidates,
             replacements,
@@ -182,8 +183,8 @@ impl CommandQueue {
             deleting: begun.deleting,
             paused,
             start_by,
-            ready_by,
-            leave_by: after(start_by.max(ready_by), LEAVE_WITHIN),
+            ready_by: all_ready_by,
+            leave_by: after(start_by.max(all_ready_by), LEAVE_WITHIN),
             now: self.context.now(),
         })
     }

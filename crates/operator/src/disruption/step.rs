@@ -21,8 +21,8 @@ pub enum Candidate {
 pub enum Replacement {
     /// It was not made yet, and it is known how.
     ToBeMade,
-    /// It is there and not ready for pods.
-    Comes,
+    /// It is there and not ready for pods, which it has to be by then.
+    Comes(Timestamp),
     /// It is ready for pods.
     Ready,
     /// It is being deleted, or gone.
@@ -46,7 +46,7 @@ pub struct Seen {
     pub paused: Option<Paused>,
     /// Until when its candidates have to be marked and its replacements made.
     pub start_by: Timestamp,
-    /// Until when its replacements have to be ready.
+    /// Until when all of its replacements have to be ready: the latest of their times.
     pub ready_by: Timestamp,
     /// Until when its candidates have to leave.
     pub leave_by: Timestamp,
@@ -61,7 +61,7 @@ pub enum Step {
     Mark(Vec<String>),
     /// Make these replacements.
     Make(Vec<String>),
-    /// Wait for these replacements, until then at the latest.
+    /// Wait for these replacements, until the first of them is late.
     Wait(Vec<String>, Timestamp),
     /// Delete these candidates.
     Delete(Vec<String>),
@@ -180,19 +180,24 @@ pub fn decide(seen: &Seen) -> Step {
     if !to_be_made.is_empty() {
         return Step::Make(to_be_made);
     }
-    let coming = replacements(Replacement::Comes);
-    let is_late = seen.now >= seen.ready_by;
-    if coming.is_empty() {
-        return if is_late && !seen.begun_here {
+    let coming = || {
+        seen.replacements.iter().filter_map(|(name, found)| match found {
+            Replacement::Comes(ready_by) => Some((name.clone(), *ready_by)),
+            _ => None,
+        })
+    };
+    let Some(first_end) = coming().map(|(_, ready_by)| ready_by).min() else {
+        return if seen.now >= seen.ready_by && !seen.begun_here {
             Step::TakeBack(Cause::Interrupted)
         } else {
             delete(seen, marked)
         };
+    };
+    if seen.now >= first_end {
+        let late = coming().filter(|(_, ready_by)| seen.now >= *ready_by);
+        return Step::TakeBack(Cause::TooLate(late.map(|(name, _)| name).collect()));
     }
-    if is_late {
-        return Step::TakeBack(Cause::TooLate(coming));
-    }
-    Step::Wait(coming, seen.ready_by)
+    Step::Wait(coming().map(|(name, _)| name).collect(), first_end)
 }
 
 /// Deletes candidates, unless these could not be deleted for too long: then they are of more use unmarked, whether others
@@ -207,6 +212,9 @@ fn delete(seen: &Seen, marked: Vec<String>) -> Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A replacement that is not ready, and has time until 2100.
+    const COMES: Replacement = Replacement::Comes(Timestamp::constant(2100, 0));
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(seconds).unwrap()
@@ -242,11 +250,11 @@ mod tests {
     #[test]
     fn candidates_are_marked_then_replacements_made_then_waited_for_then_candidates_deleted() {
         use Candidate::{Leaves, Marked, Unmarked};
-        use Replacement::{Comes, Ready, ToBeMade};
+        use Replacement::{Ready, ToBeMade};
         let steps = [
             (seen(&[Unmarked, Marked], &[ToBeMade]), Step::Mark(names(&["old1"]))),
             (seen(&[Marked, Marked], &[ToBeMade]), Step::Make(names(&["new1"]))),
-            (seen(&[Marked, Marked], &[Comes]), Step::Wait(names(&["new1"]), at(2100))),
+            (seen(&[Marked, Marked], &[COMES]), Step::Wait(names(&["new1"]), at(2100))),
             (seen(&[Marked, Marked], &[Ready]), Step::Delete(names(&["old1", "old2"]))),
             (seen(&[Leaves, Marked], &[Ready]), Step::Delete(names(&["old2"]))),
             (seen(&[Leaves, Leaves], &[Ready]), Step::Finish),
@@ -259,7 +267,7 @@ mod tests {
     /// K-06.
     #[test]
     fn every_replacement_has_to_be_ready() {
-        let two = seen(&[Candidate::Marked], &[Replacement::Ready, Replacement::Comes]);
+        let two = seen(&[Candidate::Marked], &[Replacement::Ready, COMES]);
         assert_eq!(decide(&two), Step::Wait(names(&["new2"]), at(2100)));
     }
 
@@ -274,7 +282,7 @@ mod tests {
         let lost = seen(&[Candidate::Marked], &[Replacement::Ready, Replacement::Lost]);
         let cause = Cause::ReplacementLost("new2".to_owned());
         assert_eq!(decide(&lost), Step::TakeBack(cause));
-        let mut late = seen(&[Candidate::Marked], &[Replacement::Comes]);
+        let mut late = seen(&[Candidate::Marked], &[COMES]);
         late.now = at(2099);
         assert!(matches!(decide(&late), Step::Wait(..)));
         late.now = at(2100);
@@ -282,11 +290,21 @@ mod tests {
     }
 
     #[test]
+    fn the_first_replacement_that_is_late_takes_everything_back() {
+        let early = Replacement::Comes(at(700));
+        let mut two = seen(&[Candidate::Marked], &[COMES, early]);
+        two.now = at(699);
+        assert_eq!(decide(&two), Step::Wait(names(&["new1", "new2"]), at(700)));
+        two.now = at(700);
+        assert_eq!(decide(&two), Step::TakeBack(Cause::TooLate(names(&["new2"]))));
+    }
+
+    #[test]
     fn a_candidate_that_somebody_deletes_does_not_stop_the_rest() {
         use Candidate::{Leaves, Marked};
-        let one_left = seen(&[Leaves, Marked], &[Replacement::Comes]);
+        let one_left = seen(&[Leaves, Marked], &[COMES]);
         assert!(matches!(decide(&one_left), Step::Wait(..)));
-        let none_left = seen(&[Leaves], &[Replacement::Comes]);
+        let none_left = seen(&[Leaves], &[COMES]);
         assert_eq!(decide(&none_left), Step::Finish, "its pods need the replacement");
     }
 
@@ -334,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_mark_that_somebody_takes_while_a_replacement_comes_is_set_again() {
-        let mut seen = seen(&[Candidate::Unmarked], &[Replacement::Comes]);
+        let mut seen = seen(&[Candidate::Unmarked], &[COMES]);
         for (now, step) in [
             (at(60), Step::Mark(names(&["old1"]))),
             (at(2099), Step::Mark(names(&["old1"]))),
@@ -348,7 +366,7 @@ mod tests {
     #[test]
     fn after_a_restart_what_was_prepared_is_carried_on_and_all_else_taken_back() {
         use Candidate::{Leaves, Marked, Unmarked};
-        use Replacement::{Comes, NeverSeen, Ready};
+        use Replacement::{NeverSeen, Ready};
         let interrupted = Step::TakeBack(Cause::Interrupted);
         let steps = [
             (seen(&[Unmarked], &[]), interrupted.clone()),
@@ -358,7 +376,7 @@ mod tests {
             (seen(&[Marked], &[NeverSeen]), interrupted.clone()),
             (seen(&[Marked], &[Ready, NeverSeen]), interrupted.clone()),
             (seen(&[Unmarked], &[Ready]), interrupted),
-            (seen(&[Marked], &[Comes]), Step::Wait(names(&["new1"]), at(2100))),
+            (seen(&[Marked], &[COMES]), Step::Wait(names(&["new1"]), at(2100))),
             (seen(&[Marked], &[Ready]), Step::Delete(names(&["old1"]))),
             (seen(&[Leaves, Marked], &[Ready]), Step::Delete(names(&["old2"]))),
             (seen(&[Leaves], &[Ready]), Step::Finish),
