@@ -8,6 +8,8 @@
 //! the next timer whenever every task waits. Nothing here starts a runtime; a clock made by
 //! [`Clock::following_runtime`] simply follows the runtime it is used on.
 
+pub mod deadline;
+
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},

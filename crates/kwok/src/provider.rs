@@ -126,11 +126,11 @@ impl Kwok {
         what: &str,
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<Result<R, kube::core::Status>, CloudError> {
-        match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {
-            Ok(Ok(answer)) => Ok(Ok(answer)),
-            Ok(Err(kube::Error::Api(status))) if status.code < 500 => Ok(Err(*status)),
-            Ok(Err(error)) => Err(CloudError::Unknown(format!("{what}: {error}"))),
-            Err(_) => Err(CloudError::Unknown(format!("{what}: the API server did not answer"))),
+        match self.clock.within(DEADLINE, call).await {
+            Some(Ok(answer)) => Ok(Ok(answer)),
+            Some(Err(kube::Error::Api(status))) if status.code < 500 => Ok(Err(*status)),
+            Some(Err(error)) => Err(CloudError::Unknown(format!("{what}: {error}"))),
+            None => Err(CloudError::Unknown(format!("{what}: the API server did not answer"))),
         }
     }
 

@@ -269,7 +269,8 @@ impl Cluster {
         self.call(what, self.pods(pod).delete(pod.name(), &params)).await.map(|_| ())
     }
 
-    /// Makes a call, but not for longer than the deadline. What is not allowed is remembered.
+    /// Makes a call, but not for longer than the deadline, which is counted from when the call is
+    /// sent. What is not allowed is remembered.
     pub async fn call<R>(
         &self,
         what: impl Fn() -> String,
@@ -289,10 +290,10 @@ impl Cluster {
         what: impl Fn() -> String,
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<R, Trouble> {
-        match tokio::time::timeout_at(self.clock.instant_after(DEADLINE), call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
-            Err(_) => Err(Trouble::Deadline(what())),
+        match self.clock.within(DEADLINE, call).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
+            None => Err(Trouble::Deadline(what())),
         }
     }
 

@@ -6,6 +6,7 @@
 use std::{io, time::Duration};
 
 use futures_util::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+use joiner_clock::deadline;
 use kube::{
     Client,
     api::{ListParams, WatchParams},
@@ -13,6 +14,7 @@ use kube::{
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::text::{Head, Text};
 
@@ -179,7 +181,7 @@ impl Watch {
 
 /// The answer, if it comes in time.
 async fn in_time<T>(answer: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
-    tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
+    deadline::until(|| Instant::now() + PATIENCE, answer).await.unwrap_or_else(|| {
         let late = format!("no answer within {} seconds", PATIENCE.as_secs());
         Err(kube::Error::ReadEvents(io::Error::new(io::ErrorKind::TimedOut, late)))
     })
