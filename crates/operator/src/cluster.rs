@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// How long the API server may take to answer.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Where objects of a kind are: in a namespace, or in the whole cluster.
 pub trait Scoped {

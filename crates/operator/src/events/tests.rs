@@ -306,3 +306,25 @@ async fn an_event_that_is_refused_does_not_hold_up_others() {
     writer.run().await;
     expect!["default/node-1 Warning FailedDraining ×1 00:00:00-00:00:00 Failed to drain node, 1 pods are waiting (karpenter)"].assert_eq(&written(&events).await);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_never_comes_does_not_hold_up_other_events() {
+    let lab = lab();
+    let (clock, recorder, writer, events) = recorder(&lab);
+    lab.faults().add(Rule {
+        fault: Fault::Slow(Duration::from_hours(24)),
+        aim: Aim { verb: "create".to_owned(), plural: "events".to_owned(), ..Aim::default() },
+        from: jiff::SignedDuration::ZERO,
+        skip: 0,
+        times: Some(1),
+    });
+    for node in ["node-1", "node-2"] {
+        recorder.tell(Event::failed_draining(&subject("Node", node), "", "1 pods are waiting"));
+    }
+    recorder.close();
+    let begun = clock.running();
+    writer.run().await;
+    assert_eq!(clock.running().saturating_sub(begun), crate::cluster::DEADLINE);
+    let written = written(&events).await;
+    assert!(written.contains("default/node-2 "), "{written}");
+}

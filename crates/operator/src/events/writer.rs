@@ -18,6 +18,7 @@ use kube::{
 use serde_json::json;
 
 use super::{Event, Recorder, Subject};
+use crate::{cluster::DEADLINE, trouble::Trouble};
 
 /// Who tells, in every event.
 const COMPONENT: &str = "karpenter";
@@ -61,8 +62,7 @@ impl Writer {
                         self.say(&event, &error);
                         // What the server refuses it will refuse again; and who shuts down does
                         // not wait.
-                        let refused =
-                            matches!(&error, kube::Error::Api(status) if status.code < 500);
+                        let refused = error.code().is_some_and(|code| code < 500);
                         if !refused && !shared.is_closed() {
                             shared.clock.sleep(RETRY).await;
                             continue;
@@ -75,39 +75,56 @@ impl Writer {
     }
 
     /// Failures are said once, until a call succeeds again.
-    fn say(&mut self, event: &Event, error: &kube::Error) {
+    fn say(&mut self, event: &Event, error: &Trouble) {
         if !std::mem::replace(&mut self.failing, true) {
             let Event { reason, about: Subject { kind, name, .. }, .. } = event;
             tracing::warn!(
-                error = %error, reason = %reason, kind, name,
+                error = error.told(), reason = %reason, kind, name,
                 "events cannot be written; the service account needs create and patch on events"
             );
         }
     }
 
-    async fn write(&mut self, event: &Event) -> Result<(), kube::Error> {
+    async fn write(&mut self, event: &Event) -> Result<(), Trouble> {
         let now = self.recorder.0.clock.now();
         let namespace = event.about.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let events: Api<Object> = Api::namespaced(self.client.clone(), &namespace);
         let key = Key::of(event);
         if let Some(Told { name, count }) = self.written.get(&key) {
             let again = json!({"count": count + 1, "lastTimestamp": Time(now)});
-            let patched = events.patch(&name, &PatchParams::default(), &Patch::Merge(again)).await;
-            match patched {
+            let (params, again) = (PatchParams::default(), Patch::Merge(again));
+            match self.in_time("patch", &name, events.patch(&name, &params, &again)).await {
                 Ok(_) => {
                     self.written.keep(key, Told { name, count: count + 1 });
                     return Ok(());
                 }
                 // Events are deleted after an hour.
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(trouble) if trouble.is_not_found() => {}
                 Err(error) => return Err(error),
             }
         }
         let object = self.object(event, namespace, now);
         let name = object.metadata.name.clone().unwrap_or_default();
-        events.create(&PostParams::default(), &object).await?;
+        let params = PostParams::default();
+        self.in_time("create", &name, events.create(&params, &object)).await?;
         self.written.keep(key, Told { name, count: 1 });
         Ok(())
+    }
+
+    /// The answer to a call. Events are written one after another: one answer that never comes must
+    /// not keep all others from being written.
+    async fn in_time<T>(
+        &self,
+        verb: &str,
+        name: &str,
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, Trouble> {
+        let what = || format!("{verb} Event {name}");
+        match self.recorder.0.clock.within(DEADLINE, call).await {
+            Some(Ok(answer)) => Ok(answer),
+            Some(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
+            None => Err(Trouble::Deadline(what())),
+        }
     }
 
     fn object(&mut self, event: &Event, namespace: String, now: Timestamp) -> Object {
