@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, io, time::Duration};
 use joiner_clock::Clock;
 use joiner_cloud::{class::NodeClass, needs::SecretName};
 use joiner_operator::{
-    files, live,
+    answers, files, live,
     objects::Objects,
     settings::{Accepted, Reader, Setting, declared},
 };
@@ -178,7 +178,7 @@ async fn look_at_secret(client: &Client, secret: &SecretName) -> SecretSeen {
         )),
         (Ok(Err(error)), _) => SecretSeen::Unread(format!(
             "{}; give the account the verb get on secrets in namespace {looked_in:?}",
-            chain(&error)
+            answers::problem(&error)
         )),
         (Err(_), _) => {
             SecretSeen::Unread(format!("no answer within {} s; ask again", PATIENCE.as_secs()))

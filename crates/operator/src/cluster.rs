@@ -25,6 +25,7 @@ use serde_json::{Map, Value, json};
 
 pub use self::refusals::Refusals;
 use crate::{
+    answers,
     trouble::Trouble,
     world::{Cache, Kept, Key},
 };
@@ -292,7 +293,11 @@ impl Cluster {
     ) -> Result<R, Trouble> {
         match self.clock.within(DEADLINE, call).await {
             Some(Ok(answer)) => Ok(answer),
-            Some(Err(error)) => Err(Trouble::Api { what: what(), error: Box::new(error) }),
+            Some(Err(error)) => {
+                let what = what();
+                answers::log_undecoded(&what, &error);
+                Err(Trouble::Api { what, error: Box::new(error) })
+            }
             None => Err(Trouble::Deadline(what())),
         }
     }

@@ -13,6 +13,7 @@
     expect(clippy::needless_pass_by_value, reason = "expectations are made for one call")
 )]
 
+pub mod answers;
 mod attempts;
 pub mod budgets;
 pub mod buffers;

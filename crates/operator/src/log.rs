@@ -64,9 +64,10 @@ fn filter(level: LogLevel) -> Targets {
     };
     Targets::new()
         .with_target("joiner", ours)
-        // It says with every connection that certificates are not checked, which is for whoever
-        // makes the client to say, once, and with what to do about it.
-        .with_target("kube_client::client::tls", LevelFilter::OFF)
+        // It writes whole answers that it cannot decode, Secrets among them: `answers` says what is
+        // wrong with them, and where. Its part `tls` says with every connection that certificates
+        // are not checked, which is said once where the client is made.
+        .with_target("kube_client::client", LevelFilter::OFF)
         .with_default(others)
 }
 

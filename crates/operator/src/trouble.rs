@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use joiner_cloud::CloudError;
 
-use crate::text::chain;
+use crate::answers;
 
 /// Why something could not be done now. It is tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     /// The API server refused or could not be reached.
-    #[error("{what}: {}", chain(.error))]
+    #[error("{what}: {}", answers::problem(.error))]
     Api {
         /// What was tried: verb, kind and name.
         what: String,

@@ -15,6 +15,7 @@ use super::{
     decide::{Record, Seen, Step, decide},
     waiting::{Teller, Waiting},
 };
+use crate::answers;
 
 /// What is said where no attempt ended in any way.
 const UNANSWERED: &str = "the API server did not answer";
@@ -149,7 +150,7 @@ impl Failed {
                 let forbidden = status.code == 403;
                 Self { verb, problem: status.message.clone(), forbidden }
             }
-            other => Self::new(verb, other.to_string()),
+            other => Self::new(verb, answers::problem(other)),
         }
     }
 }

@@ -1,11 +1,27 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    sync::{Arc, Mutex},
+    task::{self, Poll},
+};
 
 use expect_test::expect;
+use http::{Request, Response};
+use http_body_util::Full;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, client::Body};
+use tower_service::Service;
 
 use super::*;
+use crate::{cluster::Cluster, world::Cache};
 
 /// What is written while something runs, with a clock that stands still.
 fn written(form: Form, level: LogLevel, run: impl FnOnce()) -> String {
+    written_by(form, level, async { run() })
+}
+
+/// The same for something that waits.
+fn written_by(form: Form, level: LogLevel, run: impl Future<Output = ()>) -> String {
     let written = Arc::new(Mutex::new(Vec::new()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -17,7 +33,8 @@ fn written(form: Form, level: LogLevel, run: impl FnOnce()) -> String {
         let style = Style { form, commit: "abc1234", caller: false };
         let log = Log::new(style, clock, Outputs::kept(&written));
         let subscriber = tracing_subscriber::registry().with(log.with_filter(filter(level)));
-        tracing::subscriber::with_default(subscriber, run);
+        let _default = tracing::subscriber::set_default(subscriber);
+        run.await;
     });
     let bytes = written.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
@@ -112,4 +129,51 @@ fn an_output_that_cannot_be_opened_is_named() {
     let error = Outputs::open(&outputs, &[]).err().map(|error| error.to_string());
     expect![[r#"Some("the log cannot be written to \"/nowhere/at/all.log\" (--log-output-paths, LOG_OUTPUT_PATHS): use stdout, stderr or a file that can be written")"#]]
         .assert_eq(&format!("{error:?}"));
+}
+
+/// An API server that answers everything with the same text.
+#[derive(Clone)]
+struct Answers(&'static str);
+
+impl Service<Request<Body>> for Answers {
+    type Response = Response<Full<bytes::Bytes>>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _context: &mut task::Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _request: Request<Body>) -> Self::Future {
+        ready(Ok(Response::new(Full::from(self.0))))
+    }
+}
+
+/// What is written about a Secret whose answer is `text`, when a controller has met the error.
+fn written_about_secret(text: &'static str) -> String {
+    written_by(Form::Short, LogLevel::Debug, async move {
+        let client = Client::new(Answers(text), "default");
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), "kube-system");
+        let cluster = Cluster::new(client, Clock::wall(), Cache::default());
+        let what = || "get Secret kube-system/vcenter".to_owned();
+        let trouble = cluster.call(what, secrets.get_opt("vcenter")).await.unwrap_err();
+        tracing::error!(controller = "nodeclass", "{trouble}");
+    })
+}
+
+#[test]
+fn an_answer_that_cannot_be_decoded_is_told_without_its_text() {
+    let broken_off = r#"{"kind":"Secret","data":{"password":"aHVudGVyMg=="#;
+    let of_another_shape = r#"{"kind":"Secret","metadata":{},"data":"aHVudGVyMg=="}"#;
+    let no_json = r#"{"kind":"Secret","data":aHVudGVyMg==}"#;
+    let told = [broken_off, of_another_shape, no_json].map(written_about_secret).concat();
+    assert!(!told.contains("aHVudGVyMg"), "{told}");
+    expect![[r#"
+        12:00:00.123 WARN  an answer of the API server cannot be decoded: it breaks off at line 1, column 49  call=get Secret kube-system/vcenter  line=1  column=49
+        12:00:00.123 ERROR get Secret kube-system/vcenter: the answer breaks off at line 1, column 49  controller=nodeclass
+        12:00:00.123 WARN  an answer of the API server cannot be decoded: it has not the fields of its kind at line 1, column 52  call=get Secret kube-system/vcenter  line=1  column=52
+        12:00:00.123 ERROR get Secret kube-system/vcenter: the answer has not the fields of its kind at line 1, column 52  controller=nodeclass
+        12:00:00.123 WARN  an answer of the API server cannot be decoded: it is no JSON at line 1, column 25  call=get Secret kube-system/vcenter  line=1  column=25
+        12:00:00.123 ERROR get Secret kube-system/vcenter: the answer is no JSON at line 1, column 25  controller=nodeclass
+    "#]].assert_eq(&told);
 }
