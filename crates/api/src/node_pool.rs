@@ -205,7 +205,7 @@ pub struct Budget {
     #[schemars(extend(
         "maxItems" = 50,
         "x-kubernetes-list-type" = "set",
-        "items" = { "type": "string", "enum": ["Underutilized", "Empty", "Drifted"] },
+        "items" = { "type": "string", "enum": ["Underutilized", "Empty", "Drifted", "Unhealthy"] },
     ))]
     pub reasons: Option<Vec<String>>,
     /// When the budget becomes active, in cron's syntax and UTC. Without it, it always is.

@@ -63,6 +63,8 @@ pub struct ClaimFacts {
     pub has_grace_period: bool,
     /// Whether its machine is being removed by its provider.
     pub instance_terminating: bool,
+    /// Whether its machine is being rebooted, and comes back.
+    pub rebooting: bool,
 }
 
 /// Why a machine is not what its pool wants.
@@ -429,7 +431,14 @@ words! {
         Empty = "Empty",
         /// The machine is not what its pool wants.
         Drifted = "Drifted",
+        /// The node is unhealthy. Karpenter 1.15 knows this reason.
+        Unhealthy = "Unhealthy",
     }
+}
+
+impl DisruptionReason {
+    /// Those that methods take from budgets for. Node repair looks at no budget.
+    pub const OF_METHODS: &[Self] = &[Self::Underutilized, Self::Empty, Self::Drifted];
 }
 
 words! {

@@ -92,6 +92,8 @@ reason_ids! {
     NodeShared = "node.shared",
     /// The machine is not initialized.
     NodeUninitialized = "node.uninitialized",
+    /// The machine is being rebooted, and comes back.
+    NodeRebooting = "node.rebooting",
     /// A pod that waits was promised a place on the machine.
     NodeNominated = "node.nominated",
     /// The annotation on the Node forbids its removal.

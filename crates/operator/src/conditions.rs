@@ -29,6 +29,8 @@ pub const CONSOLIDATABLE: &str = "Consolidatable";
 pub const DRIFTED: &str = "Drifted";
 /// Of claims: a disruption is under way.
 pub const DISRUPTION_REASON: &str = "DisruptionReason";
+/// Of claims: the node is being rebooted. Karpenter 1.15 sets it.
+pub const REBOOTING: &str = "Rebooting";
 /// Of claims: the pods have left.
 pub const DRAINED: &str = "Drained";
 /// Of claims: the volumes of the pods that left are detached.

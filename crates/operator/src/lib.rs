@@ -61,6 +61,7 @@ pub mod queue;
 pub mod random;
 pub mod registration_health;
 pub mod repair;
+mod reboot;
 pub mod rounds;
 pub mod settings;
 pub mod static_pools;

@@ -56,6 +56,7 @@ use crate::{
     events::{Event, Subject},
     marks::TERMINATION_FINALIZER,
     queue::Backoff,
+    reboot,
     registration_health::{Failure, Outcome, RegistrationHealth},
     trouble::Trouble,
     world::{Change, Diff, Kept, Key, World},
@@ -217,9 +218,15 @@ impl Lifecycle {
         }
         let registered = self.register(&mut next).await;
         pass.take(registered);
-        let initialized = self.initialize(&mut next).await;
-        pass.take(initialized);
-        let liveness = self.liveness(&next, provider);
+        let liveness = match self.reboot(&mut next).await? {
+            // It is initialized again once that is over.
+            Some(left) => Liveness::Waits(left),
+            None => {
+                let initialized = self.initialize(&mut next).await;
+                pass.take(initialized);
+                self.liveness(&next, provider)
+            }
+        };
         self.save(&claim, &next).await?;
         match liveness {
             Liveness::Settled => {}
@@ -358,6 +365,24 @@ impl Lifecycle {
         self.context.metrics.nodes_created(pool, zone).inc();
         tracing::info!(NodeClaim = %claim.key(), Node = %node.key(), "registered nodeclaim");
         Ok(Next::Done)
+    }
+
+    /// How long the claim's node is left alone because another controller reboots it. One that has
+    /// taken too long is ended.
+    async fn reboot(&self, claim: &mut NodeClaim) -> Result<Option<Duration>, Trouble> {
+        let Some(end) = reboot::end(claim) else { return Ok(None) };
+        let now = self.context.now();
+        match Duration::try_from(end.duration_since(now)) {
+            Ok(left) if !left.is_zero() => return Ok(Some(left)),
+            _ => {}
+        }
+        for node in self.nodes_of(claim) {
+            self.context.cluster.patch(&*node, &reboot::opened(&node), Lock::Version).await?;
+        }
+        reboot::give_up(claim, now);
+        tracing::warn!(NodeClaim = %claim.key(), "{}", reboot::GIVEN_UP);
+        self.tell([Event::reboot_failed(&Subject::of(claim), reboot::GIVEN_UP)]);
+        Ok(None)
     }
 
     /// Opens the claim's node for pods when it lacks nothing.

@@ -54,6 +54,12 @@ pub const INITIALIZATION_TIMEOUT: &str = "joiner.sh/initialization-timeout";
 /// before none is repaired any more.
 pub const REPAIR_MAX_UNHEALTHY: &str = "joiner.sh/repair-max-unhealthy";
 
+/// Key of the taint of nodes that Karpenter 1.15 reboots.
+pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
+
+/// Annotation of claims whose node Karpenter 1.15 reboots: which boot is to be over.
+pub const REBOOT_PRE_BOOT_ID: &str = "karpenter.sh/reboot-pre-boot-id";
+
 /// The taint of nodes that go away, or may soon.
 pub fn disrupted_taint() -> Taint {
     Taint { key: DISRUPTED.to_owned(), value: String::new(), effect: Effect::NoSchedule }

@@ -34,6 +34,7 @@ use crate::{
     events::{Event, Subject},
     marks::TERMINATION_TIMESTAMP,
     queue::Backoff,
+    reboot,
     trouble::Trouble,
     world::{Change, Diff, Kept, Key, World},
 };
@@ -140,6 +141,8 @@ impl NodeRepair {
             let claim = world.claim_of(node).filter(|_| !world.shares_machine(node))?;
             let policies = self.context.provider_of(claim)?.repair_policies();
             let due = policy::due(node, policies)?;
+            // What a reboot does to a node is no reason to replace it.
+            let due = due.not_before(reboot::end(claim));
             let pool_name = Some(label(&**node, NODE_POOL)).filter(|name| !name.is_empty());
             let pool = pool_name.and_then(|name| world.node_pools.named(name));
             Some(Patient {

@@ -167,8 +167,8 @@ async fn budgets_are_for_reasons_that_there_are() {
     expect![[r#"
         [] ["Underutilized","Empty","Drifted"] → accepted
         ["Empty","Empty"] → spec.disruption.budgets[0].reasons[1]: Duplicate value: "Empty"
-        ["empty"] → spec.disruption.budgets[0].reasons[0]: Unsupported value: "empty": supported values: "Underutilized", "Empty", "Drifted"
-        ["Expired"] → spec.disruption.budgets[0].reasons[0]: Unsupported value: "Expired": supported values: "Underutilized", "Empty", "Drifted"
+        ["empty"] → spec.disruption.budgets[0].reasons[0]: Unsupported value: "empty": supported values: "Underutilized", "Empty", "Drifted", "Unhealthy"
+        ["Expired"] → spec.disruption.budgets[0].reasons[0]: Unsupported value: "Expired": supported values: "Underutilized", "Empty", "Drifted", "Unhealthy"
     "#]].assert_eq(&said);
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     claims::{is_deleting, name, node_name, provider_id, uid},
     cluster::Lock,
-    conditions::{Conditioned, DISRUPTION_REASON, INSTANCE_TERMINATING, Status},
+    conditions::{Conditioned, DISRUPTION_REASON, INSTANCE_TERMINATING, REBOOTING, Status},
     context::Context,
     events::Subject,
     marks::{DISRUPTION_COMMAND, disrupt, is_disrupted, undisrupt},
@@ -134,7 +134,8 @@ pub(super) async fn take_command(context: &Context, claim: &NodeClaim) -> Result
 pub(super) fn stale(context: &Context, world: &World, commands: &Commands) -> Vec<Marked> {
     let ours = world.node_claims.values().filter(|claim| context.provider_of(claim).is_some());
     let leaves = |claim: &NodeClaim| is_deleting(claim) || claim.holds(INSTANCE_TERMINATING);
-    let staying = ours.filter(|claim| !leaves(claim));
+    // The reason of a reboot belongs to it until it is over.
+    let staying = ours.filter(|claim| !leaves(claim) && !claim.holds(REBOOTING));
     let machines = staying.map(|claim| with_node(world, claim));
     let carries_marks = |machine: &Marked| {
         let annotations = machine.claim.metadata.annotations.as_ref();

@@ -79,6 +79,7 @@ fn lower(reason: DisruptionReason) -> &'static str {
         DisruptionReason::Underutilized => "underutilized",
         DisruptionReason::Empty => "empty",
         DisruptionReason::Drifted => "drifted",
+        DisruptionReason::Unhealthy => "unhealthy",
     }
 }
 
@@ -150,7 +151,7 @@ pub(super) fn looked(context: &Context, disruptions: &Disruptions, fleet: &Fleet
 /// pools are different ones.
 fn eligible(context: &Context, eligible: &[(Method, usize)]) {
     let mut numbers: BTreeMap<DisruptionReason, usize> =
-        DisruptionReason::ALL.iter().map(|reason| (*reason, 0)).collect();
+        DisruptionReason::OF_METHODS.iter().map(|reason| (*reason, 0)).collect();
     for (method, count) in eligible {
         let known = numbers.entry(method.budget()).or_default();
         *known = match method {

@@ -179,6 +179,11 @@ impl Event {
             .quiet_for(Duration::from_mins(15))
     }
 
+    /// A reboot that another controller has begun was not finished.
+    pub fn reboot_failed(claim: &Subject, why: &str) -> Self {
+        Self::warning(claim, "RebootFailed", &[&claim.uid]).saying(first_upper(why))
+    }
+
     /// A node is smaller than its claim.
     pub fn failed_consistency_check(claim: &Subject, problem: &str) -> Self {
         Self::warning(claim, "FailedConsistencyCheck", &[&claim.uid, problem]).saying(problem)

@@ -30,7 +30,9 @@ use super::{
 };
 use crate::{
     claims::{is_ready, name},
-    conditions::{CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING},
+    conditions::{
+        CONSOLIDATABLE, Conditioned, DRIFTED, INITIALIZED, INSTANCE_TERMINATING, REBOOTING,
+    },
     expiration::expiry,
     marks::{DO_NOT_DISRUPT, TERMINATION_TIMESTAMP},
     objects::Objects,
@@ -162,6 +164,7 @@ impl<'o> Reader<'o> {
             expires: expiry(claim),
             has_grace_period: claim.spec.termination_grace_period.is_some() || has_deadline(claim),
             instance_terminating: claim.holds(INSTANCE_TERMINATING),
+            rebooting: claim.holds(REBOOTING),
         }
     }
 

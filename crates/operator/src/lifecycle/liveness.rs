@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use joiner_api::node_claim::NodeClaim;
 
 use super::timeouts::Timeouts;
-use crate::conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED};
+use crate::{
+    conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED},
+    reboot,
+};
 
 /// Whether a claim still has time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,8 @@ pub(super) fn liveness(claim: &NodeClaim, timeouts: &Timeouts, now: Timestamp) -
     } else if !claim.holds(INITIALIZED)
         && let Some(time) = timeouts.initialization
     {
-        (Step::Initialization, claim.since(REGISTERED), time)
+        // A node that was rebooted is initialized anew.
+        (Step::Initialization, reboot::ended(claim).max(claim.since(REGISTERED)), time)
     } else {
         return Liveness::Settled;
     };

@@ -8,6 +8,7 @@ use joiner_plan::disrupt::unreadable;
 use crate::{
     claims::name,
     index::fleet::{budget, own_budgets, without_reasons},
+    marks::REPAIR_MAX_UNHEALTHY,
 };
 
 /// What is wrong with a pool's budgets, so that nothing of it is disrupted. A definition of today
@@ -28,7 +29,18 @@ pub(super) fn doubts(pool: &NodePool) -> Vec<String> {
              reasons, or name some"
         )
     });
-    let unlimited: Vec<&str> = DisruptionReason::ALL
+    // COMPAT: from 1.15 on upstream repairs within budgets; here repair looks at none of them.
+    let about_repair = own_budgets(pool).enumerate().filter_map(|(index, budget)| {
+        let is_about_repair = |reason: &String| reason == DisruptionReason::Unhealthy.as_str();
+        budget.reasons.iter().flatten().any(is_about_repair).then(|| {
+            format!(
+                "{subject}[{index}].reasons names Unhealthy, which limits nothing: unhealthy nodes \
+                 are replaced whatever the budgets are; bound that with the annotation \
+                 {REPAIR_MAX_UNHEALTHY}"
+            )
+        })
+    });
+    let unlimited: Vec<&str> = DisruptionReason::OF_METHODS
         .iter()
         .map(|reason| reason.as_str())
         .filter(|reason| has_only_schedules(pool, reason))
@@ -40,7 +52,7 @@ pub(super) fn doubts(pool: &NodePool) -> Vec<String> {
             unlimited.join(", ")
         )
     });
-    about_nothing.chain(outside).collect()
+    about_nothing.chain(about_repair).chain(outside).collect()
 }
 
 /// Whether there are budgets for a reason, and each has a schedule.
@@ -121,6 +133,7 @@ mod tests {
             json!({"nodes": "5", "schedule": "@daily", "duration": "10m"}),
             json!({"nodes": "5", "schedule": "0 9 * * mon-fri", "duration": "8h30m"}),
             json!({"nodes": "0", "reasons": ["Drifted"]}),
+            json!({"nodes": "0", "reasons": ["Drifted", "Unhealthy"]}),
         ] {
             assert_eq!(problem_of(budget), "");
         }
@@ -147,6 +160,18 @@ mod tests {
     fn no_budget_at_all_is_what_its_author_asked_for() {
         assert_eq!(doubts(&pool(json!([]))), [""; 0]);
         assert_eq!(doubts(&NodePool::default()), [""; 0]);
+    }
+
+    #[test]
+    fn a_budget_for_repair_limits_nothing_and_is_told() {
+        let always = json!({"nodes": "10%"});
+        let told = doubts(&pool(json!([always, {"nodes": "1", "reasons": ["Unhealthy"]}])));
+        assert_eq!(
+            told,
+            ["NodePool \"general\": spec.disruption.budgets[1].reasons names Unhealthy, which \
+              limits nothing: unhealthy nodes are replaced whatever the budgets are; bound that \
+              with the annotation joiner.sh/repair-max-unhealthy"]
+        );
     }
 
     #[test]

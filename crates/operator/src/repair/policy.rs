@@ -13,6 +13,13 @@ pub struct Due {
     pub at: Timestamp,
 }
 
+impl Due {
+    /// The same, but not before this moment, if there is one.
+    pub fn not_before(self, moment: Option<Timestamp>) -> Self {
+        Self { at: moment.map_or(self.at, |moment| moment.max(self.at)), ..self }
+    }
+}
+
 /// When a node is to be replaced: by whichever policy says so first. A condition that does not say
 /// since when it holds has no time that could come.
 pub fn due(node: &Node, policies: &[RepairPolicy]) -> Option<Due> {

@@ -6,7 +6,7 @@ use joiner_api::node_claim::NodeClaim;
 
 use crate::{
     claims::{self, is_deleting},
-    conditions::{Conditioned, DISRUPTION_REASON},
+    conditions::{Conditioned, DISRUPTION_REASON, REBOOTING},
     world::World,
 };
 
@@ -22,12 +22,12 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// How a claim counts. A command marks its claims before it makes their successors, so that no
+    /// How a claim counts. One whose node is rebooted comes back, so it has no successor. A command marks its claims before it makes their successors, so that no
     /// successor is ever taken for one too many.
     pub fn of(claim: &NodeClaim) -> Self {
         if is_deleting(claim) {
             Self::Deleting
-        } else if claim.holds(DISRUPTION_REASON) {
+        } else if claim.holds(DISRUPTION_REASON) && !claim.holds(REBOOTING) {
             Self::PendingDisruption
         } else {
             Self::Active

@@ -63,7 +63,7 @@ fn budget(budget: &Budget) -> Result<(), Invalid> {
         return Err(Invalid::new("nodes", problem));
     }
     each("reasons", budget.reasons.iter().flatten(), |reason| {
-        one_of("", reason, &["Underutilized", "Empty", "Drifted"])
+        one_of("", reason, &["Underutilized", "Empty", "Drifted", "Unhealthy"])
     })?;
     match (&budget.schedule, &budget.duration) {
         (Some(_), None) => {

@@ -1,4 +1,5 @@
 use expect_test::{Expect, expect};
+use joiner_core::disruption::DisruptionReason;
 
 use crate::files;
 
@@ -303,7 +304,7 @@ fn disruption_of_pools() {
             NodePool p: spec.disruption.consolidateAfter: "1hr" is no duration (a unit is unknown); write it as 720h or 1h30m, or Never
             NodePool p: spec.disruption.budgets[1].nodes: is "-1"; write a number, or a percentage from 0% to 100%
             NodePool p: spec.disruption.budgets[0].nodes: is "101%"; write a number, or a percentage from 0% to 100%
-            NodePool p: spec.disruption.budgets[0].reasons[1]: is "Old"; use Underutilized, Empty, Drifted
+            NodePool p: spec.disruption.budgets[0].reasons[1]: is "Old"; use Underutilized, Empty, Drifted, Unhealthy
             NodePool p: spec.disruption.budgets[0].duration: is missing; a schedule needs one, such as 8h
             NodePool p: spec.disruption.budgets[0].schedule: is missing; a duration needs one, such as 0 9 * * *
             NodePool p: spec.disruption.budgets[0].duration: is 90s; write hours and minutes, such as 8h or 1h30m"#]],
@@ -323,5 +324,18 @@ fn durations_that_the_crd_allows_are_taken() {
              name: n}}, expireAfter: {text}}}}}}}}}"
         );
         assert!(files::read(&["-".into()], yaml.as_bytes()).is_ok(), "{text}");
+    }
+}
+
+/// Karpenter 1.15 knows one more than 1.14.
+#[test]
+fn every_reason_of_a_budget_is_taken() {
+    for reason in DisruptionReason::ALL {
+        let yaml = format!(
+            "{{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {{name: p}}, spec: {{disruption: \
+             {{budgets: [{{nodes: '1', reasons: [{reason}]}}]}}, template: {{spec: {{nodeClassRef: \
+             {{group: g, kind: k, name: n}}}}}}}}}}"
+        );
+        assert!(files::read(&["-".into()], yaml.as_bytes()).is_ok(), "{reason}");
     }
 }

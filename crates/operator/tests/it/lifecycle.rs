@@ -4,6 +4,7 @@ mod deletion;
 mod initialization;
 mod launch;
 mod liveness;
+mod reboot;
 mod registration;
 
 use joiner_core::taint::{Effect, Taint};

@@ -101,6 +101,24 @@ async fn while_its_pool_is_paused_an_unhealthy_node_stays() {
     assert!(is_deleted(&stage, 1));
 }
 
+/// Karpenter 1.15 has begun to reboot the node, which makes it unready.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_rebooted_is_replaced_only_once_that_has_failed() {
+    let mut stage = stage(5);
+    stage.pass(10 * MINUTE).await;
+    fall_ill(&stage, 1);
+    stage.pass(20 * MINUTE).await;
+    let rebooting = json!({"status": {"conditions": [{
+        "type": "Rebooting", "status": "True", "reason": "RebootRequested", "message": "",
+        "lastTransitionTime": stage.context.now().to_string(),
+    }]}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", Some("status"), rebooting);
+    stage.pass(25 * MINUTE - 1).await;
+    assert!(!is_deleted(&stage, 1));
+    stage.pass(2).await;
+    assert!(is_deleted(&stage, 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn he02_other_conditions_are_nobodys_business() {
     let mut stage = stage(5);

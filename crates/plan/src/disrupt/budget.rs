@@ -28,7 +28,7 @@ pub fn allowances(snapshot: &Snapshot, fleet: &Fleet) -> Vec<Allowance> {
     for (pool, rules) in &fleet.pools {
         let (machines, consuming) = count(pool, snapshot, fleet);
         let read = read_all(rules, fleet.now);
-        for reason in DisruptionReason::ALL {
+        for reason in DisruptionReason::OF_METHODS {
             let mut allowance = Allowance {
                 pool: pool.clone(),
                 reason: *reason,
@@ -62,7 +62,8 @@ fn count(pool: &str, snapshot: &Snapshot, fleet: &Fleet) -> (u32, u32) {
     for (node, machine) in snapshot.nodes.iter().zip(&fleet.machines) {
         if counts(node, machine, pool) {
             machines += 1;
-            consuming += u32::from(!machine.ready || node.leaving || machine.queued);
+            let is_away = !machine.ready || node.leaving || machine.queued;
+            consuming += u32::from(is_away || is_rebooting(machine));
         }
     }
     (machines, consuming)
@@ -70,7 +71,13 @@ fn count(pool: &str, snapshot: &Snapshot, fleet: &Fleet) -> (u32, u32) {
 
 fn counts(node: &Node, machine: &Machine, pool: &str) -> bool {
     let ours = machine.claim.as_ref().is_some_and(|claim| !claim.instance_terminating);
-    ours && node.node.is_some() && node.initialized && node.pool.as_deref() == Some(pool)
+    // One that reboots is not initialized for a while, and comes back.
+    let has_joined = node.node.is_some() && (node.initialized || is_rebooting(machine));
+    ours && has_joined && node.pool.as_deref() == Some(pool)
+}
+
+fn is_rebooting(machine: &Machine) -> bool {
+    machine.claim.as_ref().is_some_and(|claim| claim.rebooting)
 }
 
 /// A budget that was understood.
@@ -110,7 +117,7 @@ fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
         let known = DisruptionReason::ALL.iter().find(|reason| reason.as_str() == word);
         known
             .copied()
-            .ok_or_else(|| format!("reasons {word:?}: expected Underutilized, Empty or Drifted"))
+            .ok_or_else(|| format!("reasons {word:?}: expected Underutilized, Empty, Drifted or Unhealthy"))
     });
     let reasons = reasons.collect::<Result<_, _>>()?;
     let window = match (&budget.schedule, budget.duration) {

@@ -86,6 +86,9 @@ impl<'s> Scene<'s> {
             let message = format!("NodeClaim {name} has no Node yet");
             return stays(ReasonId::NodeMissing, message);
         }
+        if claim.rebooting {
+            return stays(ReasonId::NodeRebooting, format!("{name} is being rebooted"));
+        }
         if !node.initialized {
             return stays(ReasonId::NodeUninitialized, format!("{name} is not initialized"));
         }

@@ -36,6 +36,24 @@ async fn marks_that_no_command_accounts_for_are_taken_off() {
     assert_eq!(scene.stage.taints_of("a"), ["own:NoSchedule"], "what others say stays");
 }
 
+/// Karpenter 1.15 has begun it, for the reason that the claim says.
+#[tokio::test(start_paused = true)]
+async fn the_reason_of_a_reboot_stays_until_it_is_over() {
+    let mut scene = Scene::with_machines(&["a"]).await.restarted();
+    let mut conditions =
+        serde_json::to_value(scene.stage.claim("a")).unwrap()["status"]["conditions"].take();
+    for type_ in ["DisruptionReason", "Rebooting"] {
+        conditions.as_array_mut().unwrap().push(json!({
+            "type": type_, "status": "True", "reason": "Unhealthy", "message": "",
+            "lastTransitionTime": scene.stage.context.now().to_string(),
+        }));
+    }
+    let status = json!({"status": {"conditions": conditions}});
+    scene.stage.merge("karpenter.sh", "nodeclaims", "a", Some("status"), status);
+    scene.stage.pass(60).await;
+    assert_eq!(scene.marks("a"), "some");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_node_that_leaves_keeps_its_taint() {
     let scene = Scene::with_machines(&["a"]).await;

@@ -60,6 +60,30 @@ fn a_budget_without_reasons_is_about_all_of_them() {
     assert_eq!(allowed_of([NodeBudget { reasons: Vec::new(), ..budget("2") }]), "2/2/2");
 }
 
+/// Karpenter 1.15 writes such budgets.
+#[test]
+fn a_budget_for_unhealthy_nodes_limits_nothing_else() {
+    assert_eq!(allowed_of([budget("4"), budget_for("Unhealthy", "0")]), "4/4/4");
+}
+
+/// HS-03: of ten machines two are away, whatever the reason.
+#[test]
+fn machines_that_are_rebooted_count_and_are_away() {
+    let ten = (0..10).fold(snapshot().pool(pool("p"), [] as [InstanceType; 0]), |cluster, i| {
+        let machine = node(&format!("n{i}")).pool("p");
+        cluster.node(if i == 0 { machine.uninitialized() } else { machine })
+    });
+    let ten = ten.build();
+    let fleet = fleet(&ten)
+        .budgets("p", [budget("100%")])
+        .claim("n0", |claim| claim.rebooting = true)
+        .claim("n1", |claim| claim.rebooting = true)
+        .build();
+    let counted: Vec<(u32, u32)> =
+        allowances(&ten, &fleet).iter().map(|each| (each.machines, each.consuming)).collect();
+    assert_eq!(counted, [(10, 2); 3]);
+}
+
 /// B-05
 #[test]
 fn the_least_counts_for_each_reason() {

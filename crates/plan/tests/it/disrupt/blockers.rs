@@ -186,6 +186,18 @@ fn disruption_budgets_keep_pods() {
     );
 }
 
+/// Karpenter 1.15 may have begun a reboot before this controller took over.
+#[test]
+fn a_machine_that_is_rebooted_stays() {
+    check_n(
+        same,
+        |fleet| fleet.claim("n", |claim| claim.rebooting = true),
+        expect![[r#"
+        n stays: node.rebooting
+    "#]],
+    );
+}
+
 /// D-20, D-21, D-22, D-23, D-24, D-25, D-32, D-35
 #[test]
 fn machines_that_come_or_go_are_left_alone() {
