@@ -8,6 +8,7 @@
 //! the next timer whenever every task waits. Nothing here starts a runtime; a clock made by
 //! [`Clock::following_runtime`] simply follows the runtime it is used on.
 
+mod agreement;
 pub mod deadline;
 
 use std::{
@@ -18,6 +19,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::{sync::watch, time::Instant};
+
+pub use self::agreement::{Agreement, BELIEVED_AFTER, Difference, Reading, TOLERANCE};
 
 /// How much time passes at most between two looks at a clock with a pace of its own.
 const STEP_MAX: Duration = Duration::from_secs(1);
@@ -164,6 +167,11 @@ impl Clock {
             Source::Wall { started } | Source::Runtime { started, .. } => started.elapsed(),
             Source::Paced { pace, .. } => lock(pace).look(),
         }
+    }
+
+    /// What this clock says, and how long it has been going.
+    pub fn reading(&self) -> Reading {
+        Reading { wall: self.now(), running: self.running() }
     }
 
     /// The moment of the runtime's time at which this much time will have passed on this clock, if

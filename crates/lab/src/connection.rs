@@ -12,8 +12,9 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use http::{Request, Response, StatusCode, Uri};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header::DATE};
 use http_body_util::Empty;
+use jiff::fmt::rfc2822::DateTimePrinter;
 use joiner_apiserver::{Body, Server, Service, Status, refusal};
 use joiner_clock::Clock;
 use tokio::sync::Notify;
@@ -206,10 +207,15 @@ impl Connection {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        match self.service.call(request).await {
+        let mut response = match self.service.call(request).await {
             Ok(response) => response,
             Err(never) => match never {},
-        }
+        };
+        // As every server does over HTTP.
+        let date = DateTimePrinter::new().timestamp_to_rfc9110_string(&self.clock.now());
+        let date = date.ok().and_then(|date| HeaderValue::from_str(&date).ok());
+        response.headers_mut().extend(date.map(|date| (DATE, date)));
+        response
     }
 
     /// Answers a list from an earlier state, as a server that is behind would. Where that state is

@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::{
     claims,
+    clocks::Clocks,
     cloud_calls::Removals,
     cluster::Cluster,
     events::Recorder,
@@ -31,6 +32,8 @@ use crate::{
 pub struct Context {
     /// The time.
     pub clock: Clock,
+    /// Whether its wall clock can be believed.
+    pub clocks: Clocks,
     /// What is known of the cluster.
     pub cache: Cache,
     /// The cluster, to be written to.

@@ -20,6 +20,7 @@ use crate::{
     buffers::Buffers,
     classes::{ClassHashing, ClassResolution, ClassTermination},
     cloud_calls::Removals,
+    clocks::{CLOCK, Clocks},
     cluster::Cluster,
     consistency::Consistency,
     context::Context,
@@ -68,7 +69,7 @@ pub const LEASES: &str = "leases";
 /// The part that is about being allowed to act.
 pub const PERMISSIONS: &str = "permissions";
 /// Every part of an engine's readiness.
-pub const PARTS: [&str; 4] = [CACHES, DEFINITIONS, LEASES, PERMISSIONS];
+pub const PARTS: [&str; 5] = [CACHES, CLOCK, DEFINITIONS, LEASES, PERMISSIONS];
 
 /// What an engine is made of.
 pub struct Setup {
@@ -132,11 +133,14 @@ impl Engine {
         let Setup { client, clock, providers, settings, .. } = setup;
         let cache = Cache::default();
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
+        let clocks = Clocks::new(clock.clone());
+        let client = clocks.heard_by(client);
         let shown = shown(&providers, setup.cluster);
         let own = setup.namespace;
         let namespace = settings.leader_election.namespace.as_ref().unwrap_or(&own).clone();
         let candidate = (!settings.leader_election.disabled).then(|| Candidate {
-            client: setup.lease_client,
+            // Leases are renewed all the time, so that the API server's clock is never long unheard.
+            client: clocks.heard_by(setup.lease_client),
             clock: clock.clone(),
             identity: setup.identity,
             terms: Terms::default(),
@@ -154,6 +158,7 @@ impl Engine {
             namespace: own,
             clock,
             cache,
+            clocks,
             events,
         };
         let mut controllers = Vec::new();
@@ -379,6 +384,11 @@ impl Tasks {
             }
         });
         let definitions = Definitions::new(&context.cluster, &context.clock, &wanted(context));
+        let (clocks, told) = (context.clocks.clone(), Arc::clone(readiness));
+        self.endless.spawn(async move {
+            clocks.watch(&told).await;
+            "clocks"
+        });
         let told = Arc::clone(readiness);
         self.endless.spawn(async move {
             definitions.look_until_good(|missing| told.set(DEFINITIONS, missing)).await;

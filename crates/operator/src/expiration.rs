@@ -1,12 +1,20 @@
-//! Claims that have become too old are deleted, whatever runs on them.
+//! Claims that have become too old are deleted, whatever runs on them: of each pool only so many at
+//! the same time ([`pace`]), and none while the wall clock is in doubt.
 
-use std::time::Duration;
+mod pace;
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
 
+use self::pace::Pace;
 use crate::{
     claims::{self, is_deleting},
+    clocks,
     context::Context,
     controller::{Controller, Next},
     disrupted,
@@ -24,12 +32,13 @@ const REASON: &str = "expired";
 pub struct Expiration {
     context: Context,
     pause: Pause,
+    pace: Mutex<Pace>,
 }
 
 impl Expiration {
     /// Deletes claims unless somebody has asked for a pause.
     pub fn new(context: Context, pause: Pause) -> Self {
-        Self { context, pause }
+        Self { context, pause, pace: Mutex::default() }
     }
 }
 
@@ -58,6 +67,11 @@ impl Controller for Expiration {
         if let Some(left) = left_until(expiry, context.now()) {
             return Ok(Next::After(left));
         }
+        if let Some(difference) = context.clocks.difference() {
+            let message = format!("expired at {expiry}, and goes once clocks agree: {difference}");
+            context.events.tell(Event::disruption_blocked(&Subject::of(&*claim), &message));
+            return Ok(Next::After(clocks::LOOK_EVERY));
+        }
         sure_of_pauses(context, format_args!("NodeClaim {key} has expired and is not deleted"))?;
         let paused = context.cache.read(|world| self.pause.of(world, claims::pool(&claim)));
         if let Some(paused) = paused {
@@ -65,11 +79,32 @@ impl Controller for Expiration {
             context.events.tell(Event::disruption_blocked(&Subject::of(&*claim), &message));
             return Ok(Next::After(pause::LOOK_EVERY));
         }
+        let pool = claims::pool(&claim);
+        if let Some(left) = self.wait_for_others(pool) {
+            return Ok(Next::After(left));
+        }
         context.cluster.delete(&*claim).await?;
+        self.pace().expired(pool, context.clock.running());
         disrupted::count_claim(context, &claim, REASON);
         disrupted::count_pods(context, &claim, REASON);
         tracing::info!(NodeClaim = %key, "deleted nodeclaim that has expired");
         Ok(Next::Done)
+    }
+}
+
+impl Expiration {
+    /// How long a claim of a pool waits because others of the pool have expired a moment ago.
+    fn wait_for_others(&self, pool: Option<&str>) -> Option<Duration> {
+        let instances = || {
+            self.context.cache.read(|world| {
+                world.node_claims.values().filter(|claim| claims::pool(claim) == pool).count()
+            })
+        };
+        self.pace().wait(pool, self.context.clock.running(), instances)
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

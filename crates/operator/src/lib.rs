@@ -21,6 +21,7 @@ pub mod claim_creation;
 pub mod claims;
 pub mod classes;
 pub mod cloud_calls;
+pub mod clocks;
 pub mod cluster;
 pub mod conditions;
 pub mod consistency;

@@ -48,6 +48,7 @@ use self::{
 use crate::{
     attempts::Attempts,
     claims::{self, has_finalizer, is_deleting, provider_id, refers_to, uid},
+    clocks,
     cluster::Lock,
     conditions::{Conditioned, INITIALIZED, LAUNCHED, REGISTERED, Status},
     context::Context,
@@ -231,6 +232,10 @@ impl Lifecycle {
         match liveness {
             Liveness::Settled => {}
             Liveness::Waits(left) => pass.next = pass.next.sooner(Next::After(left)),
+            // It may have all the time it needs: the clock says nothing.
+            Liveness::Overdue(_) if self.context.clocks.difference().is_some() => {
+                pass.next = pass.next.sooner(Next::After(clocks::LOOK_EVERY));
+            }
             Liveness::Overdue(step) => return self.overdue(&next, step).await,
         }
         pass.end()

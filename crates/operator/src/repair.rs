@@ -25,6 +25,7 @@ use self::{
 };
 use crate::{
     claims::{is_deleting, label},
+    clocks,
     cluster::Lock,
     conditions::seconds,
     context::Context,
@@ -100,6 +101,9 @@ impl Controller for NodeRepair {
             && !left.is_zero()
         {
             return Ok(Next::After(left));
+        }
+        if self.context.clocks.difference().is_some() {
+            return Ok(Next::After(clocks::LOOK_EVERY));
         }
         self.sure_of_facts(key)?;
         let Circumstances { breaker, paused } = self.circumstances(&patient);

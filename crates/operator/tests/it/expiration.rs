@@ -5,7 +5,7 @@ use joiner_operator::{context::Context, disruption::pause::Pause, expiration::Ex
 use serde_json::json;
 
 use crate::{
-    play::foreign_claim,
+    play::{foreign_claim, pool_claim},
     stage::{Stage, claim},
 };
 
@@ -38,22 +38,78 @@ async fn x01_a_claim_that_is_too_old_is_deleted() {
     assert!(is_deleted(&stage, "web-1"));
 }
 
-/// The clock is set forward, and something happens to the claim.
-async fn jump(stage: &mut Stage, hours: i64) {
-    stage.pass(1).await;
-    stage.context.clock.jump(SignedDuration::from_hours(hours));
-    let label = json!({"metadata": {"labels": {"example.com/hours": hours.to_string()}}});
-    stage.merge("karpenter.sh", "nodeclaims", "web-1", None, label);
-    stage.pass(1).await;
-}
-
 #[tokio::test(start_paused = true)]
 async fn x01_a_claim_that_says_nothing_may_become_thirty_days_old() {
     let mut stage = stage(None);
-    jump(&mut stage, 719).await;
+    stage.pass(720 * HOUR - 1).await;
     assert!(!is_deleted(&stage, "web-1"));
-    jump(&mut stage, 1).await;
+    stage.pass(1).await;
     assert!(is_deleted(&stage, "web-1"));
+}
+
+/// The clock is set, and something happens to the claim.
+async fn jump(stage: &mut Stage, hours: i64) {
+    stage.context.clock.jump(SignedDuration::from_hours(hours));
+    let label = json!({"metadata": {"labels": {"example.com/hours": hours.to_string()}}});
+    stage.merge("karpenter.sh", "nodeclaims", "web-1", None, label);
+    stage.pass(60).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_forward_expires_nothing_until_it_is_set_back() {
+    let mut stage = stage(Some("2h"));
+    stage.pass(HOUR).await;
+    jump(&mut stage, 24).await;
+    assert!(!is_deleted(&stage, "web-1"));
+    let told = stage.events("NodeClaim", "web-1");
+    let why = "goes once clocks agree: the wall clock was set forward by 24h";
+    assert!(told.iter().any(|event| event.contains(why)), "{told:?}");
+    jump(&mut stage, -24).await;
+    stage.pass(HOUR - 180).await;
+    assert!(!is_deleted(&stage, "web-1"), "it is not two hours old");
+    stage.pass(180).await;
+    assert!(is_deleted(&stage, "web-1"));
+}
+
+/// A computer that was suspended is never set back.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_stays_set_forward_expires_nothing_for_an_hour() {
+    let mut stage = stage(Some("2h"));
+    stage.pass(1).await;
+    jump(&mut stage, 24).await;
+    stage.pass(58 * 60).await;
+    assert!(!is_deleted(&stage, "web-1"));
+    stage.pass(3 * 60).await;
+    assert!(is_deleted(&stage, "web-1"));
+}
+
+/// Instances that were made together, as after the first start of a cluster.
+#[tokio::test(start_paused = true)]
+async fn of_the_instances_of_a_pool_that_expire_together_a_tenth_goes_in_a_minute() {
+    let mut stage = Stage::bare().with(expiration);
+    for (pool, count) in [("large", 25), ("small", 4)] {
+        let owner = stage.create_pool(pool);
+        for number in 1..=count {
+            let mut claim = pool_claim(&format!("{pool}-{number}"), &owner);
+            claim["metadata"]["labels"] = json!({"karpenter.sh/nodepool": pool});
+            claim["metadata"]["finalizers"] = json!(["example.com/keep"]);
+            claim["spec"]["expireAfter"] = "1h".into();
+            stage.create_claim_as(claim);
+        }
+    }
+    let expired = |stage: &Stage| {
+        [("large", 25), ("small", 4)].map(|(pool, count)| {
+            let names = (1..=count).map(|number| format!("{pool}-{number}"));
+            names.filter(|name| is_deleted(stage, name)).count()
+        })
+    };
+    stage.pass(HOUR).await;
+    for minute in 0..5 {
+        assert_eq!(expired(&stage), [2 + 2 * minute, 4.min(1 + minute)], "{minute}");
+        stage.pass(60).await;
+    }
+    stage.pass(10 * 60).await;
+    assert_eq!(expired(&stage), [25, 4]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -69,7 +125,7 @@ async fn x02_a_foreign_claim_is_let_alone() {
 #[tokio::test(start_paused = true)]
 async fn x03_never_is_never() {
     let mut stage = stage(Some("Never"));
-    jump(&mut stage, 100_000).await;
+    stage.pass(2000 * HOUR).await;
     assert!(!is_deleted(&stage, "web-1"));
 }
 

@@ -11,6 +11,7 @@ use joiner_cloud::{
 };
 use joiner_lab::{Lab, Setup};
 use joiner_operator::{
+    clocks::Clocks,
     cloud_calls::Removals,
     cluster::Cluster,
     context::Context,
@@ -76,6 +77,8 @@ impl Stage {
         let clock = lab.server().clock().clone();
         let cache = Cache::default();
         let client = kube::Client::new(lab.client("joiner").connect(), "default");
+        let clocks = Clocks::new(clock.clone());
+        let client = clocks.heard_by(client);
         let (events, writer) = Recorder::new(clock.clone(), client.clone());
         let registry = Registry::new(&BUILD).unwrap();
         let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud.clone())];
@@ -84,6 +87,7 @@ impl Stage {
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
             clock,
+            clocks,
             cache,
             providers: Arc::new(providers),
             events,

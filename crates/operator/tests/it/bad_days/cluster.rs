@@ -81,12 +81,37 @@ async fn a_clock_that_is_set_forward_or_back_takes_no_machine_that_is_in_use() {
         running.create_pod("after");
         running.pass(300).await;
         assert!(running.is_running(), "its lease is measured by time that passes");
-        assert_eq!(running.readiness.why_not(), "");
+        let why_not = running.readiness.why_not();
+        let which = if hours > 0 { "forward" } else { "back" };
+        let start = format!("clock: the wall clock was set {which} by 5h while");
+        assert!(why_not.starts_with(&start), "{why_not}");
         running.expect_running("before");
         running.expect_running("after");
         assert!(claims.iter().all(|claim| running.claims().contains(claim)), "{hours} hours");
         assert_eq!(running.machines(), running.claims().len());
     }
+}
+
+/// What the API server writes has its time, so that everything is a day older for a while.
+#[tokio::test(start_paused = true)]
+async fn a_day_that_did_not_pass_expires_nothing_and_is_told_until_clocks_agree() {
+    let mut running = Running::at_work().await;
+    let expires = serde_json::json!({"spec": {"template": {"spec": {"expireAfter": "2h"}}}});
+    running.stage.merge("karpenter.sh", "nodepools", "general", None, expires);
+    running.create_pod("web");
+    running.pass(120).await;
+    let claims = running.claims();
+    assert_eq!(claims.len(), 1);
+    running.stage.context.clock.jump(SignedDuration::from_hours(24));
+    running.pass(1800).await;
+    assert_eq!(running.claims(), claims);
+    let why_not = running.readiness.why_not();
+    assert!(why_not.contains("set forward by 24h"), "{why_not}");
+    running.stage.context.clock.jump(SignedDuration::from_hours(-24));
+    running.pass(60).await;
+    assert_eq!(running.readiness.why_not(), "");
+    running.pass(2 * 3600).await;
+    assert_ne!(running.claims(), claims, "the time has really come");
 }
 
 #[tokio::test(start_paused = true)]
