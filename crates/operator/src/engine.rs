@@ -19,8 +19,8 @@ use tokio::task::JoinSet;
 use crate::{
     buffers::Buffers,
     classes::{ClassHashing, ClassResolution, ClassTermination},
-    cloud_calls::Removals,
     clocks::{CLOCK, Clocks},
+    cloud_calls::Removals,
     cluster::Cluster,
     consistency::Consistency,
     context::Context,

@@ -508,8 +508,7 @@ pub(crate) fn ready_by(
     creation: Timestamp,
     initialization: Duration,
 ) -> Timestamp {
-    let timeouts =
-        context.provider_of(claim).map(|provider| timeouts_of(context, claim, provider));
+    let timeouts = context.provider_of(claim).map(|provider| timeouts_of(context, claim, provider));
     let last = timeouts.as_ref().and_then(|timeouts| timeouts.initialization);
     let last = last.unwrap_or(initialization);
     let registered = claim.since(REGISTERED).filter(|_| claim.holds(REGISTERED));

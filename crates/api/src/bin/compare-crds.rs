@@ -6,9 +6,9 @@
 //!
 //! Every CRD of ours must be in a YAML file somewhere below the folder and have the same facts, and
 //! every CRD there of an API group that we serve must be one of ours. There may be definitions of
-//! several versions of Karpenter: ours are those of the newest, and what an older one lacks is listed
-//! in [`ACCEPTED`]. With `--write-facts`, the
-//! facts of upstream's CRDs are also written down, one file per CRD, for the tests.
+//! several versions of Karpenter: ours are those of the newest, and [`ACCEPTED`] lists what an older
+//! one lacks. With `--write-facts`, the facts of upstream's CRDs are also written, one file per CRD,
+//! for the tests.
 
 use std::{
     collections::BTreeMap,

@@ -22,8 +22,10 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// How a claim counts. One whose node is rebooted comes back, so it has no successor. A command marks its claims before it makes their successors, so that no
-    /// successor is ever taken for one too many.
+    /// How a claim counts. One whose node is being rebooted comes back, so it has no successor.
+    ///
+    /// A command marks its claims before it makes their successors. So no successor ever counts as
+    /// one too many.
     pub fn of(claim: &NodeClaim) -> Self {
         if is_deleting(claim) {
             Self::Deleting

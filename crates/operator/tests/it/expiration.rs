@@ -62,7 +62,7 @@ async fn a_clock_that_is_set_forward_expires_nothing_until_it_is_set_back() {
     jump(&mut stage, 24).await;
     assert!(!is_deleted(&stage, "web-1"));
     let told = stage.events("NodeClaim", "web-1");
-    let why = "goes once clocks agree: the wall clock was set forward by 24h";
+    let why = "goes once clocks agree: the wall clock is 24h ahead of the clock of the API server";
     assert!(told.iter().any(|event| event.contains(why)), "{told:?}");
     jump(&mut stage, -24).await;
     stage.pass(HOUR - 180).await;

@@ -115,9 +115,9 @@ fn read(budget: &NodeBudget, now: Timestamp) -> Result<Budget, String> {
     // COMPAT: upstream takes a list without entries for a budget about nothing (defect 10).
     let reasons = budget.reasons.iter().map(|word| {
         let known = DisruptionReason::ALL.iter().find(|reason| reason.as_str() == word);
-        known
-            .copied()
-            .ok_or_else(|| format!("reasons {word:?}: expected Underutilized, Empty, Drifted or Unhealthy"))
+        known.copied().ok_or_else(|| {
+            format!("reasons {word:?}: expected Underutilized, Empty, Drifted or Unhealthy")
+        })
     });
     let reasons = reasons.collect::<Result<_, _>>()?;
     let window = match (&budget.schedule, budget.duration) {

@@ -33,6 +33,11 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::NodeShared => {
             "delete the Node that is not this machine; it goes alone".to_owned()
         }
+        ReasonId::NodeRebooting => {
+            "wait: the reboot is ended after 25 minutes; if the node stays unhealthy then, delete \
+             its NodeClaim"
+                .to_owned()
+        }
         ReasonId::NodeNominated => "nothing: it is looked at again when the pod runs".to_owned(),
         ReasonId::NodeDoNotDisrupt => {
             format!("remove the annotation {} from the Node", label::DO_NOT_DISRUPT)

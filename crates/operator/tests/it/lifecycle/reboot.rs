@@ -13,7 +13,8 @@ const FENCE: &str = "karpenter.sh/rebooting";
 
 /// Adds to the claim's conditions, or replaces those that are there.
 fn say(stage: &Stage, conditions: &[Value]) {
-    let mut all = serde_json::to_value(stage.claim("web-1")).unwrap()["status"]["conditions"].take();
+    let mut all =
+        serde_json::to_value(stage.claim("web-1")).unwrap()["status"]["conditions"].take();
     let all = all.as_array_mut().unwrap();
     all.retain(|old| !conditions.iter().any(|new| new["type"] == old["type"]));
     all.extend(conditions.iter().cloned());
@@ -34,7 +35,8 @@ async fn rebooting(timeout: Option<&str>) -> Stage {
     let mut object = claim("web-1");
     if let Some(timeout) = timeout {
         stage.create_pool("general");
-        let patch = json!({"metadata": {"annotations": {"joiner.sh/initialization-timeout": timeout}}});
+        let patch =
+            json!({"metadata": {"annotations": {"joiner.sh/initialization-timeout": timeout}}});
         stage.merge("karpenter.sh", "nodepools", "general", None, patch);
         object["metadata"]["labels"] = json!({"karpenter.sh/nodepool": "general"});
     }

@@ -137,7 +137,8 @@ fn half_a_window_closes_the_pool() {
     );
     assert!(error_of(budget_at("@daily", 0, "5")).contains("duration: expected more than 0"));
     let odd = error_of(budget_for("Bored", "5"));
-    assert!(odd.ends_with("reasons \"Bored\": expected Underutilized, Empty or Drifted"));
+    let expected = "reasons \"Bored\": expected Underutilized, Empty, Drifted or Unhealthy";
+    assert!(odd.ends_with(expected), "{odd}");
 }
 
 /// B-09, B-10
