@@ -32,6 +32,7 @@ use joiner_operator::{
     stop::Stop,
 };
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 use crate::stage::BUILD;
 
@@ -327,6 +328,13 @@ pub(crate) fn chosen(variable: &str, usual: u64) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text:?}"))
 }
 
+/// A runtime whose time passes when there is nothing to do. Each story has one of its own: the order
+/// in which a runtime takes up its tasks depends on how many it has taken up before.
+pub(crate) fn virtual_time() -> Runtime {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().unwrap()
+}
+
 /// Tells as many stories as there are seeds and asserts that no objection is found.
 ///
 /// The first seed is `JOINER_SEED`, 1 by default. Every seed is a story of its own, in one thread.
@@ -342,9 +350,7 @@ pub(crate) fn assert_for_seeds(seeds: u64, objections: impl AsyncFn(u64) -> Vec<
                 return failed;
             }
             let seed = first + number;
-            let mut virtual_time = tokio::runtime::Builder::new_current_thread();
-            let virtual_time = virtual_time.enable_time().start_paused(true).build().unwrap();
-            let objections = virtual_time.block_on(objections(seed));
+            let objections = virtual_time().block_on(objections(seed));
             failed.extend(objections.iter().map(|objection| format!("seed {seed}: {objection}")));
         }
     };
