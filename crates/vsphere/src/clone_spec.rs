@@ -183,7 +183,8 @@ fn extra_config(making: &Making<'_>) -> Vec<ExtraConfig> {
     let users = users.map(|(key, value)| ExtraConfig::new(key, value));
     let guest = making.guestinfo.iter();
     let guest = guest.map(|(key, value)| ExtraConfig::new(key, value.reveal()));
-    let mark = making.mark.settings().into_iter().map(|(key, value)| ExtraConfig::new(key, value));
+    let mark = making.mark.replacing().into_iter();
+    let mark = mark.map(|(key, value)| ExtraConfig::new(key, value));
     users.chain(guest).chain(mark).collect()
 }
 

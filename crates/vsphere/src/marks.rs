@@ -77,6 +77,15 @@ pub(crate) struct Mark {
 impl Mark {
     /// The settings of the machine that say it.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let mut settings = self.replacing();
+        settings.retain(|(_, value)| !value.is_empty());
+        settings
+    }
+
+    /// The settings of a clone that say it and nothing else: a key that says nothing has an empty
+    /// value, which removes it. A clone begins with the settings of its template, and a template may
+    /// have been a node.
+    pub(crate) fn replacing(&self) -> Vec<(String, String)> {
         let labels = serde_json::to_string(&self.labels).expect("labels are texts");
         let version = if self.made_here { SCHEMA } else { "" };
         [
@@ -95,7 +104,6 @@ impl Mark {
             (VERSION, version),
         ]
         .into_iter()
-        .filter(|(_, value)| !value.is_empty())
         .map(|(key, value)| (format!("{PREFIX}{key}"), value.to_owned()))
         .collect()
     }
@@ -172,6 +180,14 @@ mod tests {
         assert_eq!(written["joiner.nodeclaim-uid"], "uid-1");
         assert_eq!(written["joiner.schema"], "1");
         assert!(!written.contains_key("joiner.region"), "what is empty is not written");
+    }
+
+    #[test]
+    fn a_clone_loses_every_key_of_its_template_that_it_does_not_write() {
+        let replacing: BTreeMap<String, String> = mark().replacing().into_iter().collect();
+        assert_eq!(replacing.len(), KEYS.len(), "each key is written or removed");
+        assert_eq!(replacing["joiner.module"], "", "an empty value removes the key");
+        assert_eq!(Mark::read(&replacing), Some(mark()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod bars;
 mod bench;
 mod class;
 mod conformance;
+mod copies;
 mod crashes;
 mod damaged;
 mod doctor;
