@@ -152,6 +152,15 @@ impl VCenter {
         })
     }
 
+    /// Powers a VM off and makes a template of it.
+    pub fn mark_as_template(&self, name: &str) -> Result<(), NoSuchObject> {
+        self.stop_vm(name)?;
+        self.change_vm(name, |vm| {
+            vm.template = true;
+            vm.pool = None;
+        })
+    }
+
     /// Loses sight of a VM, or finds it again: what it is configured to be cannot be read, and
     /// nothing can be done to it.
     pub fn lose_vm(&self, name: &str, lost: Option<Lost>) -> Result<(), NoSuchObject> {

@@ -14,6 +14,7 @@ mod look;
 mod resolve;
 mod state;
 mod status;
+mod strays;
 mod tagging;
 mod tags_ready;
 mod troubles;

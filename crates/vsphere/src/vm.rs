@@ -55,6 +55,29 @@ pub(crate) enum Power {
     Unknown,
 }
 
+/// Why a virtual machine that carries a mark is not the instance that the mark was written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stray {
+    /// Somebody has made a template of it.
+    Template,
+}
+
+impl Stray {
+    /// What people are told of it, and what they can do.
+    pub(crate) fn told(self, cluster: &str, vm: &Vm) -> String {
+        let claim = vm.mark.as_ref().map(|mark| mark.claim.name.as_str()).unwrap_or_default();
+        let instance = names::machine(cluster, claim);
+        match self {
+            Self::Template => format!(
+                "virtual machine {:?} was {instance:?}, the instance of NodeClaim {claim}, and is a \
+                 template now: it is left alone. Clone it to use it. Turned back into a virtual \
+                 machine, it is the instance again and goes with its NodeClaim",
+                vm.name
+            ),
+        }
+    }
+}
+
 /// The properties that a machine is read from.
 pub(crate) fn properties() -> Vec<String> {
     [
@@ -127,6 +150,12 @@ impl Vm {
         self.mark.as_ref().is_some_and(|mark| mark.cluster == cluster)
     }
 
+    /// Why it is not the instance that its mark was written for, although it carries the mark. Such a
+    /// virtual machine belongs to whom made it so, and is never touched.
+    pub(crate) fn stray(&self) -> Option<Stray> {
+        self.is_template.then_some(Stray::Template)
+    }
+
     /// The machine that it is to the operator; none while nobody knows what to call it. What its
     /// type has is said by the type, or by the hardware when nobody knows the type any more.
     pub(crate) fn machine(&self, instance_type: Option<&InstanceType>) -> Option<Machine> {
@@ -195,7 +224,7 @@ pub(crate) fn listed(
     instance_type: Option<&InstanceType>,
     known: Option<&Machine>,
 ) -> Listed {
-    if vm.is_template {
+    if vm.stray().is_some() {
         return Listed::NotOurs;
     }
     if vm.uuid.is_none() {

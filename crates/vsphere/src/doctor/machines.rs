@@ -52,6 +52,11 @@ pub(crate) fn machines(
             ),
         ));
     }
+    for vm in vms.iter().filter(|vm| vm.is_of(cluster)) {
+        if let Some(stray) = vm.stray() {
+            found.push(subject.warning("CopyFound", &stray.told(cluster, vm)));
+        }
+    }
     for (uid, twins) in doubles(&ours) {
         found.push(subject.warning(
             "TwoMachinesOfOneClaim",
@@ -182,6 +187,14 @@ mod tests {
         let vms = [vm("a", Some("uid-a")), vm("b", Some("uid-a"))];
         let told = told(&vms, &[], Ok(&[claim("uid-a", None)]));
         assert!(told[0].contains("prod-karp-a, prod-karp-b were made for one NodeClaim, uid-a"));
+    }
+
+    #[test]
+    fn a_machine_that_became_a_template_is_named_and_is_no_orphan() {
+        let template = Vm { is_template: true, ..vm("a", Some("uid-a")) };
+        let told = told(&[template], &[], Ok(&[]));
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with("CopyFound virtual machine \"prod-karp-a\" was"), "{told:?}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Inner {
         let trouble = unanswered("looking for a machine of the predecessor");
         for vm in self.with_id(&machine.provider_id).await.map_err(&trouble)? {
             // What carries a mark belongs to whom it says.
-            if vm.mark.is_some() || vm.is_template || !self.is_ours(&vm).await? {
+            if vm.mark.is_some() || self.is_stray(&vm) || !self.is_ours(&vm).await? {
                 continue;
             }
             let mark = mark(&self.settings.cluster, by);

@@ -80,6 +80,10 @@ impl Inner {
     async fn meant(&self, claim: &ClaimId, found: Vec<Vm>) -> Result<Option<Vm>, CloudError> {
         let mut others = Vec::new();
         for vm in found {
+            // The instance that it was is gone.
+            if self.is_stray(&vm) {
+                continue;
+            }
             if !self.is_ours(&vm).await? {
                 others.push(format!("{:?} does not carry this cluster's mark", vm.name));
                 continue;

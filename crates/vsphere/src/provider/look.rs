@@ -87,7 +87,7 @@ impl Inner {
         let mut machines = self.read_machines(candidates).await?;
         machines.retain(|vm| {
             let mark = vm.mark.as_ref().filter(|mark| mark.cluster == self.settings.cluster);
-            mark.is_some_and(|mark| mark.claim.uid == claim.uid)
+            mark.is_some_and(|mark| mark.claim.uid == claim.uid) && !self.is_stray(vm)
         });
         Ok(machines)
     }
@@ -146,7 +146,7 @@ impl Inner {
     pub(super) async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError> {
         let found = self.with_id(provider_id).await.map_err(unanswered("looking for a machine"))?;
         for vm in found {
-            if vm.is_template || !self.is_ours(&vm).await? {
+            if self.is_stray(&vm) || !self.is_ours(&vm).await? {
                 continue;
             }
             let machine = self.machine(&vm).or_else(|| self.unreadable(&vm, provider_id));
@@ -210,7 +210,7 @@ impl Inner {
         for folder in self.own_folders().await? {
             let found = self.vim.list(&folder, "VirtualMachine", &paths).await.map_err(&trouble)?;
             for vm in found.iter().map(Vm::read) {
-                if !seen.insert(vm.reference.clone()) {
+                if !seen.insert(vm.reference.clone()) || self.is_stray(&vm) {
                     continue;
                 }
                 let is_legacy = legacy.contains(&vm.reference);
@@ -250,7 +250,7 @@ impl Inner {
         let found = self.with_id(&machine.provider_id).await.map_err(&trouble)?;
         let mut own = None;
         for vm in found {
-            if self.is_ours(&vm).await? {
+            if !self.is_stray(&vm) && self.is_ours(&vm).await? {
                 own = Some(vm);
                 break;
             }

@@ -68,6 +68,8 @@ pub(crate) struct State {
     pub(crate) unlicensed: Option<(Timestamp, String)>,
     /// Machines that vCenter was told to destroy.
     pub(crate) destroyed: BTreeSet<MoRef>,
+    /// Virtual machines that carry a mark and are not its instance, and when they were last seen.
+    pub(crate) strays: BTreeMap<MoRef, Timestamp>,
     /// Folders of machines that were seen.
     pub(crate) folders: BTreeSet<String>,
     /// Datacenters that the account sees, and when they were looked at.

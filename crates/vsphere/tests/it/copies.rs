@@ -1,15 +1,22 @@
 //! What carries an instance's mark and is not the instance: copies that people make of a virtual
 //! machine, and what they make of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
-use joiner_cloud::CloudProvider;
+use joiner_cloud::{CloudProvider, Deletion};
 use joiner_vcenter::inventory::Machine;
+use joiner_vim::{Method, spec::ConfigSpec};
+use joiner_vsphere::Vsphere;
 use serde_json::json;
 
-use crate::bench::{World, class, order};
+use crate::{
+    bench::{World, class, order},
+    operation::notes,
+};
 
 const NAME: &str = "prod-karp-general-1";
+/// How long an administrator's change may take.
+const CHANGE_WITHIN: Duration = Duration::from_mins(10);
 
 /// The settings of a virtual machine that begin with our prefix.
 async fn mark_of(world: &World, path: &str) -> BTreeMap<String, String> {
@@ -20,6 +27,59 @@ async fn mark_of(world: &World, path: &str) -> BTreeMap<String, String> {
         Some((own.text_at("key")?.to_owned(), own.text_at("value").unwrap_or_default().to_owned()))
     });
     pairs.filter(|(key, _)| key.starts_with("joiner.")).collect()
+}
+
+/// Gives a virtual machine of our folder another name.
+async fn rename(world: &World, from: &str, to: &str) {
+    let vm = world.at(&format!("/dc1/vm/k8s/{from}")).await;
+    let spec = ConfigSpec { name: Some(to.to_owned()), ..ConfigSpec::default() };
+    let task = world.admin.start(&vm, Method::Reconfigure(Box::new(spec))).await;
+    let task = task.expect("it is taken");
+    world.admin.wait(&task, CHANGE_WITHIN).await.expect("it is renamed");
+}
+
+/// What people were told of copies so far.
+async fn copies_told(provider: &Vsphere) -> Vec<String> {
+    let lines = notes(provider).await.into_iter();
+    lines.filter(|line| line.contains("CopyFound")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_made_a_template_stays_and_its_claim_goes_without_it() {
+    let world = World::new();
+    let order = order(&class(json!({})), 1);
+    let provider = world.provider();
+    let id = provider.create(&order).await.expect("nothing is wrong").provider_id;
+    world.server.mark_as_template(NAME).expect("it is there");
+    let template = world.server.vm(NAME);
+    for _ in 0..3 {
+        assert_eq!(provider.list().await, Ok(Vec::new()));
+        assert_eq!(provider.get(&id).await, Ok(None));
+        assert_eq!(provider.delete(&order.claim, Some(&id)).await, Ok(Deletion::Gone));
+    }
+    world.remove(&world.provider(), &order.claim, None).await;
+    assert_eq!(world.server.vm(NAME), template, "nothing of it is changed");
+    let told = copies_told(&provider).await;
+    let [once] = &told[..] else { panic!("once: {told:#?}") };
+    assert!(once.starts_with("class general: ! CopyFound: virtual machine"), "{once}");
+    assert!(once.contains(NAME) && once.contains("Clone it to use it"), "{once}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_made_a_template_is_not_answered_as_its_claims_instance() {
+    let world = World::new();
+    let order = order(&class(json!({})), 1);
+    let first = world.provider().create(&order).await.expect("nothing is wrong");
+    world.server.mark_as_template(NAME).expect("it is there");
+    let refused = world.provider().create(&order).await.expect_err("its name is taken");
+    assert!(
+        refused.to_string().contains("is not the instance of NodeClaim general-1"),
+        "{refused}"
+    );
+    rename(&world, NAME, "golden").await;
+    let second = world.provider().create(&order).await.expect("the name is free");
+    assert_ne!(second.provider_id, first.provider_id);
+    assert!(world.server.vm("golden").expect("it is there").template);
 }
 
 #[tokio::test(start_paused = true)]

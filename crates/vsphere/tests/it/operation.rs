@@ -30,7 +30,7 @@ use crate::bench::{PASSWORD, USER, World, class, condition, order};
 const NAME: &str = "prod-karp-general-1";
 
 /// Everything that a provider has written down so far, a line each.
-async fn notes(provider: &Vsphere) -> Vec<String> {
+pub(crate) async fn notes(provider: &Vsphere) -> Vec<String> {
     let notes = provider.notes().expect("it says such things");
     let mut lines = Vec::new();
     while let Ok(note) = tokio::time::timeout(Duration::ZERO, notes.next()).await {
@@ -49,7 +49,7 @@ async fn notes(provider: &Vsphere) -> Vec<String> {
 
 /// Whether one of the lines begins like this.
 #[track_caller]
-fn told(lines: &[String], start: &str) {
+pub(crate) fn told(lines: &[String], start: &str) {
     assert!(lines.iter().any(|line| line.starts_with(start)), "{start:?} is not in {lines:#?}");
 }
 

@@ -101,8 +101,10 @@ impl Inner {
     /// Somebody else has the name of the claim's machine.
     pub(super) fn name_taken(&self, work: &Work<'_>, vm: &Vm) -> CloudError {
         let claim = &work.order.claim;
+        let is_not_it =
+            if vm.stray().is_some() { "is not the instance of" } else { "was not made for" };
         let message = format!(
-            "virtual machine {:?} ({}) exists and was not made for NodeClaim {}: rename or remove \
+            "virtual machine {:?} ({}) exists and {is_not_it} NodeClaim {}: rename or remove \
              it, or give one of two clusters that share a folder another CLUSTER_NAME",
             work.name, vm.reference, claim.name
         );
