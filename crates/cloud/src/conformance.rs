@@ -9,6 +9,7 @@
 
 mod bench;
 mod creation;
+mod join_data;
 mod listing;
 mod ownership;
 mod removal;
@@ -40,6 +41,8 @@ pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
     suite.run("a creation in trouble is not given up", trouble::creation).await;
     suite.run("a deletion in trouble is not done", trouble::deletion).await;
     suite.run("a machine in trouble is not absent", trouble::question).await;
+    suite.run("what a guest joined with is emptied again and again", join_data::emptied).await;
+    suite.run("what the guest of another claim joins with stays", join_data::of_another).await;
     suite.run("machines of others are not seen", ownership::not_seen).await;
     suite.run("machines of others are not touched", ownership::not_touched).await;
     suite.report

@@ -28,6 +28,8 @@ pub struct Machine {
     pub deleting: bool,
     /// Whether the cloud is sure that it will never run again, although it is still listed.
     pub lost: bool,
+    /// Whether the cloud still keeps what its guest was given to join with.
+    pub holds_join_data: bool,
 }
 
 /// What the node of a machine shows of it.

@@ -141,6 +141,17 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         Ok(false)
     }
 
+    /// Empties what an instance's guest was given to join with: its node has joined, and everybody
+    /// who may look at the instance could read it. It can be repeated at any time, and does nothing
+    /// where the cloud keeps no such data.
+    async fn empty_join_data(
+        &self,
+        _claim: &ClaimId,
+        _provider_id: &str,
+    ) -> Result<(), CloudError> {
+        Ok(())
+    }
+
     /// Hears what the guest of a machine really sees, where types only promise a guess. Answers
     /// whether that was of use, or never will be; otherwise it is told again.
     fn measured(&self, _measured: &Measured<'_>) -> bool {

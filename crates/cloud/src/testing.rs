@@ -258,6 +258,7 @@ impl State {
             labels: choice.labels(),
             capacity: choice.instance_type.offered_capacity(choice.offering),
             allocatable: choice.instance_type.allocatable(choice.offering),
+            holds_join_data: true,
             ..Machine::default()
         };
         self.machines.insert(machine.provider_id.clone(), machine.clone());
@@ -374,6 +375,17 @@ impl CloudProvider for TestCloud {
                 machine.claim = Some(by.claim.clone());
             }
             Ok(true)
+        })
+        .await
+    }
+
+    async fn empty_join_data(&self, claim: &ClaimId, provider_id: &str) -> Result<(), CloudError> {
+        self.call(format!("empty join data {provider_id}"), |state| {
+            let machine = state.machines.get_mut(provider_id);
+            if let Some(machine) = machine.filter(|machine| machine.claim.as_ref() == Some(claim)) {
+                machine.holds_join_data = false;
+            }
+            Ok(())
         })
         .await
     }

@@ -1,12 +1,14 @@
 //! What is left when something went wrong: claims whose machines are gone (`lost`), machines
 //! without a claim (`orphans`), machines that were made twice (`duplicates`), and claims that only the
-//! cache knows (`unconfirmed`); and what a predecessor left: machines without a mark (`adoption`).
+//! cache knows (`unconfirmed`); what a predecessor left: machines without a mark (`adoption`); and what
+//! instances joined with (`join_data`).
 //!
 //! Nothing is removed on doubt. A cloud that does not answer, or only in part, says nothing about
 //! what is there; and before something is removed, whoever must know is asked once more.
 
 mod adoption;
 mod duplicates;
+mod join_data;
 mod lost;
 mod orphans;
 mod storm;
@@ -55,6 +57,7 @@ impl GarbageCollection {
         let machines = self.context.ask(Self::NAME, "List", provider.as_ref(), list).await?;
         self.note(provider.name(), &machines);
         let adopted = self.adopt_unmarked(provider, &claims, &machines).await;
+        self.empty_join_data(provider, &claims, &machines).await;
         let lost = self.remove_lost_claims(provider, &claims, &machines).await;
         let duplicates = self.remove_duplicates(provider, &machines).await;
         let orphans = self.remove_orphans(provider, machines).await;

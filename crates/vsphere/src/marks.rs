@@ -26,10 +26,11 @@ const IMAGE: &str = "image";
 const HASH: &str = "nodeclass-hash";
 const LABELS: &str = "labels";
 pub(crate) const MODULE: &str = "module";
+const JOIN_DATA: &str = "join-data";
 const VERSION: &str = "schema";
 
 /// Every key, without its prefix.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     CLUSTER,
     CLAIM,
     CLAIM_UID,
@@ -42,8 +43,12 @@ const KEYS: [&str; 13] = [
     HASH,
     LABELS,
     MODULE,
+    JOIN_DATA,
     VERSION,
 ];
+
+/// The value of the key about join data once there is none.
+const EMPTIED: &str = "emptied";
 
 /// Whose a machine is, and what it was made as.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,6 +77,9 @@ pub(crate) struct Mark {
     pub(crate) labels: Labels,
     /// Whether this program made the machine; others were adopted.
     pub(crate) made_here: bool,
+    /// Whether what its guest was given to join with is emptied; written by the very call that does
+    /// it.
+    pub(crate) join_data_emptied: bool,
 }
 
 impl Mark {
@@ -88,6 +96,7 @@ impl Mark {
     pub(crate) fn replacing(&self) -> Vec<(String, String)> {
         let labels = serde_json::to_string(&self.labels).expect("labels are texts");
         let version = if self.made_here { SCHEMA } else { "" };
+        let join_data = if self.join_data_emptied { EMPTIED } else { "" };
         [
             (CLUSTER, self.cluster.as_str()),
             (CLAIM, &self.claim.name),
@@ -101,6 +110,7 @@ impl Mark {
             (IMAGE, &self.image),
             (LABELS, &labels),
             (MODULE, &self.module),
+            (JOIN_DATA, join_data),
             (VERSION, version),
         ]
         .into_iter()
@@ -128,6 +138,7 @@ impl Mark {
             module: value(MODULE),
             labels: serde_json::from_str(&value(LABELS)).unwrap_or_default(),
             made_here: !value(VERSION).is_empty(),
+            join_data_emptied: value(JOIN_DATA) == EMPTIED,
         })
     }
 
@@ -135,6 +146,11 @@ impl Mark {
     pub(crate) fn claim(&self) -> Option<ClaimId> {
         (!self.claim.uid.is_empty()).then(|| self.claim.clone())
     }
+}
+
+/// The setting that says that there is no join data any more.
+pub(crate) fn join_data_emptied() -> (String, &'static str) {
+    (format!("{PREFIX}{JOIN_DATA}"), EMPTIED)
 }
 
 /// The properties of a virtual machine that its mark is read from: its keys alone, so that nobody
@@ -169,6 +185,7 @@ mod tests {
             labels: [("a".to_owned(), "b".to_owned())].into(),
             image: "uuid".to_owned(),
             made_here: true,
+            join_data_emptied: true,
             ..Mark::default()
         }
     }

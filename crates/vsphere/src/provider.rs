@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod examine;
 mod grouping;
+mod join_data;
 mod look;
 mod resolve;
 mod state;
@@ -406,6 +407,11 @@ impl CloudProvider for Vsphere {
 
     async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
         self.0.within(ANSWER_WITHIN, "marking a machine", Box::pin(self.0.adopt(machine, by))).await
+    }
+
+    async fn empty_join_data(&self, claim: &ClaimId, provider_id: &str) -> Result<(), CloudError> {
+        let emptying = Box::pin(self.0.empty_join_data(claim, provider_id));
+        self.0.within(ANSWER_WITHIN, "emptying what a guest joined with", emptying).await
     }
 
     async fn drift(

@@ -255,6 +255,17 @@ pub(crate) fn guestinfo(
     settings
 }
 
+/// Every setting that a guest may have been given its text by, whatever its format. What it is told
+/// about itself is no secret and stays: without its identity it would take itself for a new instance
+/// at the next boot.
+pub(crate) fn text_settings() -> impl Iterator<Item = &'static str> {
+    let formats = [Format::CloudInit, Format::Ignition, Format::Talos];
+    formats.into_iter().flat_map(|format| {
+        let (data, encoding) = guestinfo_keys(format);
+        [Some(data), encoding].into_iter().flatten()
+    })
+}
+
 /// What a guest is told about itself, with more fields that somebody adds, in base64.
 pub(crate) fn metadata(node_name: &str, instance_uuid: &str, more: Map<String, Value>) -> String {
     // The join token leaves the machine's settings after the first boot.

@@ -178,6 +178,7 @@ impl Vm {
             created: self.created,
             deleting: false,
             lost: self.lost,
+            holds_join_data: self.mark.as_ref().is_some_and(|mark| !mark.join_data_emptied),
         })
     }
 

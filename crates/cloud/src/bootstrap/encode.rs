@@ -140,6 +140,20 @@ pub fn encode(rendered: Rendered, carrier: Carrier) -> Result<Encoded, Error> {
                 report
                     .warn(&field, format!("{len} bytes in guestinfo are slow to read; {shorter}"));
             }
+            match format {
+                Format::Ignition if static_token => report.warn(
+                    "token",
+                    "until its node has registered, everybody who sees the instance in vCenter can \
+                     read a configured token there; leave it out to have one made for each node",
+                ),
+                Format::Talos => report.warn(
+                    &field,
+                    "until its node has registered, everybody who sees the instance in vCenter can \
+                     read the secrets of this machine configuration; let few people see it",
+                ),
+                // Such a guest reads once and then removes it by itself.
+                _ => {}
+            }
             (encoding, bytes)
         }
         Carrier::CloudStack { compression, letters_max } => {

@@ -18,8 +18,8 @@ const CALLS_MAX: u32 = 200;
 /// How long a provider may take for anything. Deadlines are to be much shorter.
 const PATIENCE: Duration = Duration::from_hours(1);
 /// How often a deletion is asked for, and how long apart.
-const ASKS_MAX: u32 = 100;
-const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
+pub(super) const ASKS_MAX: u32 = 100;
+pub(super) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Every way to be killed at a call.
 pub(super) const KILLS: [Mishap; 2] = [Mishap::KilledBefore, Mishap::KilledAfter];

@@ -44,6 +44,10 @@ pub(crate) enum Flaw {
     ListsOthers,
     /// It takes a machine of others for the one that it wanted to make.
     TakesOver,
+    /// It leaves what guests joined with where it is.
+    KeepsJoinData,
+    /// It empties what it is given the name of.
+    EmptiesForAnybody,
 }
 
 /// The cloud for tests, used in a flawed way.
@@ -169,6 +173,19 @@ impl CloudProvider for Flawed {
             Err(_) if self.is(Flaw::SaysGoneInTrouble) => Ok(Deletion::Gone),
             Ok(_) if self.is(Flaw::NeverSaysGone) => Ok(Deletion::Requested),
             answer => answer,
+        }
+    }
+
+    async fn empty_join_data(&self, claim: &ClaimId, provider_id: &str) -> Result<(), CloudError> {
+        match self.flaw {
+            Some(Flaw::KeepsJoinData) => Ok(()),
+            Some(Flaw::EmptiesForAnybody) => {
+                if let Some(machine) = self.cloud.state().machines.get_mut(provider_id) {
+                    machine.holds_join_data = false;
+                }
+                Ok(())
+            }
+            _ => self.cloud.empty_join_data(claim, provider_id).await,
         }
     }
 

@@ -106,7 +106,10 @@ fn vsphere_warns_and_then_refuses() {
 fn talos_on_vsphere_is_never_compressed() {
     let talos = "version: v1alpha1\nmachine: {}\n# ";
     let carrier = Carrier::VsphereGuestinfo;
-    assert_eq!(encoded(talos, 49_152, carrier).unwrap().encoding, Encoding::Base64);
+    let largest = encoded(talos, 49_152, carrier).unwrap();
+    assert_eq!(largest.encoding, Encoding::Base64);
+    let warning = &largest.report.warnings[0].text;
+    assert!(warning.contains("secrets of this machine configuration"), "{warning}");
     let error = encoded(talos, 49_153, carrier).unwrap_err();
     assert!(error.problem.contains("cannot decompress"), "{error}");
     assert_eq!(guestinfo_keys(Format::Talos), ("guestinfo.talos.config", None));

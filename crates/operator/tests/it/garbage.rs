@@ -1,7 +1,7 @@
 //! §11.1 G-01 to G-05 and S-01 to S-04: what is left when something went wrong.
 
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudError, machine::Machine, order::ClaimId};
+use joiner_cloud::{CloudError, conformance::Mishap, machine::Machine, order::ClaimId};
 use joiner_operator::{
     garbage::{GarbageCollection, UnconfirmedClaims},
     world::Key,
@@ -367,4 +367,37 @@ async fn a_machine_without_a_mark_gets_that_of_the_claim_that_names_it() {
     let marked = stage.cloud.state().machines["test://web-1"].claim.clone();
     assert_eq!(marked, Some(ClaimId { name: "web-1".to_owned(), uid }));
     assert_eq!(stage.cloud.calls("adopt"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_instance_joined_with_is_emptied_once_its_node_has_registered() {
+    let mut stage = stage();
+    for (name, is_registered) in [("web-1", true), ("web-2", false)] {
+        launched(&stage, name, is_registered);
+        let id = format!("test://{name}");
+        stage.cloud.state().machines.get_mut(&id).unwrap().holds_join_data = true;
+    }
+    stage.pass(1).await;
+    let kept = |stage: &Stage, name: &str| {
+        stage.cloud.state().machines[&format!("test://{name}")].holds_join_data
+    };
+    assert!(!kept(&stage, "web-1"), "its node has registered");
+    assert!(kept(&stage, "web-2"), "its guest may not have read it yet");
+    stage.pass(10 * MINUTE).await;
+    assert_eq!(stage.cloud.calls("empty join data"), 1, "once is enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn join_data_that_cannot_be_emptied_now_is_emptied_later_and_delays_nothing_else() {
+    let mut stage = stage();
+    launched(&stage, "web-1", true);
+    stage.cloud.state().machines.get_mut("test://web-1").unwrap().holds_join_data = true;
+    make(&stage, "orphan", Some("nobody"));
+    // The list gets through; the call after it does not.
+    stage.cloud.state().mishap = Some((Mishap::Failed, 1));
+    stage.pass(1).await;
+    assert!(stage.cloud.state().machines["test://web-1"].holds_join_data);
+    stage.pass(10 * MINUTE).await;
+    assert!(!stage.cloud.state().machines["test://web-1"].holds_join_data);
+    assert_eq!(machines(&stage), ["test://web-1"]);
 }

@@ -2,12 +2,9 @@
 
 use joiner_cloud::{CloudError, adoption::Adoption, machine::Machine};
 use joiner_core::label;
-use joiner_vim::{
-    Method, TaskFailed, VimError,
-    spec::{ConfigSpec, ExtraConfig},
-};
+use joiner_vim::spec::ExtraConfig;
 
-use super::{Inner, delete::CHANGE_WITHIN, troubles::unanswered};
+use super::{Inner, troubles::unanswered};
 use crate::{WELL_KNOWN_LABELS, marks::Mark};
 
 /// Labels of a claim that say what its machine was made as.
@@ -32,22 +29,11 @@ impl Inner {
             }
             let mark = mark(&self.settings.cluster, by);
             let settings = mark.settings();
-            let extra_config =
+            let settings =
                 settings.iter().map(|(key, value)| ExtraConfig::new(key, value)).collect();
-            let spec = ConfigSpec { extra_config, ..ConfigSpec::default() };
-            let method = Method::Reconfigure(Box::new(spec));
-            let done = match self.vim.start(&vm.reference, method).await {
-                Ok(task) => self.vim.wait(&task, CHANGE_WITHIN).await.map(|_| ()),
-                Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
-                Err(error) => return Err(unanswered("marking a machine")(error)),
-            };
-            done.map_err(|error| {
-                CloudError::Unknown(format!(
-                    "marking virtual machine {:?} as NodeClaim {}'s: {error}; it is tried again, \
-                     and the machine stays known by its tag meanwhile",
-                    vm.name, by.claim.name
-                ))
-            })?;
+            let what =
+                format!("marking virtual machine {:?} as NodeClaim {}'s", vm.name, by.claim.name);
+            self.write_settings(&vm, settings, &what).await?;
             return Ok(true);
         }
         Ok(false)

@@ -306,6 +306,7 @@ impl Inner {
             image: work.resolution.image.instance_uuid.clone(),
             module: String::new(),
             made_here: true,
+            join_data_emptied: false,
             labels,
         }
     }

@@ -17,6 +17,7 @@ mod doctor;
 mod faults;
 mod groups;
 mod hardware;
+mod join_data;
 mod machines;
 mod operation;
 mod policies;

@@ -1,0 +1,53 @@
+//! What guests were given to join with, such as tokens: clouds empty it once the node has registered.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use joiner_api::node_claim::NodeClaim;
+use joiner_cloud::{CloudProvider, machine::Machine, order::ClaimId};
+
+use super::{GarbageCollection, some_at_once};
+use crate::{
+    claims::{self, is_deleting, provider_id},
+    conditions::{Conditioned, REGISTERED},
+    rounds::Rounds,
+};
+
+impl GarbageCollection {
+    /// Has clouds empty what guests have joined with. What fails is tried again in the next round and
+    /// keeps nothing else from being done.
+    pub(super) async fn empty_join_data(
+        &self,
+        provider: &Arc<dyn CloudProvider>,
+        claims: &[Arc<NodeClaim>],
+        machines: &[Machine],
+    ) {
+        let emptying = joined(claims, machines).into_iter().map(async |(claim, id)| {
+            let empty = provider.empty_join_data(&claim, id);
+            let emptied = self.context.ask(Self::NAME, "EmptyJoinData", provider.as_ref(), empty);
+            if let Err(error) = emptied.await {
+                tracing::warn!(
+                    NodeClaim = claim.name,
+                    "provider-id" = id,
+                    "what the instance joined with can still be read in the cloud: {error}"
+                );
+            }
+            Ok(())
+        });
+        // Each has told its own trouble.
+        let _ = some_at_once(emptying.collect()).await;
+    }
+}
+
+/// Instances whose node has registered, and which still keep what it joined with.
+fn joined<'m>(claims: &[Arc<NodeClaim>], machines: &'m [Machine]) -> Vec<(ClaimId, &'m str)> {
+    let registered =
+        claims.iter().filter(|claim| claim.holds(REGISTERED) && !is_deleting(&***claim));
+    let registered: BTreeMap<ClaimId, Option<&str>> =
+        registered.map(|claim| (claims::id(claim), provider_id(claim))).collect();
+    let kept = machines.iter().filter(|machine| machine.holds_join_data && !machine.deleting);
+    let joined = kept.filter_map(|machine| {
+        let (claim, id) = (machine.claim.as_ref()?, machine.provider_id.as_str());
+        (registered.get(claim) == Some(&Some(id))).then(|| (claim.clone(), id))
+    });
+    joined.collect()
+}
