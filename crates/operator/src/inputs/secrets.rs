@@ -47,9 +47,10 @@ fn usable(
         Ok(found) => found,
         Err(Unread::Refused(why)) => {
             let message = format!(
-                "{class}: {}: Secret {named} may not be read ({why}); give the controller the verb \
-                 get on secrets in that namespace",
-                need.field
+                "{class}: {}: Secret {named} may not be read ({why}); let the controller get it: in \
+                 its own namespace by the name {:?} under resourceNames of the Role joiner-inputs, \
+                 in another by a Role there",
+                need.field, need.secret.name
             );
             return Err(Missing::Problem { reason: "SecretForbidden", message });
         }
@@ -96,7 +97,7 @@ mod tests {
         expect![[r#"
             SecretIncomplete: TestNodeClass "general": tokenSecretRef: Secret joiner/join has no key "token"; add it
             SecretNotFound: TestNodeClass "general": tokenSecretRef: Secret joiner/join is not there; create it, or refer to another
-            SecretForbidden: TestNodeClass "general": tokenSecretRef: Secret joiner/join may not be read (secrets is forbidden); give the controller the verb get on secrets in that namespace
+            SecretForbidden: TestNodeClass "general": tokenSecretRef: Secret joiner/join may not be read (secrets is forbidden); let the controller get it: in its own namespace by the name "join" under resourceNames of the Role joiner-inputs, in another by a Role there
             unknown: TestNodeClass "general": Secret joiner/join could not be read: timed out"#]]
         .assert_eq(&said.join("\n"));
     }

@@ -22,8 +22,17 @@ struct State {
     /// Verbs on plurals that are taken away.
     denied: BTreeSet<(String, String)>,
     /// If given, nothing but this is allowed.
-    granted: Option<Vec<Value>>,
+    granted: Option<Vec<Grant>>,
     refused: BTreeSet<String>,
+}
+
+/// A rule of a role, where it holds.
+struct Grant {
+    /// The namespace of the role; everywhere if it is one of the cluster.
+    namespace: Option<String>,
+    rule: Value,
+    /// What was asked for and allowed by it.
+    used: BTreeSet<(&'static str, String)>,
 }
 
 /// A request in the words of roles.
@@ -33,6 +42,9 @@ struct Asked {
     plural: String,
     /// The plural, with the part of the object.
     resource: String,
+    namespace: Option<String>,
+    /// None for a list, and for a creation, which says its name in the body.
+    name: Option<String>,
 }
 
 impl Roles {
@@ -46,9 +58,25 @@ impl Roles {
         self.state().denied.clear();
     }
 
-    /// Allows nothing but what these rules of a role say.
-    pub(crate) fn grant_only(&self, rules: Vec<Value>) {
-        self.state().granted = Some(rules);
+    /// Allows nothing but what these Roles and `ClusterRoles` say; other objects say nothing.
+    pub(crate) fn grant_only(&self, objects: &[Value]) {
+        let grants = objects.iter().flat_map(|object| {
+            let namespace = object["metadata"]["namespace"].as_str();
+            let rules = object["rules"].as_array().cloned().unwrap_or_default();
+            rules.into_iter().map(move |rule| Grant {
+                namespace: namespace.map(str::to_owned),
+                rule,
+                used: BTreeSet::new(),
+            })
+        });
+        self.state().granted = Some(grants.collect());
+    }
+
+    /// What is granted and was never asked for, such as `patch pods in default`. Reading counts as
+    /// asked for where everything may be listed: another way of reading tells nothing more.
+    pub(crate) fn unused(&self) -> BTreeSet<String> {
+        let state = self.state();
+        state.granted.iter().flatten().flat_map(Grant::unused).collect()
     }
 
     /// What was asked for and refused.
@@ -70,12 +98,18 @@ impl Roles {
         let asked = Asked::of(request)?;
         let mut state = self.state();
         let taken = state.denied.contains(&(asked.verb.to_owned(), asked.plural.clone()));
-        let granted =
-            state.granted.as_ref().is_none_or(|rules| rules.iter().any(|r| asked.in_rule(r)));
+        let granted = state.granted.as_mut().is_none_or(|grants| {
+            let mut allowing = grants.iter_mut().filter(|grant| grant.allows(&asked)).peekable();
+            let is_allowed = allowing.peek().is_some();
+            for grant in allowing {
+                grant.used.insert((asked.verb, asked.resource.clone()));
+            }
+            is_allowed
+        });
         if granted && !taken {
             return None;
         }
-        let Asked { verb, group, plural, resource } = asked;
+        let Asked { verb, group, plural, resource, .. } = asked;
         state.refused.insert(format!("{verb} {resource}"));
         let message = format!(
             "{plural} is forbidden: User \"joiner\" cannot {verb} resource \"{resource}\" in API \
@@ -93,9 +127,9 @@ impl Asked {
             ["apis", group, _, rest @ ..] => (*group, rest),
             _ => return None,
         };
-        let rest = match rest {
-            ["namespaces", _, rest @ ..] if !rest.is_empty() => rest,
-            rest => rest,
+        let (namespace, rest) = match rest {
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (Some(*namespace), rest),
+            rest => (None, rest),
         };
         let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
         let verb = match (request.method().as_str(), rest.len()) {
@@ -112,15 +146,55 @@ impl Asked {
             Some(part) => format!("{plural}/{part}"),
             None => plural.clone(),
         };
-        Some(Self { verb, group: group.to_owned(), plural, resource })
+        Some(Self {
+            verb,
+            group: group.to_owned(),
+            plural,
+            resource,
+            namespace: namespace.map(str::to_owned),
+            name: rest.get(1).map(|name| (*name).to_owned()),
+        })
+    }
+}
+
+impl Grant {
+    /// Whether the rule holds for a request.
+    fn allows(&self, asked: &Asked) -> bool {
+        let has = |field: &str, word: &str| words(&self.rule, field).any(|one| one == word);
+        let mut names = words(&self.rule, "resourceNames").peekable();
+        let is_named =
+            names.peek().is_none() || names.any(|one| asked.name.as_deref() == Some(one));
+        (self.namespace.is_none() || self.namespace == asked.namespace)
+            && has("apiGroups", &asked.group)
+            && has("resources", &asked.resource)
+            && has("verbs", asked.verb)
+            && is_named
     }
 
-    fn in_rule(&self, rule: &Value) -> bool {
-        let has = |field: &str, word: &str| {
-            rule[field].as_array().is_some_and(|words| words.iter().any(|one| one == word))
-        };
-        has("apiGroups", &self.group) && has("resources", &self.resource) && has("verbs", self.verb)
+    fn unused(&self) -> Vec<String> {
+        let place = self.namespace.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+        let names: Vec<&str> = words(&self.rule, "resourceNames").collect();
+        let names = if names.is_empty() { String::new() } else { format!(" {}", names.join(", ")) };
+        let reads = |verb: &str| matches!(verb, "get" | "list" | "watch");
+        let lists = words(&self.rule, "verbs").any(|verb| verb == "list");
+        let mut unused = Vec::new();
+        for resource in words(&self.rule, "resources") {
+            let asked =
+                |verb: &str| self.used.iter().any(|(used, what)| *used == verb && what == resource);
+            let is_read = lists && ["get", "list", "watch"].into_iter().any(asked);
+            for verb in words(&self.rule, "verbs") {
+                if !asked(verb) && !(reads(verb) && is_read) {
+                    unused.push(format!("{verb} {resource}{names}{place}"));
+                }
+            }
+        }
+        unused
     }
+}
+
+/// The words in a list of a rule.
+fn words<'r>(rule: &'r Value, field: &str) -> impl Iterator<Item = &'r str> {
+    rule[field].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// A connection to a server with roles.

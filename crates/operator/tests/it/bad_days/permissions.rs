@@ -1,5 +1,7 @@
 //! The service account may not do something.
 
+use std::collections::BTreeSet;
+
 use expect_test::{Expect, expect};
 use joiner_cloud::{
     bootstrap::provider_id::IdCloud,
@@ -74,35 +76,55 @@ async fn definitions_that_may_not_be_looked_at_are_done_without() {
     expect!["whether CustomResourceDefinitions are new enough is not known, since they may not be looked at: add the verb get on customresourcedefinitions.apiextensions.k8s.io to the role"].assert_eq(&running.said("are new enough is not known").join("\n"));
 }
 
-/// The rules that people apply. The test cloud's class takes the place of KWOK's.
+/// What people apply for every provider, and for KWOK's besides. The test cloud's class takes the place
+/// of KWOK's.
 fn manifest() -> Vec<Value> {
-    let text = include_str!("../../../../../examples/rbac/controller.yaml");
-    rules(&text.replace("kwoknodeclasses", "testnodeclasses").replace("kwok.sh", "test.sh"))
+    let text = concat!(
+        include_str!("../../../../../examples/rbac/controller.yaml"),
+        "---\n",
+        include_str!("../../../../../examples/rbac/kwok.yaml"),
+    );
+    objects(&text.replace("kwoknodeclasses", "testnodeclasses").replace("kwok.sh", "test.sh"))
 }
 
-/// The rules for those whose machines join by a text of ours. The test cloud's class takes the place
+/// The same for those whose machines join by a text of ours. The test cloud's class takes the place
 /// of vSphere's.
 fn manifest_for_joining() -> Vec<Value> {
-    let text = include_str!("../../../../../examples/rbac/joining.yaml");
+    let text = concat!(
+        include_str!("../../../../../examples/rbac/controller.yaml"),
+        "---\n",
+        include_str!("../../../../../examples/rbac/joining.yaml"),
+    );
     let text = text.replace("vspherenodeclasses", "testnodeclasses");
     // Everybody who has logged in may ask what they may do.
-    let asking = json!({
+    let asking = json!({"rules": [{
         "apiGroups": ["authorization.k8s.io"], "resources": ["selfsubjectaccessreviews"],
         "verbs": ["create"],
-    });
-    [rules(&text.replace("vsphere.com", "test.sh")), manifest(), vec![asking]].concat()
+    }]});
+    [objects(&text.replace("vsphere.com", "test.sh")), vec![asking]].concat()
 }
 
-fn rules(text: &str) -> Vec<Value> {
-    let objects: Vec<Value> = serde_saphyr::from_multiple(text).unwrap();
-    let rules = objects.iter().filter_map(|object| object["rules"].as_array());
-    rules.flatten().cloned().collect()
+/// What a manifest says. The engine under test is in the namespace `default`.
+fn objects(text: &str) -> Vec<Value> {
+    let text = text.replace("namespace: joiner-system", "namespace: default");
+    serde_saphyr::from_multiple(&text).unwrap()
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_machine() {
-    let mut running = Running::prepared();
-    running.roles.grant_only(manifest());
+/// An engine that may do what these objects say, and nothing else.
+fn with_rights(objects: &[Value]) -> Running {
+    let running = Running::prepared();
+    running.roles.grant_only(objects);
+    running
+}
+
+/// Nothing was refused, and the engine misses nothing.
+fn expect_content(running: &Running) {
+    assert_eq!(running.readiness.why_not(), "");
+    assert_eq!(running.roles.refused(), [""; 0]);
+}
+
+/// A pod gets a node, and the node goes again.
+async fn from_a_pod_to_the_end_of_its_machine(running: &mut Running) {
     running.stage.create_pool("general");
     running.create_pod("web");
     running.start();
@@ -112,15 +134,11 @@ async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_machi
     running.stage.delete("karpenter.sh", "nodeclaims", &claim);
     running.pass(300).await;
     assert!(!running.claims().contains(&claim), "its machine is gone");
-    assert_eq!(running.readiness.why_not(), "");
-    assert_eq!(running.roles.refused(), [""; 0]);
+    expect_content(running);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_roles_of_the_manifests_are_enough_for_machines_that_join() {
-    let mut running = Running::prepared();
-    running.roles.grant_only(manifest_for_joining());
-    running.stage = running.stage.made_by_kubeadm();
+/// The same where machines join by a text of ours, with a token each.
+async fn a_machine_that_joins(running: &mut Running) {
     {
         let mut cloud = running.stage.cloud.state();
         let id = IdNeed { cloud: IdCloud::Vsphere, setting: None };
@@ -140,14 +158,11 @@ async fn the_roles_of_the_manifests_are_enough_for_machines_that_join() {
     running.stage.delete(TEST_NODE_CLASS.group, TEST_NODE_CLASS.plural, "default");
     running.pass(300).await;
     assert!(!running.claims().contains(&claim), "its machine is gone");
-    assert_eq!(running.readiness.why_not(), "");
-    assert_eq!(running.roles.refused(), [""; 0]);
+    expect_content(running);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_roles_of_the_manifest_are_enough_for_static_pools_buffers_and_overlays() {
-    let mut running = Running::prepared();
-    running.roles.grant_only(manifest());
+/// Everything that a feature gate turns on.
+async fn static_pools_buffers_and_overlays(running: &mut Running) {
     let stage = &running.stage;
     stage.create_class("default");
     let mut kept = pool("kept");
@@ -187,15 +202,85 @@ async fn the_roles_of_the_manifest_are_enough_for_static_pools_buffers_and_overl
     );
     running.pass(300).await;
     assert_eq!(running.machines(), 1);
-    assert_eq!(running.readiness.why_not(), "");
-    assert_eq!(running.roles.refused(), [""; 0]);
+    expect_content(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_roles_of_the_manifest_are_enough_from_a_pod_to_the_end_of_its_machine() {
+    from_a_pod_to_the_end_of_its_machine(&mut with_rights(&manifest())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_roles_of_the_manifests_are_enough_for_machines_that_join() {
+    let mut running = with_rights(&manifest_for_joining());
+    running.stage = running.stage.made_by_kubeadm();
+    a_machine_that_joins(&mut running).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_roles_of_the_manifest_are_enough_for_static_pools_buffers_and_overlays() {
+    static_pools_buffers_and_overlays(&mut with_rights(&manifest())).await;
+}
+
+/// What is granted and not asked for in the stories above, and who asks for it.
+const ASKED_FOR_ELSEWHERE: [(&str, &str); 18] = [
+    ("create ipaddressclaims in default", "addresses from pools"),
+    ("get ipaddressclaims in default", "addresses from pools"),
+    ("get ipaddresses in default", "addresses from pools"),
+    ("create nodes", "KWOK's cloud"),
+    ("delete pods", "pods that may not stay longer in a drain"),
+    ("get replicationcontrollers", "a default topology spread (--scheduler-config)"),
+    ("list replicationcontrollers", "a default topology spread"),
+    ("watch replicationcontrollers", "a default topology spread"),
+    ("get services", "a default topology spread"),
+    ("list services", "a default topology spread"),
+    ("watch services", "a default topology spread"),
+    ("get secrets joiner-join-token, joiner-user-data in default", "classes that refer to them"),
+    ("list endpointslices in default", "RKE2, k3s and Talos without CLUSTER_ENDPOINT"),
+    ("list resourceslices", "pods that use Dynamic Resource Allocation"),
+    ("patch events", "events that are told again"),
+    (
+        "update nodeclaims/finalizers",
+        "the API server: an owner that must stay until what it owns is gone",
+    ),
+    ("update nodepools/finalizers", "the API server, likewise"),
+    ("update secrets in kube-system", "a join token that has to last longer"),
+];
+
+#[tokio::test(start_paused = true)]
+async fn the_roles_of_the_manifests_grant_nothing_that_is_never_asked_for() {
+    let all = [manifest(), manifest_for_joining()].concat();
+    let mut short = with_rights(&all);
+    from_a_pod_to_the_end_of_its_machine(&mut short).await;
+    let mut joining = with_rights(&all);
+    joining.stage = joining.stage.made_by_kubeadm();
+    a_machine_that_joins(&mut joining).await;
+    let mut gated = with_rights(&all);
+    static_pools_buffers_and_overlays(&mut gated).await;
+    let unused = &(&short.roles.unused() & &joining.roles.unused()) & &gated.roles.unused();
+    let named: BTreeSet<String> =
+        ASKED_FOR_ELSEWHERE.iter().map(|(right, _)| (*right).to_owned()).collect();
+    assert_eq!(unused, named, "every right that no story asks for has a line above, and no other");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_right_to_one_lease_is_no_right_to_another() {
+    let mut running = with_rights(&manifest_for_joining());
+    running.stage.create_pool("general");
+    running.start_with(|settings| settings.leader_election.name = "another".to_owned());
+    running.pass(60).await;
+    assert_eq!(running.roles.refused(), ["get leases"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_verb_that_is_missing_in_the_manifest_would_be_noticed() {
     let mut running = Running::prepared();
     let without = |rule: &Value| rule["resources"] != json!(["pods/eviction"]);
-    running.roles.grant_only(manifest().into_iter().filter(without).collect());
+    let mut objects = manifest();
+    for rules in objects.iter_mut().filter_map(|object| object["rules"].as_array_mut()) {
+        rules.retain(without);
+    }
+    running.roles.grant_only(&objects);
     running.stage.create_pool("general");
     running.create_pod("web");
     running.start();
