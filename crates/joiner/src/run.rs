@@ -9,7 +9,7 @@ use joiner_operator::{
     engine::{self, Engine},
     log,
     metrics::Registry,
-    probes::{self, Readiness},
+    probes::{self, Liveness, Readiness},
     random::Random,
     settings::{
         Accepted, Reader, Setting, Settings, declared,
@@ -145,7 +145,9 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let serve = |serving: std::io::Result<probes::Serving>| {
         serving.map_err(|error| Failure::Ended(format!("cannot serve probes: {error}")))
     };
-    let _health = serve(probes::serve_probes(health, Arc::clone(&readiness)))?;
+    let liveness = Liveness::new(Clock::wall());
+    tokio::spawn(liveness.clone().beat());
+    let _health = serve(probes::serve_probes(health, liveness.clone(), Arc::clone(&readiness)))?;
     let _metrics = serve(probes::serve_metrics(metrics, registry.clone()))?;
     let random = Random::of_this_process();
     let setup = engine::Setup {
@@ -160,6 +162,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
         namespace,
         random,
         readiness,
+        liveness,
     };
     let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
     tracing::info!(version = BUILD.version, "starting");

@@ -19,6 +19,7 @@ use crate::{
     events::Recorder,
     inputs::Inputs,
     metrics::Metrics,
+    probes::Liveness,
     provisioning::pass::corrected,
     random::Random,
     settings::Settings,
@@ -46,6 +47,8 @@ pub struct Context {
     pub random: Arc<Random>,
     /// What people read in `kubectl describe`.
     pub events: Recorder,
+    /// What is calculated, for the kubelet.
+    pub liveness: Liveness,
     /// What dashboards read.
     pub metrics: Arc<Metrics>,
     /// What the user chose.

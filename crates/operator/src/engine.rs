@@ -43,7 +43,7 @@ use crate::{
     overlays::Overlays,
     pod_events::{LastPodEvents, PodEvents},
     pools::{PoolCounter, PoolHash, PoolReadiness, PoolValidation},
-    probes::{NotReady, Readiness},
+    probes::{Liveness, NotReady, Readiness},
     provisioning::Provisioner,
     random::Random,
     registration_health::{PoolRegistrationHealth, RegistrationHealth},
@@ -96,6 +96,8 @@ pub struct Setup {
     pub random: Random,
     /// Where it says whether it is ready.
     pub readiness: Arc<Readiness>,
+    /// Where it says what it calculates.
+    pub liveness: Liveness,
 }
 
 impl std::fmt::Debug for Setup {
@@ -156,6 +158,7 @@ impl Engine {
             removals: Removals::default(),
             inputs: Inputs::default(),
             namespace: own,
+            liveness: setup.liveness,
             clock,
             cache,
             clocks,

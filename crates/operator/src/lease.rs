@@ -43,6 +43,9 @@ impl fmt::Display for LeaseName {
     }
 }
 
+/// How long a lease lasts after the last sign of life of its holder.
+pub(crate) const LEASE: Duration = Duration::from_secs(15);
+
 /// How long things take. All who want a lease should agree on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
@@ -59,7 +62,7 @@ impl Default for Terms {
     /// What controllers written in Go have.
     fn default() -> Self {
         Self {
-            lease: Duration::from_secs(15),
+            lease: LEASE,
             renew_deadline: Duration::from_secs(10),
             retry: Duration::from_secs(2),
         }

@@ -3,12 +3,13 @@
 //! Each port has a thread of its own with a runtime of its own, so that a probe is answered at once
 //! whatever the rest of the process computes, and a large page of metrics delays no probe.
 
+mod callers;
+mod liveness;
 mod readiness;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    convert::Infallible,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     sync::Arc,
@@ -16,25 +17,26 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
-pub use self::readiness::{NotReady, Readiness};
+use self::callers::{Answer, Limits, answer_all};
+pub use self::{
+    liveness::Liveness,
+    readiness::{NotReady, Readiness},
+};
 use crate::{
     metrics::{self, Registry},
     settings::Setting,
 };
 
 /// How many callers are served at once: kubelets and a Prometheus or two, with room.
-const CALLERS_MAX: usize = 32;
-/// How long a caller may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long to wait after the system could not take a caller, as when it has no more files.
-const AFTER_FAILURE: Duration = Duration::from_millis(100);
+const AT_ONCE: usize = 32;
+/// A kubelet waits for one second, unless the probe says otherwise. This is twice as long.
+const PROBES: Limits = Limits { at_once: AT_ONCE, patience: Duration::from_secs(2) };
+/// Prometheus waits for ten seconds, unless it is configured otherwise.
+const METRICS: Limits = Limits { at_once: AT_ONCE, patience: Duration::from_secs(10) };
 
 /// Why a port cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -94,31 +96,37 @@ impl Drop for Serving {
 }
 
 /// Answers `/healthz` and `/readyz`.
-pub fn serve_probes(listener: TcpListener, readiness: Arc<Readiness>) -> io::Result<Serving> {
-    serve("probes", listener, move |path| match path {
-        "/healthz" => Some(text(StatusCode::OK, "ok\n".to_owned())),
-        "/readyz" => Some(match readiness.why_not() {
-            reasons if reasons.is_empty() => {
-                text(StatusCode::OK, format!("ok\n{}", readiness.notes()))
-            }
-            reasons => text(StatusCode::SERVICE_UNAVAILABLE, reasons + &readiness.notes()),
-        }),
+pub fn serve_probes(
+    listener: TcpListener,
+    liveness: Liveness,
+    readiness: Arc<Readiness>,
+) -> io::Result<Serving> {
+    serve("probes", listener, PROBES, move |path| match path {
+        "/healthz" => Some(verdict(liveness.why_not(), "")),
+        "/readyz" => Some(verdict(readiness.why_not(), &readiness.notes())),
         _ => None,
     })
 }
 
+/// Whether everything is well, and what should be known in any case.
+fn verdict(why_not: String, notes: &str) -> Answer {
+    if why_not.is_empty() {
+        return text(StatusCode::OK, format!("ok\n{notes}"));
+    }
+    text(StatusCode::SERVICE_UNAVAILABLE, why_not + notes)
+}
+
 /// Answers `/metrics`.
 pub fn serve_metrics(listener: TcpListener, registry: Registry) -> io::Result<Serving> {
-    serve("metrics", listener, move |path| {
+    serve("metrics", listener, METRICS, move |path| {
         (path == "/metrics").then(|| answer(StatusCode::OK, metrics::CONTENT_TYPE, registry.text()))
     })
 }
 
-type Answer = Response<Full<Bytes>>;
-
 fn serve(
     name: &str,
     listener: TcpListener,
+    limits: Limits,
     answer: impl Fn(&str) -> Option<Answer> + Send + Sync + 'static,
 ) -> io::Result<Serving> {
     let address = listener.local_addr()?;
@@ -131,7 +139,7 @@ fn serve(
             tokio::select! {
                 biased;
                 _ = stopped => {}
-                () = accept(listener, answer) => {}
+                () = accept(listener, limits, answer) => {}
             }
         });
     })?;
@@ -140,44 +148,15 @@ fn serve(
 
 async fn accept(
     listener: TcpListener,
+    limits: Limits,
     answer: Arc<impl Fn(&str) -> Option<Answer> + Send + Sync + 'static>,
 ) {
-    let listener = match tokio::net::TcpListener::from_std(listener) {
-        Ok(listener) => listener,
+    match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => answer_all(listener, limits, answer).await,
         Err(error) => {
             tracing::error!(%error, "nothing can be served: the kubelet will restart the process");
-            return;
         }
-    };
-    let callers = Arc::new(Semaphore::new(CALLERS_MAX));
-    loop {
-        let Ok(place) = Arc::clone(&callers).acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(AFTER_FAILURE).await;
-            continue;
-        };
-        let answer = Arc::clone(&answer);
-        tokio::spawn(async move {
-            let service = service_fn(|request: Request<Incoming>| {
-                std::future::ready(Ok::<_, Infallible>(respond(&request, &*answer)))
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .serve_connection(TokioIo::new(stream), service);
-            // A caller that goes away in the middle is nobody's problem.
-            let _ = connection.await;
-            drop(place);
-        });
     }
-}
-
-fn respond<B>(request: &Request<B>, answer: &impl Fn(&str) -> Option<Answer>) -> Answer {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered\n".to_owned());
-    }
-    let not_found = || text(StatusCode::NOT_FOUND, "there is nothing here\n".to_owned());
-    answer(request.uri().path()).unwrap_or_else(not_found)
 }
 
 fn text(status: StatusCode, body: String) -> Answer {

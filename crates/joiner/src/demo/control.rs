@@ -9,7 +9,7 @@ use joiner_lab::{Connection, Lab};
 use joiner_operator::{
     engine::{self, Engine},
     metrics::Registry,
-    probes::Readiness,
+    probes::{Liveness, Readiness},
     random::Random,
     settings::{Settings, Values, declared},
     stop::Stop,
@@ -59,6 +59,7 @@ async fn care(
     let setup = engine::Setup {
         lease_client: client.clone(),
         client,
+        liveness: Liveness::new(clock.clone()),
         clock,
         providers: Providers::new(vec![cloud], Vec::new()),
         settings: Settings::read(&values).map_err(Failure::BadInput)?.settings,

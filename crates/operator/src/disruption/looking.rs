@@ -57,7 +57,7 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// happens all the time keeps no core busy.
 const REST: u32 = 9;
 /// A cluster in which nothing happens is looked at this often all the same.
-const REFRESH: Duration = Duration::from_mins(5);
+pub(crate) const REFRESH: Duration = Duration::from_mins(5);
 /// How soon marks that could not be taken off are tried again.
 const CLEAN_AGAIN: Duration = Duration::from_secs(10);
 /// Where marks are. Who carries on or takes back what was begun need not know more.
@@ -150,13 +150,14 @@ impl Controller for DisruptionLoop {
         if look.has_due() {
             let settings = Arc::clone(&self.context.settings);
             let validate = move || (look.validate(&settings.planner), look);
-            let (validated, rest) = offload(validate).await;
+            let (validated, rest) = offload(&self.context.liveness, Self::NAME, validate).await;
             look = rest;
             // At once: the search may take as long as it takes for what was just looked at to be otherwise.
             self.settle(validated);
         }
         let settings = Arc::clone(&self.context.settings);
-        let found = offload(move || look.search(&settings.planner)).await;
+        let search = move || look.search(&settings.planner);
+        let found = offload(&self.context.liveness, Self::NAME, search).await;
         self.measure(self.context.clock.running().saturating_sub(begun));
         Ok(Next::After(self.act(found)))
     }

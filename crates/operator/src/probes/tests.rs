@@ -4,17 +4,31 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    sync::mpsc,
 };
 
+use bytes::Bytes;
 use expect_test::expect;
+use jiff::Timestamp;
+use joiner_clock::Clock;
 
 use super::*;
 use crate::{metrics::Build, settings::declared};
+
+/// So that no connection ends because of the time.
+const FOR_EVER: Duration = Duration::from_hours(24);
 
 const LOOPBACK: Option<IpAddr> = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
 fn any_port() -> TcpListener {
     listen(LOOPBACK, 0, &declared::HEALTH_PROBE_PORT).unwrap()
+}
+
+/// More than a socket takes from a process at once.
+const LARGE: usize = 32 << 20;
+
+fn alive() -> Liveness {
+    Liveness::new(Clock::wall())
 }
 
 /// Status line, content type and body of an answer.
@@ -31,7 +45,7 @@ fn ask(serving: &Serving, method: &str, path: &str) -> String {
 #[test]
 fn a_process_is_healthy_before_it_is_ready_and_says_what_is_missing() {
     let readiness = Arc::new(Readiness::new(["caches", "crds"]));
-    let serving = serve_probes(any_port(), Arc::clone(&readiness)).unwrap();
+    let serving = serve_probes(any_port(), alive(), Arc::clone(&readiness)).unwrap();
     let mut answers = vec![ask(&serving, "GET", "/healthz"), ask(&serving, "GET", "/readyz")];
     readiness.set(
         "crds",
@@ -91,7 +105,7 @@ fn a_process_is_healthy_before_it_is_ready_and_says_what_is_missing() {
 #[test]
 fn only_what_is_there_is_answered() {
     let readiness = Arc::new(Readiness::new(["caches"]));
-    let serving = serve_probes(any_port(), readiness).unwrap();
+    let serving = serve_probes(any_port(), alive(), readiness).unwrap();
     let answers = [
         ask(&serving, "GET", "/metrics"),
         ask(&serving, "POST", "/healthz"),
@@ -126,12 +140,130 @@ fn metrics_are_served_as_prometheus_reads_them() {
         karpenter_build_info{commit="abc",goarch="arm64",goversion="rust",version="1"} 1"#]].assert_eq(&lines.join("\n"));
 }
 
+/// Answers that well which has nothing to look at, and a page that no socket takes as a whole.
+fn serve_within(limits: Limits) -> Serving {
+    let large = Bytes::from(vec![b'x'; LARGE]);
+    let answer = move |path: &str| match path {
+        "/healthz" => Some(verdict(String::new(), "")),
+        "/large" => Some(Response::new(Full::from(large.clone()))),
+        _ => None,
+    };
+    serve("probes", any_port(), limits, answer).unwrap()
+}
+
+fn caller(serving: &Serving, says: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(serving.address()).unwrap();
+    stream.write_all(says.as_bytes()).unwrap();
+    stream
+}
+
 #[test]
-fn somebody_who_says_nothing_does_not_keep_others_from_being_answered() {
-    let serving = serve_probes(any_port(), Arc::new(Readiness::new(["x"]))).unwrap();
-    let silent: Vec<_> = (0..5).map(|_| TcpStream::connect(serving.address()).unwrap()).collect();
-    assert!(ask(&serving, "GET", "/healthz").starts_with("HTTP/1.1 200"));
-    drop(silent);
+fn callers_that_keep_their_connections_do_not_keep_a_kubelet_from_its_answer() {
+    let serving = serve_within(Limits { patience: FOR_EVER, ..PROBES });
+    let large = "GET /large HTTP/1.1\r\nhost: x\r\n\r\n";
+    for says in ["", "GET /healthz HT", large] {
+        let mut kept: Vec<_> = (0..64).map(|_| caller(&serving, says)).collect();
+        let answer = ask(&serving, "GET", "/healthz");
+        assert!(answer.starts_with("HTTP/1.1 200"), "after {says:?}: {answer}");
+        // The oldest went, in the middle of what they were at.
+        let mut rest = Vec::new();
+        let _ = kept[0].read_to_end(&mut rest);
+        assert!(rest.len() < LARGE, "after {says:?}");
+    }
+}
+
+#[test]
+fn a_caller_has_two_seconds_for_the_whole_exchange() {
+    assert_eq!(PROBES.patience, Duration::from_secs(2));
+    let serving = serve_within(Limits { patience: Duration::from_millis(20), ..PROBES });
+    // It writes a little all the time, and is cut off all the same.
+    let mut slow = caller(&serving, "GET /healthz HTTP/1.1\r\n");
+    while slow.write_all(b"a: b\r\n").is_ok() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut idle = caller(&serving, "");
+    assert_eq!(idle.read(&mut [0]).unwrap_or_default(), 0);
+}
+
+#[test]
+fn a_connection_is_for_one_question() {
+    let serving = serve_within(Limits { patience: FOR_EVER, ..PROBES });
+    let question = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut answers = String::new();
+    caller(&serving, question).read_to_string(&mut answers).unwrap();
+    assert!(
+        answers.contains("connection: close") && answers.ends_with("\r\n\r\nok\n"),
+        "{answers}"
+    );
+}
+
+/// A clock that goes a thousand times as fast, and by a second at most between two looks.
+fn impatient() -> Liveness {
+    Liveness::new(Clock::faster(Timestamp::UNIX_EPOCH, 1000.0))
+}
+
+/// Asks until the answer is the one that is waited for.
+fn ask_until(serving: &Serving, status: &str) -> String {
+    loop {
+        let answer = ask(serving, "GET", "/healthz");
+        if answer.starts_with(status) {
+            return answer;
+        }
+    }
+}
+
+#[test]
+fn a_process_whose_runtime_stands_still_is_not_alive() {
+    let liveness = impatient();
+    let serving = serve_probes(any_port(), liveness.clone(), Arc::new(Readiness::new(["x"])));
+    let serving = serving.unwrap();
+    let (stuck, free) = mpsc::channel::<()>();
+    let (over, end) = oneshot::channel::<()>();
+    let running = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            tokio::spawn(liveness.beat());
+            tokio::task::yield_now().await;
+            // A bug: this waits without letting others run.
+            free.recv().unwrap_err();
+            end.await.unwrap_err();
+        });
+    });
+    let answer = ask_until(&serving, "HTTP/1.1 503");
+    assert!(answer.contains("\nruntime: nothing ran for "), "{answer}");
+    drop(stuck);
+    ask_until(&serving, "HTTP/1.1 200");
+    drop(over);
+    running.join().unwrap();
+}
+
+#[test]
+fn a_process_whose_pass_does_not_end_is_not_alive() {
+    let liveness = impatient();
+    let serving = serve_probes(any_port(), liveness.clone(), Arc::new(Readiness::new(["x"])));
+    let serving = serving.unwrap();
+    let (stuck, free) = mpsc::channel::<()>();
+    let (planning, beating) = (liveness.clone(), liveness);
+    let running = std::thread::spawn(move || {
+        let mut threads = tokio::runtime::Builder::new_multi_thread();
+        let runtime = threads.worker_threads(1).enable_time().build().unwrap();
+        runtime.block_on(async {
+            tokio::spawn(beating.beat());
+            let pass = move || free.recv().unwrap_err();
+            crate::offload::offload(&planning, "provisioner", pass).await;
+        });
+    });
+    let answer = loop {
+        let answer = ask_until(&serving, "HTTP/1.1 503");
+        // Where threads are slow the runtime may be late for once.
+        if answer.contains("provisioner") {
+            break answer;
+        }
+    };
+    assert!(answer.contains("\nprovisioner: its calculation takes "), "{answer}");
+    drop(stuck);
+    running.join().unwrap();
+    assert!(!ask(&serving, "GET", "/healthz").contains("provisioner"));
 }
 
 #[test]

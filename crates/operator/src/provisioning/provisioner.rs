@@ -101,7 +101,8 @@ impl Provisioner {
         let input = self.context.cache.read(|world| Input::gather(world, &self.context.providers));
         let begun = self.context.clock.running();
         let (settings, now) = (Arc::clone(&self.context.settings), self.context.now());
-        let pass = offload(move || input.plan(&settings.planner, now)).await;
+        let plan = move || input.plan(&settings.planner, now);
+        let pass = offload(&self.context.liveness, "provisioner", plan).await;
         let took = self.context.clock.running().saturating_sub(begun);
         self.context
             .metrics

@@ -19,7 +19,7 @@ use joiner_lab::{Lab, Setup};
 use joiner_operator::{
     engine::{self, Engine},
     metrics::Registry,
-    probes::Readiness,
+    probes::{Liveness, Readiness},
     random::Random,
     settings::{Settings, Values},
     stop::Stop,
@@ -97,6 +97,7 @@ fn engine(client: &Client, lease_client: Client, clock: &Clock) -> Engine {
         namespace: "kube-system".to_owned(),
         random: Random::seeded(1),
         readiness: Arc::new(Readiness::new(engine::PARTS)),
+        liveness: Liveness::new(clock.clone()),
     });
     engine.unwrap()
 }

@@ -17,7 +17,7 @@ use joiner_lab::{Lab, Setup, cluster::machines::MachineSpec};
 use joiner_operator::{
     engine::{self, Engine},
     metrics::Registry,
-    probes::Readiness,
+    probes::{Liveness, Readiness},
     random::Random,
     settings::{Settings, Values, declared},
     stop::Stop,
@@ -296,6 +296,7 @@ impl Site {
             namespace: "kube-system".to_owned(),
             random: Random::seeded(1),
             readiness: Arc::new(Readiness::new(engine::PARTS)),
+            liveness: Liveness::new(clock.clone()),
         });
         let working = Box::pin(engine.unwrap().run(Stop::never()));
         let over = async move { clock.sleep(Duration::from_secs(60 * minutes)).await };

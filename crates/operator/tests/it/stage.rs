@@ -21,6 +21,7 @@ use joiner_operator::{
     inputs::{Inputs, Reach},
     metrics::{Build, Metrics, Registry},
     observability::{self, ClusterFigures},
+    probes::Liveness,
     random::Random,
     rounds::{self, Rounds},
     settings::{Settings, Values},
@@ -86,6 +87,7 @@ impl Stage {
         let metrics = Metrics::register(&registry, &shown(&providers, None), &clock).unwrap();
         let context = Context {
             cluster: Cluster::new(client, clock.clone(), cache.clone()),
+            liveness: Liveness::new(clock.clone()),
             clock,
             clocks,
             cache,

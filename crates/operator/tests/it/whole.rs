@@ -26,7 +26,7 @@ use joiner_lab::{
 use joiner_operator::{
     engine::{self, Engine},
     metrics::Registry,
-    probes::Readiness,
+    probes::{Liveness, Readiness},
     random::Random,
     settings::{Settings, Values, declared},
     stop::Stop,
@@ -148,6 +148,7 @@ async fn live(connection: Connection, lab_cloud: LabCloud, seed: u64, features: 
     let setup = engine::Setup {
         client: client(),
         lease_client: client(),
+        liveness: Liveness::new(clock.clone()),
         clock,
         providers: Providers::new(on, Vec::new()),
         settings: settings(features),

@@ -12,7 +12,7 @@ use joiner_lab::cluster::machines::MachineSpec;
 use joiner_operator::{
     engine::{self, Ended, Engine},
     metrics::Registry,
-    probes::Readiness,
+    probes::{Liveness, Readiness},
     random::Random,
     settings::{Settings, Values},
     stop::Stopper,
@@ -108,6 +108,7 @@ impl Running {
             namespace: "default".to_owned(),
             random: Random::seeded(self.starts),
             readiness: Arc::clone(&self.readiness),
+            liveness: Liveness::new(self.stage.context.clock.clone()),
         });
         let (stopper, stop) = Stopper::new();
         let running = tokio::spawn(engine.unwrap().run(stop));
