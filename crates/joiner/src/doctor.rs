@@ -66,7 +66,8 @@ fn vsphere(args: &DoctorVsphereArgs) -> Result<Exit, Failure> {
         .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
     let findings = runtime.block_on(async {
         let patient = patient(args, &access).await?;
-        output::progress(&format!("looking at the vCenter at {}", access.authority));
+        let at = format!("{} {}", access.authority, line.way());
+        output::progress(&format!("looking at the vCenter at {at}"));
         let clock = Clock::wall();
         let settings = ProviderSettings {
             datacenter: access.datacenter.clone(),
@@ -138,10 +139,10 @@ struct Seen {
 }
 
 async fn of_cluster(args: &DoctorVsphereArgs) -> Result<Seen, Failure> {
-    let config = connection::config(&args.cluster).await?;
-    let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-    output::progress(&format!("reading the cluster at {url}"));
-    let client = connection::client(config, None)?;
+    let found = connection::find(&args.cluster).await?;
+    let url = found.url();
+    output::progress(&format!("reading the cluster at {url} {}", found.way));
+    let client = connection::client(&found, None)?;
     let read = live::read_only(&client, &["NodeClaim"], &[NODE_CLASS]).await;
     let live = read.map_err(|problems| {
         let at = |problem| format!("cluster {url}: {}", chain(&problem));

@@ -164,11 +164,11 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
         .build()
         .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
     let (live, namespace) = runtime.block_on(async {
-        let config = connection::config(&args.cluster).await?;
-        let namespace = config.default_namespace.clone();
-        let url = config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        output::progress(&format!("reading the cluster at {url}"));
-        let client = connection::client(config, None)?;
+        let found = connection::find(&args.cluster).await?;
+        let namespace = found.config.default_namespace.clone();
+        let url = found.url();
+        output::progress(&format!("reading the cluster at {url} {}", found.way));
+        let client = connection::client(&found, None)?;
         let live = live::read(&client, &wanted).await.map_err(|problems| {
             let at = |problem| format!("cluster {url}: {}", chain(&problem));
             Failure::BadInput(problems.into_iter().map(at).collect())

@@ -18,6 +18,7 @@ use joiner_operator::{
     stop::{Stop, Stopper},
     throttle::Throttle,
 };
+use joiner_proxy::Way;
 use joiner_vim::{
     Endpoint, Https, TlsSettings, Vim, VimSettings, settings::InvalidEndpoint,
     transport::InvalidThumbprint,
@@ -123,18 +124,25 @@ fn use_small_pages() {
 fn use_small_pages() {}
 
 async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
-    let config = connection::config(&args.cluster).await?;
-    if config.accept_invalid_certs {
+    let found = connection::find(&args.cluster).await?;
+    tell_way("the API server", &found.url(), &found.way);
+    for entry in connection::proxies()?.ignored() {
+        tracing::warn!(
+            "NO_PROXY has {entry:?}, which names nothing: write a name, an address, a network such \
+             as 10.0.0.0/8, each with a port or without, or *"
+        );
+    }
+    if found.config.accept_invalid_certs {
         tracing::warn!(
             "the API server's certificate is not checked (insecure-skip-tls-verify), so that \
              anybody on the way there can read the token and act in this program's name: put the \
              cluster's certificate-authority-data into the kubeconfig instead"
         );
     }
-    let namespace = config.default_namespace.clone();
+    let namespace = found.config.default_namespace.clone();
     let operator = &settings.operator;
     let throttle = Throttle::new(operator.kube_client_qps, operator.kube_client_burst);
-    let client = connection::client(config.clone(), Some(&throttle))?;
+    let client = connection::client(&found, Some(&throttle))?;
     let registry = metrics_page()?;
     let readiness = Arc::new(Readiness::new(engine::PARTS));
     let listen = |port, setting| {
@@ -151,7 +159,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let _metrics = serve(probes::serve_metrics(metrics, registry.clone()))?;
     let random = Random::of_this_process();
     let setup = engine::Setup {
-        lease_client: connection::client(config, None)?,
+        lease_client: connection::client(&found, None)?,
         providers: clouds(&settings, &client, &registry)?,
         client,
         clock: Clock::wall(),
@@ -200,6 +208,7 @@ fn vsphere(settings: &RunSettings, registry: &Registry) -> Result<Arc<dyn CloudP
         return Err(Failure::bad_input("vSphere is on and nobody says where it is"));
     };
     let (line, vim_settings) = way_to_vcenter(access)?;
+    tell_way("the vCenter", &access.authority, line.way());
     let metrics = Metrics::default();
     registry.add(metrics.clone()).map_err(|error| Failure::Ended(chain(&error)))?;
     let clock = Clock::wall();
@@ -211,6 +220,13 @@ fn vsphere(settings: &RunSettings, registry: &Registry) -> Result<Arc<dyn CloudP
         ..ProviderSettings::new(&access.cluster_name, &access.folder)
     };
     Ok(Arc::new(Vsphere::counted(vim, clock, settings, metrics)))
+}
+
+/// Says how a server is reached, where that is not as everybody expects.
+fn tell_way(what: &str, address: &str, way: &Way) {
+    if *way != Way::Direct {
+        tracing::info!("{what} at {address} is reached {way}");
+    }
 }
 
 /// The way to a vCenter, and who goes it.
@@ -231,7 +247,7 @@ pub(crate) fn way_to_vcenter(access: &VsphereAccess) -> Result<(Arc<Https>, VimS
     })?;
     let tls =
         TlsSettings { ca_files: access.ca_files.clone(), thumbprint, insecure: access.insecure };
-    let line = Https::new(endpoint, &tls)
+    let line = Https::behind(&connection::proxies()?, endpoint, &tls)
         .map_err(|error| refuse(&declared::VSPHERE_TLS_CA_CERTS, chain(&error)))?;
     let user_agent = format!("joiner/{} ({})", BUILD.version, access.cluster_name);
     let settings = VimSettings { user_agent, ..VimSettings::with_source(access.credentials()) };

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod doctor;
+mod proxy;
 mod real;
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
@@ -114,9 +115,15 @@ impl Cluster {
 
 /// Runs the program without anything that would lead it to a cluster of the person who tests.
 async fn program(args: Vec<String>) -> Run {
+    program_with(args, Vec::new()).await
+}
+
+/// The same with some variables.
+async fn program_with(args: Vec<String>, variables: Vec<(&'static str, String)>) -> Run {
     let run = move || {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        run_with(&args, "", &[])
+        let variables: Vec<_> = variables.iter().map(|(name, text)| (*name, &**text)).collect();
+        run_with(&args, "", &variables)
     };
     tokio::task::spawn_blocking(run).await.unwrap()
 }

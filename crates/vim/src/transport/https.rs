@@ -7,10 +7,8 @@ use bytes::Bytes;
 use http::{Request, Response, Uri, header::HOST};
 use http_body_util::{BodyExt, Full};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::{
-    client::legacy::{Client, connect::HttpConnector},
-    rt::TokioExecutor,
-};
+use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+use joiner_proxy::{Connector, Proxies, Way};
 
 use super::{TlsProblem, TlsSettings, Transport, TransportError};
 use crate::Endpoint;
@@ -22,28 +20,45 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone)]
 pub struct Https {
     endpoint: Endpoint,
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    way: Way,
+    client: Client<HttpsConnector<Connector>, Full<Bytes>>,
 }
 
 impl Https {
-    /// A vCenter at an address. Without encryption only where any certificate would do too.
+    /// A vCenter at an address that is reached directly.
     pub fn new(endpoint: Endpoint, tls: &TlsSettings) -> Result<Self, TlsProblem> {
+        Self::behind(&Proxies::default(), endpoint, tls)
+    }
+
+    /// A vCenter at an address that may be behind a proxy. Without encryption only where any
+    /// certificate would do too.
+    pub fn behind(
+        proxies: &Proxies,
+        endpoint: Endpoint,
+        tls: &TlsSettings,
+    ) -> Result<Self, TlsProblem> {
         if !endpoint.encrypted && !tls.insecure {
             return Err(TlsProblem(format!(
                 "{endpoint} is not encrypted, so anybody on the way could read the password; \
                  write https, or ask for an insecure connection"
             )));
         }
-        let mut connector = HttpConnector::new();
-        connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        connector.set_nodelay(true);
-        connector.enforce_http(false);
+        let url = endpoint.to_string().parse();
+        let way = url.map_or_else(|_| Way::Direct, |url| proxies.way_to(&url));
+        let connector =
+            Connector::new(&way, CONNECT_TIMEOUT).map_err(|error| TlsProblem(error.to_string()))?;
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls.client_config()?)
             .https_or_http()
             .enable_http1()
             .wrap_connector(connector);
-        Ok(Self { endpoint, client: Client::builder(TokioExecutor::new()).build(connector) })
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { endpoint, way, client })
+    }
+
+    /// How the vCenter is reached.
+    pub fn way(&self) -> &Way {
+        &self.way
     }
 
     /// The request with the place that it goes to.
