@@ -1,5 +1,6 @@
 //! How a request becomes an answer.
 
+mod authorities;
 mod https;
 mod tls;
 

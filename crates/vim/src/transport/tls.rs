@@ -9,20 +9,23 @@ use std::{
 
 use ring::digest;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme,
     client::{
-        WebPkiServerVerifier,
+        Resumption,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     },
     crypto::{CryptoProvider, ring as ring_provider},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{CertificateDer, ServerName, UnixTime},
 };
+
+use super::authorities::Authorities;
 
 /// How a server shows that it is the one that was meant. Nothing given is the usual: a certificate
 /// of an authority that this computer trusts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Files with certificates of authorities, in place of those that this computer trusts.
+    /// Files with certificates of authorities, besides those that this computer trusts. They are
+    /// read again when they have changed.
     pub ca_files: Vec<PathBuf>,
     /// The one certificate that is accepted, whoever signed it.
     pub thumbprint: Option<Thumbprint>,
@@ -109,50 +112,20 @@ impl TlsSettings {
             (Some(thumbprint), _) => Trusted::Pinned(thumbprint.clone()),
             (None, true) => Trusted::Anybody,
             (None, false) => {
-                let roots = Arc::new(self.roots()?);
-                let verifier =
-                    WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
-                let problem = |error| TlsProblem(format!("authorities cannot be used: {error}"));
-                Trusted::Signed(verifier.build().map_err(problem)?)
+                let files = self.ca_files.clone();
+                Trusted::Signed(Authorities::new(files, Arc::clone(&provider))?)
             }
         };
         let verifier = Verifier { trusted, provider: Arc::clone(&provider) };
-        let config = ClientConfig::builder_with_provider(provider)
+        let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsProblem(error.to_string()))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
+        // A session that is resumed shows no certificate, and who is trusted may have changed.
+        config.resumption = Resumption::disabled();
         Ok(config)
-    }
-
-    fn roots(&self) -> Result<RootCertStore, TlsProblem> {
-        let mut roots = RootCertStore::empty();
-        if self.ca_files.is_empty() {
-            // Some of what a computer trusts is always unreadable to somebody; what is left counts.
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                return Err(TlsProblem(
-                    "this computer trusts no authority at all; name the vCenter's authority \
-                     (GOVC_TLS_CA_CERTS), or its certificate's thumbprint (VSPHERE_THUMBPRINT)"
-                        .to_owned(),
-                ));
-            }
-            return Ok(roots);
-        }
-        for file in &self.ca_files {
-            let problem = |error: &dyn Display| TlsProblem(format!("{}: {error}", file.display()));
-            let certificates = CertificateDer::pem_file_iter(file).map_err(|e| problem(&e))?;
-            let before = roots.len();
-            for certificate in certificates {
-                let certificate = certificate.map_err(|error| problem(&error))?;
-                roots.add(certificate).map_err(|error| problem(&error))?;
-            }
-            if roots.len() == before {
-                return Err(problem(&"no certificate in it; it has to be PEM"));
-            }
-        }
-        Ok(roots)
     }
 }
 
@@ -161,7 +134,7 @@ impl TlsSettings {
 enum Trusted {
     Anybody,
     Pinned(Thumbprint),
-    Signed(Arc<WebPkiServerVerifier>),
+    Signed(Authorities),
 }
 
 /// Accepts servers, and says of those it does not what would help.
@@ -191,7 +164,8 @@ impl ServerCertVerifier for Verifier {
                  comparing it",
                 Thumbprint::of(certificate)
             ))),
-            Trusted::Signed(verifier) => verifier
+            Trusted::Signed(authorities) => authorities
+                .verifier()
                 .verify_server_cert(certificate, intermediates, name, ocsp_response, now)
                 .map_err(|error| Error::General(remedy(&error, certificate, name))),
         }

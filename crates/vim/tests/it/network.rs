@@ -1,6 +1,6 @@
 //! The transport on a loopback socket: whom it trusts, and what it says of whom it does not.
 
-use std::{io::Write as _, sync::Arc};
+use std::{fs, io::Write as _, sync::Arc};
 
 use ::ring::digest as ring_digest;
 use bytes::Bytes;
@@ -105,6 +105,40 @@ async fn an_authority_from_a_file_is_trusted() {
     file.write_all(pem.as_bytes()).unwrap();
     let tls = TlsSettings { ca_files: vec![file.path().to_owned()], ..TlsSettings::default() };
     assert_eq!(server.ask(&tls).await, Ok(ANSWER.to_owned()));
+}
+
+#[tokio::test]
+async fn a_file_of_authorities_is_read_again_when_it_changes() {
+    let (server, other) = (Server::start().await, Server::start().await);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let write = |text: &str| fs::write(file.path(), text).unwrap();
+    let (right, wrong) = (pem(&server.certificate), pem(&other.certificate));
+    write(&wrong);
+    let tls = TlsSettings { ca_files: vec![file.path().to_owned()], ..TlsSettings::default() };
+    let transport = Https::new(server.endpoint.clone(), &tls).unwrap();
+    let ask = async || {
+        let request = Request::get("/sdk/vimServiceVersions.xml").body(Bytes::new()).unwrap();
+        transport.send(request).await.map(|_| ())
+    };
+    let refused = |asked: Result<(), TransportError>| {
+        assert!(matches!(asked, Err(TransportError::NotTrusted(_))), "{asked:?}");
+    };
+    refused(ask().await);
+    write(&right);
+    assert_eq!(ask().await, Ok(()));
+    // While it is being written, and while it is away, what was in it counts.
+    for half in [
+        "",
+        "-----BEGIN CERTIFICATE-----\nMIIB",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    ] {
+        write(half);
+        assert_eq!(ask().await, Ok(()), "{half:?}");
+    }
+    fs::remove_file(file.path()).unwrap();
+    assert_eq!(ask().await, Ok(()));
+    write(&wrong);
+    refused(ask().await);
 }
 
 #[tokio::test]
