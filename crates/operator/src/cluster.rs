@@ -291,7 +291,8 @@ impl Cluster {
         what: impl Fn() -> String,
         call: impl Future<Output = kube::Result<R>>,
     ) -> Result<R, Trouble> {
-        match self.clock.within(DEADLINE, call).await {
+        // On the heap: every layer that waits for a call would otherwise be as large as the call.
+        match self.clock.within(DEADLINE, Box::pin(call)).await {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => {
                 let what = what();

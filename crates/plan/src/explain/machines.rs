@@ -85,6 +85,13 @@ pub(super) fn remedy(reason: &Reason) -> Option<String> {
         ReasonId::PodWouldNotFit => {
             format!("make room for pod {}: see why it would have no place", fact("pod"))
         }
+        _ => return of_command(reason),
+    })
+}
+
+/// What would make a command possible that removes or replaces a machine.
+fn of_command(reason: &Reason) -> Option<String> {
+    Some(match reason.id {
         ReasonId::MoveReplacementsMoreThanOne => {
             "offer a larger type, so that one machine is enough".to_owned()
         }
