@@ -45,6 +45,7 @@ pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
     suite.run("what the guest of another claim joins with stays", join_data::of_another).await;
     suite.run("machines of others are not seen", ownership::not_seen).await;
     suite.run("machines of others are not touched", ownership::not_touched).await;
+    suite.run("a copy that carries the mark is not the machine", ownership::copies).await;
     suite.report
 }
 

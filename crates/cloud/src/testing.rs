@@ -65,6 +65,8 @@ pub struct State {
     pub machines: BTreeMap<String, Machine>,
     /// Machines of others, by their provider's name.
     pub foreign: BTreeMap<String, Machine>,
+    /// Copies that people made of machines, with their marks, by their provider's name.
+    pub copies: BTreeMap<String, Machine>,
     /// What was asked, in order: `create web-1`, `delete test://web-1`, `list`.
     pub calls: Vec<String>,
     /// What the next creations answer instead of making a machine; none makes one.
@@ -113,6 +115,7 @@ impl Default for State {
         Self {
             machines: BTreeMap::new(),
             foreign: BTreeMap::new(),
+            copies: BTreeMap::new(),
             calls: Vec::new(),
             next_create: VecDeque::new(),
             next_delete: VecDeque::new(),

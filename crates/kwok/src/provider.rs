@@ -374,14 +374,27 @@ fn amounts(resources: &Resources) -> BTreeMap<String, Quantity> {
 fn is_ours(node: &Node) -> bool {
     let id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).unwrap_or_default();
     let labels = node.metadata.labels.as_ref();
-    id.starts_with(PREFIX) && labels.is_some_and(|labels| labels.contains_key(&NODE_CLASS.label()))
+    let is_of_class = labels.is_some_and(|labels| labels.contains_key(&NODE_CLASS.label()));
+    id.starts_with(PREFIX) && is_of_class && !is_copy(node)
+}
+
+/// Whether a node carries the mark of another: somebody has created it from what that one says. The
+/// name of a node follows from its claim, and no two nodes have one name.
+fn is_copy(node: &Node) -> bool {
+    let annotated = annotated(node).map(|claim| node_name(&claim));
+    annotated.is_some_and(|name| node.metadata.name.as_deref() != Some(&name))
+}
+
+/// Whom a node was made for, as its mark says.
+fn annotated(node: &Node) -> Option<ClaimId> {
+    let annotation = |key: &str| node.metadata.annotations.as_ref()?.get(key).cloned();
+    Some(ClaimId { name: annotation(CLAIM_NAME)?, uid: annotation(CLAIM_UID)? })
 }
 
 /// Whom a node was made for: as its mark says, or, for nodes that Karpenter has made, as its owner.
 fn marked(node: &Node) -> Option<ClaimId> {
-    let annotation = |key: &str| node.metadata.annotations.as_ref()?.get(key).cloned();
-    if let (Some(name), Some(uid)) = (annotation(CLAIM_NAME), annotation(CLAIM_UID)) {
-        return Some(ClaimId { name, uid });
+    if let Some(claim) = annotated(node) {
+        return Some(claim);
     }
     let mut owners = node.metadata.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.kind == "NodeClaim")?;

@@ -152,6 +152,33 @@ impl VCenter {
         })
     }
 
+    /// Registers the files of a VM once more, under another name in the same folder: the same BIOS
+    /// uuid, the same settings and the same disks, and an instance uuid of its own.
+    pub fn register_again(&self, name: &str, again: &str) -> Result<(), NoSuchObject> {
+        self.look(|world| {
+            let vm = find(world, Kind::VirtualMachine, name)?;
+            let Some(own) = world.estate.vms.get(&vm).cloned() else {
+                return Err(missing("VirtualMachine", name));
+            };
+            let folder = world.estate.tree.parent(vm);
+            let instance_uuid = world.estate.identities.uuid("instance");
+            let other = world.estate.next(Kind::VirtualMachine);
+            let registered = Vm {
+                instance_uuid,
+                power: Power::Off,
+                guest: None,
+                busy: None,
+                snapshots: Vec::new(),
+                ..own
+            };
+            world.estate.tree.insert(other, again, folder);
+            world.estate.vms.insert(other, registered);
+            world.touch(other);
+            world.changes.structure();
+            Ok(())
+        })
+    }
+
     /// Powers a VM off and makes a template of it.
     pub fn mark_as_template(&self, name: &str) -> Result<(), NoSuchObject> {
         self.stop_vm(name)?;

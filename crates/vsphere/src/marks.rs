@@ -27,10 +27,11 @@ const HASH: &str = "nodeclass-hash";
 const LABELS: &str = "labels";
 pub(crate) const MODULE: &str = "module";
 const JOIN_DATA: &str = "join-data";
+pub(crate) const INSTANCE_UUID: &str = "instance-uuid";
 const VERSION: &str = "schema";
 
 /// Every key, without its prefix.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     CLUSTER,
     CLAIM,
     CLAIM_UID,
@@ -44,6 +45,7 @@ const KEYS: [&str; 14] = [
     LABELS,
     MODULE,
     JOIN_DATA,
+    INSTANCE_UUID,
     VERSION,
 ];
 
@@ -73,6 +75,9 @@ pub(crate) struct Mark {
     pub(crate) image: String,
     /// The cluster module that keeps it apart from others, written once it is known.
     pub(crate) module: String,
+    /// What vCenter knows the instance by, where that is not the claim's identity: vCenter decides it
+    /// for machines of the predecessor, and where somebody else has the claim's identity already.
+    pub(crate) instance_uuid: String,
     /// The labels that the choice of type and place decided.
     pub(crate) labels: Labels,
     /// Whether this program made the machine; others were adopted.
@@ -111,6 +116,7 @@ impl Mark {
             (LABELS, &labels),
             (MODULE, &self.module),
             (JOIN_DATA, join_data),
+            (INSTANCE_UUID, &self.instance_uuid),
             (VERSION, version),
         ]
         .into_iter()
@@ -136,6 +142,7 @@ impl Mark {
             region: value(REGION),
             image: value(IMAGE),
             module: value(MODULE),
+            instance_uuid: value(INSTANCE_UUID),
             labels: serde_json::from_str(&value(LABELS)).unwrap_or_default(),
             made_here: !value(VERSION).is_empty(),
             join_data_emptied: value(JOIN_DATA) == EMPTIED,
@@ -145,6 +152,13 @@ impl Mark {
     /// The claim, unless its identity has become unreadable.
     pub(crate) fn claim(&self) -> Option<ClaimId> {
         (!self.claim.uid.is_empty()).then(|| self.claim.clone())
+    }
+
+    /// What vCenter knows the instance by that this was written for; none where the mark does not say
+    /// it. A copy carries the same mark and is known by something else.
+    pub(crate) fn instance(&self) -> Option<&str> {
+        let of_claim = if self.made_here { self.claim.uid.as_str() } else { "" };
+        [self.instance_uuid.as_str(), of_claim].into_iter().find(|own| !own.is_empty())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use joiner_cloud::machine::Machine;
+use joiner_cloud::{machine::Machine, order::ClaimId};
 use joiner_core::{
     instance_type::InstanceType,
     label::Labels,
@@ -29,6 +29,8 @@ pub(crate) struct Vm {
     pub(crate) name: String,
     /// What its guest sees; none while vCenter cannot read its configuration.
     pub(crate) uuid: Option<String>,
+    /// What vCenter knows it by; none where vCenter does not say.
+    pub(crate) instance_uuid: Option<String>,
     /// Whose it is; none where nobody marked it.
     pub(crate) mark: Option<Mark>,
     pub(crate) is_template: bool,
@@ -60,6 +62,9 @@ pub(crate) enum Power {
 pub(crate) enum Stray {
     /// Somebody has made a template of it.
     Template,
+    /// vCenter knows it by something else: whatever copies a virtual machine copies its mark, and
+    /// vCenter gives every one an identity of its own.
+    Copy,
 }
 
 impl Stray {
@@ -74,6 +79,17 @@ impl Stray {
                  machine, it is the instance again and goes with its NodeClaim",
                 vm.name
             ),
+            Self::Copy => {
+                let is = vm.instance_uuid.as_deref().unwrap_or_default();
+                let of_instance = vm.mark.as_ref().and_then(Mark::instance).unwrap_or_default();
+                format!(
+                    "virtual machine {:?} carries the mark of {instance:?}, the instance of NodeClaim \
+                     {claim}, and is not that instance: its instance UUID is {is}, not \
+                     {of_instance}. It is taken for a copy and left alone. Remove its settings that \
+                     begin with \"joiner.\" to keep it, or remove it",
+                    vm.name
+                )
+            }
         }
     }
 }
@@ -83,6 +99,7 @@ pub(crate) fn properties() -> Vec<String> {
     [
         "name",
         "config.uuid",
+        "config.instanceUuid",
         "config.template",
         "config.annotation",
         "config.createDate",
@@ -107,10 +124,12 @@ impl Vm {
             })
             .collect();
         let first_line = object.text("config.annotation").and_then(|notes| notes.lines().next());
+        let identity = |path: &str| object.text(path).filter(|uuid| !uuid.is_empty());
         Self {
             reference: object.reference.clone(),
             name: inventory_name::unescaped(object.text("name").unwrap_or_default()),
-            uuid: object.text("config.uuid").filter(|uuid| !uuid.is_empty()).map(str::to_owned),
+            uuid: identity("config.uuid").map(str::to_owned),
+            instance_uuid: identity("config.instanceUuid").map(str::to_owned),
             mark: Mark::read(&settings),
             is_template: object.parse("config.template") == Some(true),
             created: object.parse("config.createDate"),
@@ -153,7 +172,26 @@ impl Vm {
     /// Why it is not the instance that its mark was written for, although it carries the mark. Such a
     /// virtual machine belongs to whom made it so, and is never touched.
     pub(crate) fn stray(&self) -> Option<Stray> {
-        self.is_template.then_some(Stray::Template)
+        if self.is_template {
+            return Some(Stray::Template);
+        }
+        let (meant, own) = (self.mark.as_ref()?.instance()?, self.instance_uuid.as_deref()?);
+        (!meant.eq_ignore_ascii_case(own)).then_some(Stray::Copy)
+    }
+
+    /// Whether its mark cannot tell it from a copy, because one of the two does not say its identity.
+    pub(crate) fn may_be_copy(&self) -> bool {
+        let Some(mark) = &self.mark else { return false };
+        mark.instance().is_none() || self.instance_uuid.is_none()
+    }
+
+    /// Whether it may be removed for a claim. What may be a copy may be removed for the claim alone
+    /// that it names: a machine that was adopted before marks said what vCenter knows it by.
+    pub(crate) fn may_go_for(&self, claim: &ClaimId) -> bool {
+        let own = self.instance_uuid.as_deref().unwrap_or_default();
+        let is_adopted = |mark: &Mark| !mark.made_here && mark.claim.uid == claim.uid;
+        let is_claims = own.eq_ignore_ascii_case(&claim.uid) && !own.is_empty();
+        !self.may_be_copy() || is_claims || self.mark.as_ref().is_some_and(is_adopted)
     }
 
     /// The machine that it is to the operator; none while nobody knows what to call it. What its
@@ -169,7 +207,8 @@ impl Vm {
         };
         Some(Machine {
             provider_id: names::provider_id(self.uuid.as_deref()?),
-            claim: mark.claim(),
+            // Whose a copy would be, nobody can say.
+            claim: mark.claim().filter(|_| !self.may_be_copy()),
             image_id: self.cloned_from.clone(),
             annotations: hash_annotations(&mark),
             labels: mark.labels,

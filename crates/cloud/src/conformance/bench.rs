@@ -51,6 +51,10 @@ pub trait Bench {
     /// as far as the cloud has such things.
     async fn add_foreign(&self, order: &Order) -> Vec<String>;
 
+    /// Copies a machine as people do past the provider, with everything that the cloud lets a copy
+    /// keep: its mark at least. Answers the provider's name of the copy, which is not the machine's.
+    async fn add_copy(&self, provider_id: &str) -> String;
+
     /// The order changed, or the cloud filled, so that there is no room for it.
     async fn without_room(&self, order: Order) -> Order;
 

@@ -1,9 +1,12 @@
 //! What is not ours is neither seen nor touched.
 
+use std::collections::BTreeMap;
+
 use super::{
     Bench,
     work::{Verdict, ensure, order, remove},
 };
+use crate::{adoption::Adoption, machine::Machine, order::ClaimId};
 
 pub(super) async fn not_seen<B: Bench>(bench: &B) -> Verdict {
     let foreign = bench.add_foreign(&order(bench, 1)).await;
@@ -39,4 +42,54 @@ pub(super) async fn not_touched<B: Bench>(bench: &B) -> Verdict {
     remove(&*provider, &order.claim, None).await?;
     let after = bench.machines().await;
     ensure(after == before, || format!("{before:?} became {after:?}"))
+}
+
+/// People clone machines, restore backups and register what is there twice. Whatever marks a machine
+/// is copied with it, so the mark alone does not tell a machine from its copy.
+pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
+    let order = order(bench, 1);
+    let provider = bench.start().provider;
+    let machine = provider.create(&order).await?;
+    let copy = bench.add_copy(&machine.provider_id).await;
+    let before = bench.machines().await;
+    ensure(before.contains_key(&copy) && copy != machine.provider_id, || {
+        format!("the bench says that {copy:?} is a copy of {:?}", machine.provider_id)
+    })?;
+    for provider in [&provider, &bench.start().provider] {
+        let listed = provider.list().await?;
+        ensure(listed.iter().all(|own| own.provider_id == machine.provider_id), || {
+            format!("a copy is listed: {listed:?}")
+        })?;
+        ensure(listed.len() == 1, || format!("the machine is listed {} times", listed.len()))?;
+        let found = provider.get(&copy).await?;
+        ensure(found.is_none(), || format!("a copy is found: {found:?}"))?;
+        let again = provider.create(&order).await?;
+        ensure(again.provider_id == machine.provider_id, || {
+            format!("{:?} is the claim's instead of its machine", again.provider_id)
+        })?;
+    }
+    let as_machine = Machine { provider_id: copy.clone(), ..Machine::default() };
+    let by = Adoption { claim: order.claim.clone(), ..Adoption::default() };
+    // Whatever these answer.
+    let _ = provider.adopt(&as_machine, &by).await;
+    for claim in [&order.claim, &ClaimId::default()] {
+        let _ = provider.empty_join_data(claim, &copy).await;
+        let _ = provider.delete(claim, Some(&copy)).await;
+    }
+    let after = bench.machines().await;
+    ensure(after == before, || format!("{before:?} became {after:?}"))?;
+    // The machine goes, and its copy is not the machine then either.
+    remove(&*provider, &order.claim, Some(&machine.provider_id)).await?;
+    let provider = bench.start().provider;
+    remove(&*provider, &order.claim, None).await?;
+    let listed = provider.list().await?;
+    ensure(listed.is_empty(), || format!("a copy is listed without its machine: {listed:?}"))?;
+    if let Ok(next) = provider.create(&order).await {
+        ensure(next.provider_id != copy, || format!("{copy:?} was taken for the claim's machine"))?;
+        remove(&*provider, &order.claim, Some(&next.provider_id)).await?;
+    }
+    let left: BTreeMap<_, _> =
+        before.into_iter().filter(|(id, _)| *id != machine.provider_id).collect();
+    let after = bench.machines().await;
+    ensure(after == left, || format!("of the copy {left:?} there is {after:?}"))
 }

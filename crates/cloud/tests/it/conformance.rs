@@ -47,7 +47,7 @@ impl Bench for Tested {
 
     async fn machines(&self) -> BTreeMap<String, String> {
         let state = self.cloud.state();
-        let all = state.machines.iter().chain(&state.foreign);
+        let all = state.machines.iter().chain(&state.foreign).chain(&state.copies);
         all.map(|(id, machine)| (id.clone(), format!("{machine:?}"))).collect()
     }
 
@@ -58,6 +58,15 @@ impl Bench for Tested {
             self.cloud.state().foreign.insert(id.clone(), machine);
         }
         ids
+    }
+
+    async fn add_copy(&self, provider_id: &str) -> String {
+        let mut state = self.cloud.state();
+        let original = state.machines.get(provider_id).expect("it is there").clone();
+        let id = format!("{provider_id}-copy");
+        let copy = Machine { provider_id: id.clone(), ..original };
+        state.copies.insert(id.clone(), copy);
+        id
     }
 
     async fn without_room(&self, mut order: Order) -> Order {
@@ -84,7 +93,7 @@ async fn check(flaw: Option<Flaw>) -> conformance::Report {
 async fn the_cloud_for_tests_does_what_every_provider_has_to() {
     let report = check(None).await;
     assert!(report.is_clean(), "{report}");
-    assert!(report.to_string().ends_with("20 of 20 hold"), "{report}");
+    assert!(report.to_string().ends_with("21 of 21 hold"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -107,6 +116,9 @@ async fn every_flaw_is_found_by_the_check_that_is_for_it() {
         (Flaw::TakesOver, "machines of others are not touched"),
         (Flaw::KeepsJoinData, "what a guest joined with is emptied again and again"),
         (Flaw::EmptiesForAnybody, "what the guest of another claim joins with stays"),
+        (Flaw::ListsCopies, "a copy that carries the mark is not the machine"),
+        (Flaw::AnswersCopies, "a copy that carries the mark is not the machine"),
+        (Flaw::RemovesCopies, "a copy that carries the mark is not the machine"),
     ] {
         let report = check(Some(flaw)).await;
         assert!(report.broken().contains(&check_of_it), "{flaw:?}: {check_of_it}\n{report}");

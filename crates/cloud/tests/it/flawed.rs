@@ -48,6 +48,12 @@ pub(crate) enum Flaw {
     KeepsJoinData,
     /// It empties what it is given the name of.
     EmptiesForAnybody,
+    /// It takes what carries a claim's mark for its machine when it lists.
+    ListsCopies,
+    /// The same once the machine is gone.
+    AnswersCopies,
+    /// The same when it removes.
+    RemovesCopies,
 }
 
 /// The cloud for tests, used in a flawed way.
@@ -151,6 +157,14 @@ impl CloudProvider for Flawed {
                     None => self.cloud.create(order).await,
                 }
             }
+            Some(Flaw::AnswersCopies) => {
+                let is_there = self.cloud.list().await?.iter().any(|own| own.claim.is_some());
+                let copy = self.cloud.state().copies.values().next().cloned();
+                match copy.filter(|_| !is_there) {
+                    Some(copy) => Ok(copy),
+                    None => self.cloud.create(order).await,
+                }
+            }
             _ => self.cloud.create(order).await,
         }
     }
@@ -166,6 +180,13 @@ impl CloudProvider for Flawed {
                 let known = self.cloud.state().machines.get(id).cloned();
                 let own = known.and_then(|machine| machine.claim);
                 self.cloud.delete(own.as_ref().unwrap_or(claim), provider_id).await
+            }
+            (Some(Flaw::RemovesCopies), Some(id)) => {
+                let removed = self.cloud.state().copies.remove(id);
+                match removed {
+                    Some(_) => Ok(Deletion::Requested),
+                    None => self.cloud.delete(claim, provider_id).await,
+                }
             }
             _ => self.cloud.delete(claim, provider_id).await,
         };
@@ -204,6 +225,9 @@ impl CloudProvider for Flawed {
         };
         if self.is(Flaw::ListsOthers) {
             machines.extend(self.cloud.state().foreign.values().cloned());
+        }
+        if self.is(Flaw::ListsCopies) {
+            machines.extend(self.cloud.state().copies.values().cloned());
         }
         Ok(machines)
     }

@@ -65,6 +65,18 @@ impl Bench for Stage {
         others.map(|(_, provider_id, _)| provider_id.to_owned()).to_vec()
     }
 
+    async fn add_copy(&self, provider_id: &str) -> String {
+        let mut nodes = self.nodes().into_iter();
+        let mut copy = nodes.find(|node| node["spec"]["providerID"] == provider_id).unwrap();
+        let (labels, annotations) =
+            (copy["metadata"]["labels"].take(), copy["metadata"]["annotations"].take());
+        self.create_node(json!({
+            "metadata": {"name": "copy", "labels": labels, "annotations": annotations},
+            "spec": {"providerID": "kwok://copy"},
+        }));
+        "kwok://copy".to_owned()
+    }
+
     async fn without_room(&self, mut order: Order) -> Order {
         // The cloud of nodes without machines is never full, but its largest type has 256 CPUs.
         order.requests.set(CPU, Quantity::whole(1000));

@@ -62,6 +62,15 @@ pub struct Guest {
     pub removal_delay: SignedDuration,
 }
 
+impl Guest {
+    /// Whether a cluster's mark on a machine of this name is its own: machines are called after their
+    /// claims, and whoever copies one copies its mark.
+    pub(super) fn is_of(&self, cluster: &str, name: &str) -> bool {
+        let claim = self.machine.claim.as_ref();
+        self.cluster == cluster && claim.is_none_or(|claim| claim.name == name)
+    }
+}
+
 /// Why no machine was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
@@ -187,9 +196,9 @@ impl DataCentre {
         now: Timestamp,
     ) -> Option<Machine> {
         let rooms = self.settled(now);
-        let mut own = rooms.guests.values().filter(|placed| placed.guest.cluster == cluster);
-        let found = own.find(|placed| placed.guest.machine.claim.as_ref() == Some(claim));
-        found.map(|placed| placed.guest.machine.clone())
+        let mut own = rooms.guests.iter().filter(|(name, own)| own.guest.is_of(cluster, name));
+        let found = own.find(|(_, placed)| placed.guest.machine.claim.as_ref() == Some(claim));
+        found.map(|(_, placed)| placed.guest.machine.clone())
     }
 
     /// The next machines of a cluster after a name, by name, and the name to go on after.
@@ -202,7 +211,7 @@ impl DataCentre {
     ) -> (Vec<Machine>, Option<String>) {
         let rooms = self.settled(now);
         let rest = rooms.guests.iter().filter(|(name, _)| name.as_str() > after);
-        let mut own = rest.filter(|(_, placed)| placed.guest.cluster == cluster);
+        let mut own = rest.filter(|(name, placed)| placed.guest.is_of(cluster, name));
         let page: Vec<_> = own.by_ref().take(limit).collect();
         let last = own.next().and(page.last()).map(|(name, _)| (*name).clone());
         (page.into_iter().map(|(_, placed)| placed.guest.machine.clone()).collect(), last)

@@ -83,7 +83,7 @@ impl LabCloud {
                 (found, format!("get machine {name}: {told}"))
             })
             .await?;
-        Ok(found.filter(|guest| guest.cluster == self.cluster).map(|guest| guest.machine))
+        Ok(found.filter(|guest| guest.is_of(&self.cluster, name)).map(|guest| guest.machine))
     }
 
     async fn of_claim(&self, claim: &ClaimId) -> Result<Option<Machine>, CloudError> {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_api::crd::crds;
-use joiner_apiserver::{Key, Resource};
+use joiner_apiserver::{DeleteOptions, Key, Resource};
 use joiner_clock::Clock;
 use joiner_cloud::{CloudProvider, Providers};
 use joiner_core::{
@@ -245,6 +245,21 @@ impl Site {
         self.lab.machines().boot(machine).unwrap();
     }
 
+    /// Clones a machine beside itself, as an administrator does.
+    async fn copy(&self, machine: &str, name: &str) {
+        let original = self.at(&format!("/dc1/vm/k8s/{machine}")).await;
+        let folder = self.at("/dc1/vm/k8s").await;
+        let spec = Box::new(CloneSpec::default());
+        let clone = Method::Clone { folder, name: name.to_owned(), spec };
+        self.carry_out(&original, clone).await;
+    }
+
+    fn delete_claim(&self, name: &str) {
+        let (resource, key) = (Resource::new("karpenter.sh", "nodeclaims"), Key::new("", name));
+        let options = DeleteOptions::default();
+        self.lab.caller("admin").delete(&resource, &key, options).unwrap();
+    }
+
     async fn carry_out(&self, object: &MoRef, method: Method) {
         let task = self.admin.start(object, method).await.unwrap();
         self.admin.wait(&task, Duration::from_hours(1)).await.unwrap();
@@ -367,4 +382,28 @@ async fn what_the_predecessor_left_is_taken_over_as_it_is() {
     let pods = site.list("", "pods");
     let running = pods.iter().filter(|pod| pod["status"]["phase"] == "Running");
     assert_eq!(running.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_that_an_administrator_makes_of_a_node_outlives_it() {
+    const COPY: &str = "prod-karp-copy";
+    let mut site = Site::left_by_the_predecessor().await;
+    let machines = site.machines();
+    site.pass(10).await;
+    let original = format!("prod-karp-{}", CLAIMS[0]);
+    site.copy(&original, COPY).await;
+    assert_eq!(site.setting(COPY, "joiner.nodeclaim").await.as_deref(), Some(CLAIMS[0]));
+    site.pass(30).await;
+    assert_eq!(site.machines(), [&machines[..], &[COPY.to_owned()]].concat(), "all are there");
+    let events = site.list("", "events").into_iter();
+    let told: Vec<Value> = events.filter(|event| event["reason"] == "CopyFound").collect();
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert_eq!(told[0]["involvedObject"]["name"], "general");
+    assert!(told[0]["message"].as_str().unwrap().contains(COPY), "{told:#?}");
+
+    site.delete_claim(CLAIMS[0]);
+    site.pass(30).await;
+    let left = site.machines();
+    assert!(!left.contains(&original), "the instance goes with its claim: {left:?}");
+    assert!(left.contains(&COPY.to_owned()), "its copy does not: {left:?}");
 }

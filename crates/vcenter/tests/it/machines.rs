@@ -69,6 +69,30 @@ async fn a_vm_that_is_lost_has_a_name_but_no_configuration() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_vm_that_is_registered_twice_has_one_bios_uuid_and_two_identities() {
+    let client = Client::small().await;
+    let mark = "<extraConfig><key>a</key><value xsi:type=\"xsd:string\">b</value></extraConfig>";
+    client.clone_vm("web", &Spec::config(mark)).await.unwrap();
+    client.vcenter.register_again("web", "twin").unwrap();
+    let [web, twin] = ["web", "twin"].map(|name| client.vcenter.vm(name).unwrap());
+    assert_eq!((&web.uuid, &web.disks, &web.folder), (&twin.uuid, &twin.disks, &twin.folder));
+    assert_ne!(web.instance_uuid, twin.instance_uuid);
+    let twin = client.find("/dc1/vm/k8s/twin").await;
+    assert_eq!(client.text(&twin, "config.extraConfig[\"a\"].value").await.as_deref(), Some("b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vm_that_is_made_a_template_keeps_what_it_is_known_by() {
+    let (client, vm) = small_with_vm().await;
+    let before = client.vcenter.vm("web").unwrap();
+    client.run("PowerOnVM_Task", &vm, "").await.unwrap();
+    client.vcenter.mark_as_template("web").unwrap();
+    let after = client.vcenter.vm("web").unwrap();
+    assert!(after.template && !after.powered_on && after.pool.is_none());
+    assert_eq!((after.uuid, after.instance_uuid), (before.uuid, before.instance_uuid));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_snapshot_is_what_a_linked_clone_begins_with() {
     let (client, vm) = small_with_vm().await;
     let snapshot = "<name>later</name><memory>false</memory><quiesce>false</quiesce>";

@@ -142,6 +142,7 @@ mod tests {
             reference: MoRef::new("VirtualMachine", name),
             name: format!("prod-karp-{name}"),
             uuid: Some(format!("uuid-{name}")),
+            instance_uuid: None,
             mark,
             is_template: false,
             created: None,

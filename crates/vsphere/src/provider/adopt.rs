@@ -5,7 +5,7 @@ use joiner_core::label;
 use joiner_vim::spec::ExtraConfig;
 
 use super::{Inner, troubles::unanswered};
-use crate::{WELL_KNOWN_LABELS, marks::Mark};
+use crate::{WELL_KNOWN_LABELS, marks::Mark, tags, vm::Vm};
 
 /// Labels of a claim that say what its machine was made as.
 const DECIDED: [&str; 6] = [
@@ -22,22 +22,43 @@ impl Inner {
     /// in vCenter stays what it is.
     pub(super) async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
         let trouble = unanswered("looking for a machine of the predecessor");
+        let mut free = Vec::new();
         for vm in self.with_id(&machine.provider_id).await.map_err(&trouble)? {
-            // What carries a mark belongs to whom it says.
-            if vm.mark.is_some() || self.is_stray(&vm) || !self.is_ours(&vm).await? {
-                continue;
+            if is_free(&vm, by) && !self.is_stray(&vm) && self.is_ours(&vm).await? {
+                free.push(vm);
             }
-            let mark = mark(&self.settings.cluster, by);
-            let settings = mark.settings();
-            let settings =
-                settings.iter().map(|(key, value)| ExtraConfig::new(key, value)).collect();
-            let what =
-                format!("marking virtual machine {:?} as NodeClaim {}'s", vm.name, by.claim.name);
-            self.write_settings(&vm, settings, &what).await?;
-            return Ok(true);
         }
-        Ok(false)
+        let vm = match &free[..] {
+            [vm] => vm,
+            [] => return Ok(false),
+            several => {
+                let names: Vec<&str> = several.iter().map(|vm| vm.name.as_str()).collect();
+                return Err(CloudError::Invalid(format!(
+                    "virtual machines {names:?} have the provider id of NodeClaim {}, and nothing \
+                     says which of them is a copy: none is marked; take the tag {} off the copy",
+                    by.claim.name,
+                    tags::CLUSTER
+                )));
+            }
+        };
+        // Without it the machine could not be told from a copy later.
+        let Some(instance_uuid) = vm.instance_uuid.clone() else { return Ok(false) };
+        let mark = Mark { instance_uuid, ..mark(&self.settings.cluster, by) };
+        let settings = mark.settings();
+        let settings = settings.iter().map(|(key, value)| ExtraConfig::new(key, value)).collect();
+        let what =
+            format!("marking virtual machine {:?} as NodeClaim {}'s", vm.name, by.claim.name);
+        self.write_settings(vm, settings, &what).await?;
+        Ok(true)
     }
+}
+
+/// Whether a machine may get a claim's mark. What carries one belongs to whom it says; where that is
+/// the claim, an earlier version has not written down what vCenter knows the machine by.
+fn is_free(vm: &Vm, by: &Adoption) -> bool {
+    vm.mark.as_ref().is_none_or(|mark| {
+        !mark.made_here && mark.instance().is_none() && mark.claim.uid == by.claim.uid
+    })
 }
 
 /// The mark of a machine that the predecessor made. What it was cloned from, and what its class was

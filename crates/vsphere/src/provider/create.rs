@@ -304,10 +304,10 @@ impl Inner {
             zone: own(label::ZONE),
             region: own(label::REGION),
             image: work.resolution.image.instance_uuid.clone(),
-            module: String::new(),
             made_here: true,
             join_data_emptied: false,
             labels,
+            ..Mark::default()
         }
     }
 }

@@ -66,6 +66,7 @@ impl Inner {
             self.state().forget(&claim.uid);
             return Ok(Deletion::Gone);
         };
+        refuse_copies(&vm, claim)?;
         match self.remove(&vm).await? {
             Going::UnderWay => Ok(Deletion::Requested),
             Going::Gone => {
@@ -78,7 +79,7 @@ impl Inner {
     /// The machine that is meant, of those that have the provider id. One that is not this claim's
     /// is never touched.
     async fn meant(&self, claim: &ClaimId, found: Vec<Vm>) -> Result<Option<Vm>, CloudError> {
-        let mut others = Vec::new();
+        let (mut own, mut others) = (Vec::new(), Vec::new());
         for vm in found {
             // The instance that it was is gone.
             if self.is_stray(&vm) {
@@ -93,11 +94,15 @@ impl Inner {
                 Some(owner) if owner.uid != claim.uid => {
                     others.push(format!("{:?} was made for NodeClaim {}", vm.name, owner.name));
                 }
-                _ => return Ok(Some(vm)),
+                _ => own.push(vm),
             }
         }
-        if others.is_empty() {
-            return Ok(None);
+        if own.len() > 1 {
+            // One of them is a copy, and nobody can say which.
+            others.extend(own.drain(..).map(|vm| format!("{:?} is one of several", vm.name)));
+        }
+        if others.is_empty() || !own.is_empty() {
+            return Ok(own.pop());
         }
         let why = format!(
             "NodeClaim {} has the provider id of a virtual machine that is not its own ({}), which \
@@ -174,6 +179,7 @@ impl Inner {
 
     /// Removes a machine that has just been made.
     pub(super) async fn destroy(&self, vm: &Vm) -> Result<(), CloudError> {
+        refuse_copies(vm, &vm.mark.as_ref().map(|mark| mark.claim.clone()).unwrap_or_default())?;
         match self.destroy_switched_off(vm).await? {
             Going::Gone => Ok(()),
             Going::UnderWay => Err(CloudError::Unknown(format!(
@@ -317,6 +323,18 @@ impl Inner {
             _ => Err(CloudError::Unknown(format!("{what} ({:?}): {fault}", vm.name))),
         }
     }
+}
+
+/// Refuses to remove what may be a copy of a claim's instance.
+fn refuse_copies(vm: &Vm, claim: &ClaimId) -> Result<(), CloudError> {
+    if vm.may_go_for(claim) {
+        return Ok(());
+    }
+    Err(CloudError::Unknown(format!(
+        "virtual machine {:?} may be a copy of the instance of NodeClaim {}, since its instance UUID \
+         or the one in its mark is not known: it is not removed",
+        vm.name, claim.name
+    )))
 }
 
 /// What came of a change to a machine on its way out.

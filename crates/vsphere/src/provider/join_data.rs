@@ -20,7 +20,8 @@ impl Inner {
         for vm in found.map_err(unanswered("looking for an instance whose node has joined"))? {
             let Some(mark) = &vm.mark else { continue };
             let is_meant = self.is_ours(&vm).await? && mark.claim.uid == claim.uid;
-            if vm.is_template || mark.join_data_emptied || !is_meant {
+            let is_surely_it = !self.is_stray(&vm) && !vm.may_be_copy();
+            if !is_surely_it || mark.join_data_emptied || !is_meant {
                 continue;
             }
             let (key, emptied) = marks::join_data_emptied();

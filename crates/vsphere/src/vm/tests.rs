@@ -7,7 +7,9 @@ fn vm() -> Vm {
         reference: MoRef::new("VirtualMachine", "vm-1"),
         name: "prod-karp-general-1".to_owned(),
         uuid: Some("421D5F2A-330E-4B7C-9A10-6B2F1E8D44C7".to_owned()),
+        instance_uuid: Some("UID-1".to_owned()),
         mark: Some(Mark {
+            made_here: true,
             cluster: "prod".to_owned(),
             claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
             class_hash: "42".to_owned(),
@@ -62,6 +64,42 @@ fn a_machine_of_the_predecessor_is_known_by_its_tag_and_its_name() {
     assert_eq!(machine.claim, None);
     let tagged_by_hand = Vm { name: "control-plane-1".to_owned(), ..unmarked };
     assert_eq!(judged(&tagged_by_hand, true), Listed::NotOurs);
+}
+
+fn of(instance_uuid: Option<&str>, change: impl FnOnce(&mut Mark)) -> Vm {
+    let mut vm = Vm { instance_uuid: instance_uuid.map(str::to_owned), ..vm() };
+    change(vm.mark.as_mut().unwrap());
+    vm
+}
+
+#[test]
+fn a_machine_that_vcenter_knows_by_another_identity_than_its_mark_says_is_a_copy() {
+    let same = |_: &mut Mark| {};
+    let noted = |mark: &mut Mark| mark.instance_uuid = "uuid-9".to_owned();
+    assert_eq!(of(Some("uid-1"), same).stray(), None);
+    assert_eq!(of(Some("uuid-9"), same).stray(), Some(Stray::Copy));
+    assert_eq!(of(Some("uuid-9"), noted).stray(), None, "what is noted counts");
+    assert_eq!(of(Some("uid-1"), noted).stray(), Some(Stray::Copy));
+    assert_eq!(judged(&of(Some("uuid-9"), same), false), Listed::NotOurs);
+}
+
+#[test]
+fn what_may_be_a_copy_is_there_for_nobody_and_goes_for_nobody() {
+    let claim = |uid: &str| ClaimId { name: "general-1".to_owned(), uid: uid.to_owned() };
+    let adopted = |mark: &mut Mark| mark.made_here = false;
+    let damaged = |mark: &mut Mark| mark.claim.uid.clear();
+    for (vm, goes_for, why) in [
+        (of(None, |_| {}), None, "vCenter does not say what it is"),
+        (of(Some("uuid-9"), damaged), None, "the mark does not"),
+        (of(Some("uid-1"), damaged), Some("uid-1"), "the one claim that fits asks"),
+        (of(Some("uuid-9"), adopted), Some("uid-1"), "marked by an earlier version"),
+    ] {
+        assert!(matches!(judged(&vm, false), Listed::Ours(_)), "unknown is not absent: {why}");
+        assert_eq!(vm.machine(None).unwrap().claim, None, "{why}");
+        for uid in ["uid-1", "uid-2", ""] {
+            assert_eq!(vm.may_go_for(&claim(uid)), goes_for == Some(uid), "{uid:?}: {why}");
+        }
+    }
 }
 
 #[test]

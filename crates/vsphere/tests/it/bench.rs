@@ -27,7 +27,10 @@ use serde_json::{Value, json};
 
 pub(crate) use self::{
     line::{Faults, Line},
-    site::{OnSite, Places, SIMULATED, Site, at, clone_as_somebody, template_as_somebody},
+    site::{
+        OnSite, Places, SIMULATED, Site, at, clone_as_somebody, copy_as_somebody,
+        template_as_somebody,
+    },
 };
 
 /// The cluster that machines are made for.
@@ -127,6 +130,18 @@ impl World {
     /// Makes a machine as somebody else would.
     pub(crate) async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
         clone_as_somebody(&self.admin, &PLACES, name, config).await
+    }
+
+    /// Clones a machine into a folder as an administrator would.
+    pub(crate) async fn copy_as_somebody(
+        &self,
+        provider_id: &str,
+        folder: &'static str,
+        name: &str,
+        config: ConfigSpec,
+    ) -> String {
+        let places = Places { folder, ..PLACES };
+        copy_as_somebody(&self.admin, &places, provider_id, name, config).await
     }
 
     /// Every machine by its provider id, with all that could be changed about it.
@@ -243,6 +258,10 @@ impl Site for World {
 
     async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
         self.clone_as_somebody(name, config).await
+    }
+
+    async fn copy_as_somebody(&self, provider_id: &str) -> String {
+        self.copy_as_somebody(provider_id, "/dc1/vm/k8s", "copy", ConfigSpec::default()).await
     }
 
     async fn without_room(&self, mut order: Order) -> Order {

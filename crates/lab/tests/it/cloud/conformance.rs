@@ -88,6 +88,17 @@ impl Bench for Tested {
         vec![taken, self.add("of-others", "another"), "lab://of-nobody".to_owned()]
     }
 
+    async fn add_copy(&self, provider_id: &str) -> String {
+        let (centre, now) = (self.lab.data_centre(), self.client.clock().now());
+        let name = provider_id.strip_prefix("lab://").unwrap();
+        let original = centre.find(name, now).expect("it is there");
+        let spec = MachineSpec::new("copy");
+        let id = spec.provider_id.clone();
+        let machine = Machine { provider_id: id.clone(), ..original.machine };
+        assert!(centre.add(Guest { machine, ..original }, spec, "host-1"));
+        id
+    }
+
     async fn without_room(&self, order: Order) -> Order {
         self.lab.data_centre().furnish(vec![Host::new("small", "zone-a", 1, 4)]);
         order

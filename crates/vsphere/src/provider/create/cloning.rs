@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use joiner_cloud::{CloudError, notes::Note, order::ClaimId};
-use joiner_vim::{Method, Task, TaskFailed, TaskState, VimError};
+use joiner_vim::{Method, MoRef, Task, TaskFailed, TaskState, VimError, spec::ExtraConfig};
 
 use super::{Inner, LOOK_AGAIN_AFTER, Refused, Work};
 use crate::{
     clone_spec::Copying,
     faults::{Outcome, Phase, outcome},
     limiter::Ending,
+    marks,
     provider::{look::Found, troubles::unanswered},
-    vm::Vm,
+    vm::{Stray, Vm},
 };
 
 /// How often it is told how far a machine has come.
@@ -75,7 +76,7 @@ impl Inner {
                 let _under_way = self.clone_under_way(claim, &task);
                 let ended = self.vim.wait(&task, self.settings.launch_timeout);
                 let progress = || progress(&what, task.state());
-                self.telling_progress(claim, progress, ended).await.map(|_| ())
+                self.telling_progress(claim, progress, ended).await.map(|done| done.object())
             }
             Err(VimError::Fault(fault)) => Err(TaskFailed::Fault(fault)),
             Err(error) => {
@@ -87,12 +88,13 @@ impl Inner {
             _ => None,
         };
         pass.end(match (&ended, judged) {
-            (Ok(()), _) => Ending::Fine,
+            (Ok(_), _) => Ending::Fine,
             (_, Some(Outcome::Throttled)) => Ending::TooMuch,
             _ => Ending::Failed,
         });
         match (ended, judged) {
-            (Ok(()) | Err(TaskFailed::Disappeared), _) => self.own_or_unknown(work).await,
+            (Ok(Some(made)), _) => self.identified(work, &made).await,
+            (Ok(None) | Err(TaskFailed::Disappeared), _) => self.own_or_unknown(work).await,
             (Err(TaskFailed::Fault(_)), Some(Outcome::NameTaken)) => self.wait_for_name(work).await,
             (Err(TaskFailed::Fault(fault)), Some(judged)) => {
                 Err(self.refused(work, &fault, judged, "cloning"))
@@ -138,6 +140,26 @@ impl Inner {
     fn clone_under_way(&self, claim: &ClaimId, task: &Task) -> CloneUnderWay<'_> {
         self.state().clones.insert(claim.uid.clone(), task.clone());
         CloneUnderWay { inner: self, uid: claim.uid.clone() }
+    }
+
+    /// The machine that our own clone has made. vCenter knows it by something else than the claim's
+    /// identity where another virtual machine has that. Nothing but the answer to the clone tells it
+    /// from a copy then, so what vCenter knows it by is written down at once.
+    async fn identified(&self, work: &Work<'_>, made: &MoRef) -> Result<Vm, Refused> {
+        let read = self.read_machines(std::slice::from_ref(made)).await;
+        let read = read.map_err(unanswered("looking at what was cloned"))?;
+        let Some(vm) = read.into_iter().next() else { return self.own_or_unknown(work).await };
+        let is_copy = vm.stray() == Some(Stray::Copy);
+        let Some(uuid) = vm.instance_uuid.clone().filter(|_| is_copy) else { return Ok(vm) };
+        tracing::warn!(
+            machine = vm.name,
+            "another virtual machine has the instance UUID {}, so this one has {uuid}",
+            work.order.claim.uid
+        );
+        let key = format!("{}{}", marks::PREFIX, marks::INSTANCE_UUID);
+        let what = format!("writing down what vCenter knows virtual machine {:?} by", vm.name);
+        self.write_settings(&vm, vec![ExtraConfig::new(key, uuid)], &what).await?;
+        self.own_or_unknown(work).await
     }
 
     /// The claim's machine, which has to be there.

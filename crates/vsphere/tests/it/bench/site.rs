@@ -10,7 +10,7 @@ use joiner_cloud::{
     order::Order,
 };
 use joiner_vim::{
-    Method, MoRef, Vim,
+    Method, MoRef, Uuid, Vim,
     spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
 };
 use joiner_vsphere::Vsphere;
@@ -37,6 +37,10 @@ pub(crate) trait Site {
 
     /// Makes a machine as somebody else would, and answers its provider id.
     async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String;
+
+    /// Clones a machine within its folder as an administrator would, and answers the clone's
+    /// provider id.
+    async fn copy_as_somebody(&self, provider_id: &str) -> String;
 
     /// The order changed, or the vCenter filled, so that there is no room for it.
     async fn without_room(&self, order: Order) -> Order;
@@ -98,6 +102,10 @@ impl<S: Site> Bench for OnSite<S> {
         ids
     }
 
+    async fn add_copy(&self, provider_id: &str) -> String {
+        self.0.copy_as_somebody(provider_id).await
+    }
+
     async fn without_room(&self, order: Order) -> Order {
         self.0.without_room(order).await
     }
@@ -108,6 +116,7 @@ impl<S: Site> Bench for OnSite<S> {
 }
 
 /// Where somebody else makes machines, by paths.
+#[derive(Clone, Copy)]
 pub(crate) struct Places {
     pub(crate) template: &'static str,
     pub(crate) folder: &'static str,
@@ -135,8 +144,36 @@ pub(crate) async fn clone_as_somebody(
     name: &str,
     config: ConfigSpec,
 ) -> String {
-    let vm = clone(admin, places, name, CloneSpec { config: Some(config), ..CloneSpec::default() });
-    let read = admin.read(&[vm.await], &["config.uuid"]).await.expect("it answers");
+    let template = at(admin, places.template).await;
+    let spec = CloneSpec { config: Some(config), ..CloneSpec::default() };
+    provider_id_of(admin, &clone(admin, &template, places, name, spec).await).await
+}
+
+/// Clones a machine as an administrator would, and answers the clone's provider id. Its settings are
+/// given again: a simulator may not copy them, and vCenter does.
+pub(crate) async fn copy_as_somebody(
+    admin: &Vim,
+    places: &Places,
+    provider_id: &str,
+    name: &str,
+    config: ConfigSpec,
+) -> String {
+    let uuid = provider_id.strip_prefix("vsphere://").expect("it is a machine of vSphere");
+    let found = admin.find_by_uuid(None, uuid, Uuid::Bios).await.expect("it answers");
+    let original = found.expect("the machine is there");
+    let read = admin.read(std::slice::from_ref(&original), &["config.extraConfig"]).await;
+    let read = read.expect("it answers");
+    let settings = &read[0].value("config.extraConfig").expect("there are settings").children;
+    let extra_config = settings.iter().filter_map(|own| {
+        Some(ExtraConfig::new(own.text_at("key")?, own.text_at("value").unwrap_or_default()))
+    });
+    let config = ConfigSpec { extra_config: extra_config.collect(), ..config };
+    let spec = CloneSpec { config: Some(config), ..CloneSpec::default() };
+    provider_id_of(admin, &clone(admin, &original, places, name, spec).await).await
+}
+
+async fn provider_id_of(admin: &Vim, vm: &MoRef) -> String {
+    let read = admin.read(std::slice::from_ref(vm), &["config.uuid"]).await.expect("it answers");
     format!("vsphere://{}", read[0].text("config.uuid").expect("it has one"))
 }
 
@@ -148,10 +185,16 @@ pub(crate) async fn template_as_somebody(
     config: ConfigSpec,
 ) {
     let spec = CloneSpec { template: true, config: Some(config), ..CloneSpec::default() };
-    clone(admin, places, name, spec).await;
+    clone(admin, &at(admin, places.template).await, places, name, spec).await;
 }
 
-async fn clone(admin: &Vim, places: &Places, name: &str, mut spec: CloneSpec) -> MoRef {
+async fn clone(
+    admin: &Vim,
+    source: &MoRef,
+    places: &Places,
+    name: &str,
+    mut spec: CloneSpec,
+) -> MoRef {
     spec.location = RelocateSpec {
         pool: Some(at(admin, places.pool).await),
         datastore: Some(at(admin, places.datastore).await),
@@ -159,7 +202,7 @@ async fn clone(admin: &Vim, places: &Places, name: &str, mut spec: CloneSpec) ->
     };
     let folder = at(admin, places.folder).await;
     let method = Method::Clone { folder, name: name.to_owned(), spec: Box::new(spec) };
-    let task = admin.start(&at(admin, places.template).await, method).await.expect("it is taken");
+    let task = admin.start(source, method).await.expect("it is taken");
     let done = admin.wait(&task, LIMIT).await.expect("it is cloned");
     done.object().expect("a clone is a machine")
 }

@@ -29,7 +29,7 @@ use tokio::{
 
 use crate::bench::{
     CLUSTER, Faults, Line, Places, SIMULATED, Site, all_machines, at, class, clone_as_somebody,
-    order,
+    copy_as_somebody, order,
 };
 
 /// The simulator's datastores, by the names that it gives them.
@@ -221,6 +221,11 @@ impl Site for Simulator {
 
     async fn clone_as_somebody(&self, name: &str, config: ConfigSpec) -> String {
         clone_as_somebody(&self.admin, &PLACES, name, config).await
+    }
+
+    async fn copy_as_somebody(&self, provider_id: &str) -> String {
+        let nothing = ConfigSpec::default();
+        copy_as_somebody(&self.admin, &PLACES, provider_id, "copy", nothing).await
     }
 
     /// The simulator's hosts have room for everything, so it is ordered to say otherwise.
