@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use joiner_core::{
+    evenness::{self, Standing},
     instance_type::{InstanceType, Offering},
     label::{self, Labels, WellKnown},
-    requirement::Requirements,
+    requirement::{Requirement, Requirements},
+    resources::{CPU, MEMORY},
 };
 
 use crate::order::Order;
@@ -28,6 +30,39 @@ impl Choice<'_> {
         labels.extend(self.offering.requirements.single_values());
         labels.insert(label::INSTANCE_TYPE.to_owned(), self.instance_type.name.clone());
         labels
+    }
+}
+
+impl<'t> Choice<'t> {
+    /// The zone; empty for a place without one.
+    pub fn zone(&self) -> &'t str {
+        let offering: &'t Offering = self.offering;
+        offering.requirements.get(label::ZONE).and_then(Requirement::single).unwrap_or_default()
+    }
+}
+
+/// Puts choices in the order in which they are tried: the cheapest first, then the smallest, then by
+/// what is known of the zones. `room` is the free room of the choice's place, where it is known;
+/// `instances` says how many instances of the pool are in a zone.
+pub fn in_order<'t>(
+    choices: &mut [Choice<'t>],
+    room: impl Fn(&Choice<'t>) -> Option<i64>,
+    instances: impl Fn(&str) -> usize,
+) {
+    let size = |choice: &Choice<'t>| {
+        let capacity = &choice.instance_type.capacity;
+        (capacity.get(CPU), capacity.get(MEMORY))
+    };
+    let terms = |a: &Choice<'t>, b: &Choice<'t>| {
+        a.price.total_cmp(&b.price).then_with(|| size(a).cmp(&size(b)))
+    };
+    choices
+        .sort_by(|a, b| terms(a, b).then_with(|| a.instance_type.name.cmp(&b.instance_type.name)));
+    for equals in choices.chunk_by_mut(|a, b| terms(a, b).is_eq()) {
+        evenness::in_order(equals, |choice| {
+            let zone = choice.zone();
+            Standing { zone, room: room(choice), instances: instances(zone) }
+        });
     }
 }
 
@@ -68,4 +103,44 @@ pub fn every<'o, 't: 'o>(
                 && order.requests.fits(allocatable)
         })
         .map(|(choice, _)| choice)
+}
+
+#[cfg(test)]
+mod tests {
+    use joiner_core::testing::instance_type;
+
+    use super::*;
+    use crate::{class::NodeClass, order::ClaimId};
+
+    fn types() -> Vec<Arc<InstanceType>> {
+        let of = |name: &str, cpu: &str, price: f64| {
+            Arc::new(instance_type(name).cpu(cpu).zones(["a", "b"]).price(price).build())
+        };
+        vec![of("large", "8", 2.0), of("small", "4", 1.0), of("dear", "2", 3.0)]
+    }
+
+    fn ordered(room: impl Fn(&str) -> Option<i64>, in_b: usize) -> Vec<String> {
+        let order = Order::plain(ClaimId::default(), "p", Arc::new(NodeClass::default()));
+        let (types, well_known) = (types(), WellKnown::default());
+        let mut choices: Vec<Choice<'_>> = every(&order, &types, &well_known).collect();
+        let instances = |zone: &str| if zone == "b" { in_b } else { 1 };
+        in_order(&mut choices, |choice| room(choice.zone()), instances);
+        choices.iter().map(|own| format!("{} {}", own.instance_type.name, own.zone())).collect()
+    }
+
+    #[test]
+    fn a_lower_price_counts_for_more_than_room() {
+        let room = |zone: &str| Some(if zone == "b" { 900 } else { 100 });
+        assert_eq!(
+            ordered(room, 5),
+            ["small b", "small a", "large b", "large a", "dear b", "dear a"]
+        );
+    }
+
+    #[test]
+    fn where_no_room_is_known_the_instances_of_the_pool_decide_then_names() {
+        assert_eq!(ordered(|_| None, 0)[..2], ["small b", "small a"]);
+        assert_eq!(ordered(|_| None, 2)[..2], ["small a", "small b"]);
+        assert_eq!(ordered(|_| None, 1)[..2], ["small a", "small b"]);
+    }
 }

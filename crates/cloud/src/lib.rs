@@ -16,6 +16,7 @@ pub mod class;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod error;
+pub mod homes;
 pub mod inputs;
 pub mod machine;
 pub mod needs;

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use joiner_core::{
+    evenness::ZoneRoom,
     instance_type::InstanceType,
     label::{Labels, WellKnown},
 };
@@ -106,7 +107,16 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// Cheap: it is asked several times for each plan.
     fn instance_types(&self, pool: &str, class: &NodeClass) -> Result<InstanceTypes, CloudError>;
 
+    /// The free room of a class's zones, as far as it is known; a zone that is not there is unknown.
+    /// It decides among zones that cost the same. Cheap: it is asked for each plan.
+    fn room(&self, _class: &NodeClass) -> ZoneRoom {
+        ZoneRoom::new()
+    }
+
     /// Makes a machine, or finds the one that was made for this claim before.
+    ///
+    /// Of several zones that cost the same it goes to the first in the order of
+    /// [`joiner_core::evenness`].
     ///
     /// The claim's mark is written in the same step that makes the machine. Answers as soon as the
     /// provider's name of the machine is final, which may be long before it runs.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use crate::{
+    evenness::ZoneRoom,
     label::{self, WellKnown},
     quantity::Quantity,
     requirement::{Requirement, Requirements},
@@ -181,6 +182,9 @@ pub fn satisfies_min_values<'t>(
 pub struct Catalog {
     /// The types of each pool. A pool that is not there has none.
     pub by_pool: BTreeMap<String, Arc<[Arc<InstanceType>]>>,
+    /// The free room of the zones of each pool, where its cloud says. It decides among zones that
+    /// are equally good otherwise, and nothing else.
+    pub room: BTreeMap<String, ZoneRoom>,
     /// Labels the providers fill in.
     pub well_known: WellKnown,
     /// The label that tells reservations apart.
@@ -217,6 +221,7 @@ impl Catalog {
                     .or_insert_with(|| without(types, &foreign));
                 all.by_pool.insert(pool.clone(), Arc::clone(types));
             }
+            all.room.extend(part.room.clone());
         }
         all
     }
@@ -474,7 +479,8 @@ mod tests {
             })]);
             let by_pool = pools.iter().map(|&pool| (pool.to_owned(), Arc::clone(&types))).collect();
             let well_known = WellKnown::with([key.to_owned()]).restricting([format!("{name}.io")]);
-            Catalog { by_pool, well_known, reservation_id_label: Some(format!("{name}.io/id")) }
+            let reservation_id_label = Some(format!("{name}.io/id"));
+            Catalog { by_pool, well_known, reservation_id_label, ..Catalog::default() }
         };
         let [a, b] = [part(&["p", "q"], "a", "a.io/size"), part(&["r"], "b", "b.io/size")];
 

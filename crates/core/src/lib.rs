@@ -9,6 +9,7 @@
 //! objects become these types in one place, `joiner-operator`'s index.
 
 pub mod disruption;
+pub mod evenness;
 pub mod instance_type;
 pub mod label;
 pub mod plan;

@@ -132,6 +132,7 @@ impl CatalogFile {
             by_pool: by_pool.collect(),
             well_known: self.well_known.clone(),
             reservation_id_label: self.reservation_id_label.clone(),
+            ..Catalog::default()
         }
     }
 

@@ -88,7 +88,7 @@ pub fn catalog<P: AsRef<str>>(pools: impl IntoIterator<Item = P>) -> Catalog {
             .collect(),
         well_known: WellKnown::with(WELL_KNOWN_LABELS.map(str::to_owned))
             .restricting([NODE_CLASS_GROUP.to_owned()]),
-        reservation_id_label: None,
+        ..Catalog::default()
     }
 }
 

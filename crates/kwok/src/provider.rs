@@ -5,7 +5,11 @@
 //! machine that was made for a claim is found again after a crash, and an annotation says which
 //! claim that is.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use joiner_clock::Clock;
@@ -13,6 +17,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, RepairPolicy,
     choice::{self, Choice},
     class::{ClassKind, ClassStatus, NodeClass},
+    homes::{Going, Homes},
     inputs::ClassInputs,
     machine::Machine,
     order::{ClaimId, Order},
@@ -69,6 +74,8 @@ pub struct Kwok {
     nodes: Api<Node>,
     clock: Clock,
     types: Types,
+    /// Which zones the nodes of pools are in.
+    homes: Homes,
     repair: &'static [RepairPolicy],
 }
 
@@ -99,7 +106,13 @@ impl Kwok {
     }
 
     fn of(client: Client, clock: Clock, types: Types) -> Self {
-        Self { nodes: Api::all(client), clock, types, repair: REPAIR_POLICIES }
+        Self {
+            nodes: Api::all(client),
+            clock,
+            types,
+            homes: Homes::default(),
+            repair: REPAIR_POLICIES,
+        }
     }
 
     /// The same, with nodes that are tolerated for another time when they are unhealthy.
@@ -187,7 +200,7 @@ impl CloudProvider for Kwok {
             return own(node, &order.claim);
         }
         let types = self.types_of(order.node_pool.as_deref().unwrap_or_default());
-        let Some(choice) = self.choose(order, &types) else {
+        let Some((choice, going)) = self.choose(order, &types) else {
             return Err(CloudError::InsufficientCapacity(format!(
                 "no available instance type serves NodeClaim {}: {} and {}",
                 order.claim.name, order.requirements, order.requests
@@ -199,7 +212,10 @@ impl CloudProvider for Kwok {
         let node = node(&name, order, &choice);
         let what = format!("create node {name}");
         match self.call(&what, self.nodes.create(&PostParams::default(), &node)).await? {
-            Ok(created) => own(created, &order.claim),
+            Ok(created) => {
+                going.arrived();
+                own(created, &order.claim)
+            }
             Err(status) if status.code == 409 => match self.find(&name).await? {
                 Some(node) => own(node, &order.claim),
                 None => Err(CloudError::Unknown(format!("{what}: it came and went"))),
@@ -263,9 +279,20 @@ impl CloudProvider for Kwok {
             machines.extend(page.items.into_iter().filter(is_ours).map(machine));
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => params = params.continue_token(&token),
-                None => return Ok(machines),
+                None => break,
             }
         }
+        let mut uids = BTreeSet::new();
+        for machine in &machines {
+            let label = |key: &str| machine.labels.get(key).map_or("", String::as_str);
+            let Some(claim) = machine.claim.as_ref().filter(|_| !machine.deleting) else {
+                continue;
+            };
+            self.homes.know(&claim.uid, label(label::NODE_POOL), label(label::ZONE));
+            uids.insert(claim.uid.as_str());
+        }
+        self.homes.keep(&uids);
+        Ok(machines)
     }
 
     async fn drift(
@@ -282,19 +309,26 @@ impl CloudProvider for Kwok {
 }
 
 impl Kwok {
-    /// The cheapest way to serve an order. Among offerings of the same type and price, zones take
-    /// turns.
-    fn choose<'t>(&self, order: &Order, types: &'t InstanceTypes) -> Option<Choice<'t>> {
+    /// The cheapest way to serve an order. Among offerings of the same type and price it is the zone
+    /// with fewest nodes of the pool.
+    fn choose<'t>(
+        &self,
+        order: &Order,
+        types: &'t InstanceTypes,
+    ) -> Option<(Choice<'t>, Going<'_>)> {
         let well_known = self.well_known();
         let cheapest = choice::cheapest(order, types, &well_known)?;
         let is_equal = |other: &Choice<'t>| {
             Arc::ptr_eq(other.instance_type, cheapest.instance_type)
                 && other.price.total_cmp(&cheapest.price).is_eq()
         };
-        let equals: Vec<Choice<'t>> =
+        let mut equals: Vec<Choice<'t>> =
             choice::every(order, types, &well_known).filter(is_equal).collect();
-        let turn = digest(&order.claim.uid) as usize % equals.len().max(1);
-        equals.get(turn).copied().or(Some(cheapest))
+        self.homes.choose(order, |instances| {
+            choice::in_order(&mut equals, |_| None, instances);
+            let first = equals.first()?;
+            Some((*first, first.zone().to_owned()))
+        })
     }
 }
 

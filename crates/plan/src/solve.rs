@@ -21,6 +21,7 @@ mod reservations;
 mod template;
 mod topology;
 mod trial;
+mod zones;
 
 use std::collections::VecDeque;
 
@@ -42,6 +43,7 @@ use self::{
     template::Template,
     topology::{Machine, Topology, Way},
     trial::Trial,
+    zones::Zones,
 };
 pub(crate) use self::{
     class::narrow,
@@ -54,7 +56,7 @@ pub(crate) use self::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Choices {
     claims: ClaimOrder,
-    /// Of domains that are equally good the last in order of name, not the first.
+    /// Of domains that are equally good the last in order, not the first.
     last_domain: bool,
     /// Whether hosts may have as many pods more than the host with fewest as the skew says, as the scheduler counts; else
     /// as many more than none, as upstream counts.
@@ -98,6 +100,7 @@ pub(crate) struct Solver<'s> {
     remaining: Vec<Remaining>,
     reservations: Reservations,
     topology: Topology,
+    zones: Zones<'s>,
     nodes: Nodes<'s>,
     claims: Claims<'s>,
     classes: Classes<'s>,
@@ -207,6 +210,7 @@ impl<'s> Solver<'s> {
         topology.observe(snapshot, &templates, &nodes, &labels);
         classes.meet_groups(&topology);
         let usable = templates.iter_mut().map(|template| Usable::of(template, &labels)).collect();
+        let zones = Zones::new(&snapshot.catalog.room, &mut labels);
         let least = (0..columns.len())
             .map(|column| classes.all.iter().map(|class| class.requests[column]).min().unwrap_or(0))
             .collect();
@@ -226,6 +230,7 @@ impl<'s> Solver<'s> {
             usable,
             reservations,
             topology,
+            zones,
             nodes,
             classes,
             least,

@@ -22,6 +22,7 @@ mod image;
 mod inventory;
 mod kubelet;
 mod limiter;
+mod load;
 mod machines;
 mod marks;
 mod measured;
@@ -222,6 +223,6 @@ pub fn catalog<P: Into<String>>(
     Catalog {
         by_pool: pools.into_iter().map(|pool| (pool.into(), Arc::clone(&types))).collect(),
         well_known,
-        reservation_id_label: None,
+        ..Catalog::default()
     }
 }

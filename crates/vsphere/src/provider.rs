@@ -12,6 +12,7 @@ mod examine;
 mod grouping;
 mod join_data;
 mod look;
+mod placing;
 mod resolve;
 mod state;
 mod status;
@@ -34,6 +35,7 @@ use joiner_cloud::{
     CloudError, CloudProvider, Deletion, InstanceTypes, LabelCorrection, RepairPolicy,
     adoption::Adoption,
     class::{self, ClassKind, ClassStatus, SpecHash},
+    homes::Homes,
     inputs::ClassInputs,
     machine::{Machine, Measured},
     needs::Needs,
@@ -41,6 +43,7 @@ use joiner_cloud::{
     order::{ClaimId, Order},
 };
 use joiner_core::{
+    evenness::ZoneRoom,
     instance_type::InstanceType,
     label::{self, WellKnown},
 };
@@ -147,6 +150,7 @@ struct Inner {
     /// One look at the inventory at a time; others wait for it and share it.
     gathering: tokio::sync::Mutex<resolve::Gathered>,
     state: Mutex<State>,
+    homes: Homes,
 }
 
 impl fmt::Debug for Vsphere {
@@ -175,6 +179,7 @@ impl Vsphere {
             metrics,
             gathering: tokio::sync::Mutex::default(),
             state: Mutex::default(),
+            homes: Homes::default(),
         });
         let asked = Arc::downgrade(&inner);
         inner.metrics.ask_for_unavailable(move || {
@@ -373,6 +378,10 @@ impl CloudProvider for Vsphere {
         let read = self.0.read_class(class)?;
         let memory = self.0.class_memory(class, &read)?;
         Ok(self.0.offered(&class.name, &memory.types))
+    }
+
+    fn room(&self, class: &class::NodeClass) -> ZoneRoom {
+        self.0.room(&class.name)
     }
 
     async fn create(&self, order: &Order) -> Result<Machine, CloudError> {

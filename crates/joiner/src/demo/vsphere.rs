@@ -5,6 +5,8 @@
 //! shorter. What a machine becomes is up to the text that it was given: [`guests`] boot with it, and
 //! the [`mod@cloud_controller`] gives their nodes what a vSphere cluster's does.
 
+#[cfg(test)]
+mod burst;
 mod cloud_controller;
 mod estate;
 mod guests;

@@ -204,7 +204,7 @@ fn of_provider(
     pools: &[Arc<NodePool>],
     closed: &mut BTreeMap<String, String>,
 ) -> Catalog {
-    let mut by_pool = BTreeMap::new();
+    let (mut by_pool, mut room) = (BTreeMap::new(), BTreeMap::new());
     for pool in pools {
         let Some(class) = class_of_pool(pool) else { continue };
         let is_own = provider
@@ -221,6 +221,7 @@ fn of_provider(
         match provider.instance_types(&name(pool), object) {
             Ok(types) => {
                 by_pool.insert(name(pool), types);
+                room.insert(name(pool), provider.room(object));
             }
             Err(error) => {
                 closed.insert(name(pool), error.to_string());
@@ -229,6 +230,7 @@ fn of_provider(
     }
     Catalog {
         by_pool,
+        room,
         well_known: provider.well_known(),
         reservation_id_label: provider.reservation_id_label().map(str::to_owned),
     }

@@ -470,6 +470,7 @@ impl<'s> Solver<'s> {
                 *requirements,
                 self.choices,
                 &self.topology,
+                (&self.zones, &self.nodes),
                 &mut self.labels,
             ));
         }

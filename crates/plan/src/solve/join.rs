@@ -13,9 +13,11 @@ use super::{
     claims::{Claim, Joining},
     class::Variant,
     labels::{Key, LabelSpace, ReqId},
+    nodes::Nodes,
     reservations::Reservations,
     template::Template,
     topology::Topology,
+    zones::Zones,
 };
 
 /// More ways than this to settle a claim's domains are not tried for one pod and claim.
@@ -43,7 +45,7 @@ impl Solver<'_> {
         class_index: usize,
         variant_index: usize,
     ) -> Vec<ReqId> {
-        let Self { labels, topology, classes, choices, .. } = self;
+        let Self { labels, topology, zones, nodes, classes, choices, .. } = self;
         let class = &mut classes.all[class_index];
         let variant = &mut class.variants[variant_index];
         let joins = match variant.joins.get(&requirements) {
@@ -64,7 +66,9 @@ impl Solver<'_> {
         if variant.domain_uses.is_empty() {
             return joins.to_vec();
         }
-        let settle = |joined: &ReqId| settle_domains(variant, *joined, *choices, topology, labels);
+        let settle = |joined: &ReqId| {
+            settle_domains(variant, *joined, *choices, topology, (zones, nodes), labels)
+        };
         joins.iter().flat_map(settle).collect()
     }
 
@@ -252,6 +256,7 @@ pub(super) fn settle_domains(
     requirements: ReqId,
     choices: Choices,
     topology: &Topology,
+    (zones, nodes): (&Zones<'_>, &Nodes<'_>),
     labels: &mut LabelSpace,
 ) -> Vec<ReqId> {
     let mut per_key: Vec<(Key, Bits, bool)> = Vec::new();
@@ -286,7 +291,7 @@ pub(super) fn settle_domains(
         for option in options {
             if one {
                 let mut named: Vec<usize> = domains.iter().collect();
-                named.sort_by(|a, b| labels.value_name(key, *a).cmp(labels.value_name(key, *b)));
+                zones.put_in_order(&mut named, (key, requirements), nodes, labels);
                 if choices.last_domain {
                     named.reverse();
                 }

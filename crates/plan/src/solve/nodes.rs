@@ -33,6 +33,10 @@ pub(crate) struct Nodes<'s> {
     pub(crate) sorts: Vec<(ReqId, usize)>,
     taint_sets: Vec<&'s [Taint]>,
     pub(super) sites: Vec<Site<'s>>,
+    /// Numbers of pools' zones.
+    homes: FxHashMap<(&'s str, &'s str), usize>,
+    /// How many instances of a pool are in a zone, by the number of both.
+    instances: Vec<usize>,
     /// Candidates that are no more.
     pub(super) gone: Bits,
     /// Candidates that new pods should leave alone for now.
@@ -98,6 +102,8 @@ pub(crate) struct Candidate<'s> {
     pub(super) settled: usize,
     /// Where its Node object is, once there is one.
     site: Option<usize>,
+    /// The number of its pool's zone, where both are known.
+    home: Option<usize>,
 }
 
 impl<'s> Nodes<'s> {
@@ -127,6 +133,8 @@ impl<'s> Nodes<'s> {
             sorts: Vec::new(),
             taint_sets: Vec::new(),
             sites: Vec::new(),
+            homes: FxHashMap::default(),
+            instances: Vec::new(),
             gone: Bits::new(),
             quiet: Bits::new(),
             touched: Bits::new(),
@@ -158,6 +166,7 @@ impl<'s> Nodes<'s> {
             if let Some(site) = site {
                 all.sites[site].nodes += 1;
             }
+            let home = all.home(node);
             let mut candidate = Candidate {
                 node,
                 requirements,
@@ -168,6 +177,7 @@ impl<'s> Nodes<'s> {
                 pods: Vec::new(),
                 settled: 0,
                 site,
+                home,
             };
             for pod in &node.pods {
                 candidate.take(pod);
@@ -181,6 +191,22 @@ impl<'s> Nodes<'s> {
             all.free.extend(free(snapshot, node, ignore_dra, columns));
         }
         all
+    }
+
+    /// Counts one more instance of its pool in its zone.
+    fn home(&mut self, node: &'s Node) -> Option<usize> {
+        let (pool, zone) = (node.pool.as_deref()?, node.labels.get(label::ZONE)?);
+        let home = *self.homes.entry((pool, zone)).or_insert_with(|| {
+            self.instances.push(0);
+            self.instances.len() - 1
+        });
+        self.instances[home] += 1;
+        Some(home)
+    }
+
+    /// How many instances of a pool are in a zone.
+    pub(super) fn instances(&self, pool: &str, zone: &str) -> usize {
+        self.homes.get(&(pool, zone)).map_or(0, |home| self.instances[*home])
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -280,6 +306,9 @@ impl<'s> Nodes<'s> {
     pub(crate) fn remove(&mut self, position: usize) -> Option<Site<'s>> {
         self.gone.insert(position);
         self.journal.note(|| Change::Gone { position });
+        if let Some(home) = self.candidates[position].home {
+            self.instances[home] -= 1;
+        }
         let site = &mut self.sites[self.candidates[position].site?];
         site.nodes -= 1;
         (site.nodes == 0).then(|| site.clone())
@@ -323,6 +352,9 @@ impl<'s> Nodes<'s> {
                 }
                 Change::Gone { position } => {
                     self.gone.remove(position);
+                    if let Some(home) = self.candidates[position].home {
+                        self.instances[home] += 1;
+                    }
                     if let Some(site) = self.candidates[position].site {
                         self.sites[site].nodes += 1;
                     }

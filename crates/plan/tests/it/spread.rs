@@ -6,6 +6,7 @@ use joiner_core::{
     pod::SpreadConstraint,
     requirement::Operator::{Exists, In},
     selector::LabelSelector,
+    settings::PlanSettings,
     snapshot::Snapshot,
     testing::{
         PodBuilder, fake_default_instance_types, node, pod, pool, requirement, selector,
@@ -13,7 +14,7 @@ use joiner_core::{
     },
 };
 
-use crate::support::{Cluster, check, cluster, cluster_of};
+use crate::support::{Cluster, check, cluster, cluster_of, plan, tell};
 
 fn web() -> LabelSelector {
     selector([("app", "web")])
@@ -49,6 +50,35 @@ fn each_claim_settles_for_one_zone_the_first_name_among_equals() {
             claim default: a-0 a-3 | small-instance-type +4 | zone=test-zone-1
             claim default: a-1 | small-instance-type +5 | zone=test-zone-2
             claim default: a-2 | small-instance-type +5 | capacity-type=on-demand zone=test-zone-3
+        "#]],
+    );
+}
+
+#[test]
+fn among_equally_good_zones_the_clouds_free_room_decides() {
+    let mut snapshot = cluster().pods([spread("a")]).build();
+    let room = [("test-zone-1", -120), ("test-zone-2", 340), ("test-zone-3", 20)];
+    let room = room.map(|(zone, room)| (zone.to_owned(), room)).into();
+    snapshot.catalog.room.insert("default".to_owned(), room);
+    let planned = plan(&snapshot, &PlanSettings::default());
+    expect![[r#"
+        claim default: a | small-instance-type +5 | zone=test-zone-2
+    "#]]
+    .assert_eq(&tell(&snapshot, &planned));
+}
+
+#[test]
+fn where_no_room_is_known_the_zone_with_fewest_nodes_of_the_pool_is_taken() {
+    let in_zone =
+        |name: &str, pool: &str, zone: &str| node(name).pool(pool).zone(zone).has("pods", "0");
+    check(
+        cluster()
+            .node(in_zone("one", "default", "test-zone-1"))
+            .node(in_zone("of-another-pool", "other", "test-zone-2"))
+            .node(in_zone("three", "default", "test-zone-3"))
+            .pods([spread("a")]),
+        expect![[r#"
+            claim default: a | small-instance-type +5 | zone=test-zone-2
         "#]],
     );
 }

@@ -68,7 +68,7 @@ impl Inner {
             };
         }
         if let Err(error) = joined {
-            tracing::warn!(machine = vm.name, "a machine is not kept apart from others: {error}");
+            tracing::warn!(instance = vm.name, "a machine is not kept apart from others: {error}");
         }
     }
 
@@ -157,7 +157,7 @@ impl Inner {
             // Somebody was here before.
             Ok(()) | Err(TagError::NotFound) => {}
             Err(error) => {
-                tracing::info!(machine = vm.name, "a machine is left in its module: {error}");
+                tracing::info!(instance = vm.name, "a machine is left in its module: {error}");
             }
         }
     }

@@ -16,10 +16,7 @@ use std::{
 };
 
 use joiner_cloud::{CloudError, choice, machine::Machine, order::Order};
-use joiner_core::{
-    label,
-    resources::{CPU, MEMORY},
-};
+use joiner_core::label;
 use joiner_vim::{Method, MoRef};
 
 use self::refusals::Refused;
@@ -47,11 +44,11 @@ use crate::{
 const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
 /// What is made for an order, and of what.
-struct Work<'o> {
-    order: &'o Order,
+pub(super) struct Work<'o> {
+    pub(super) order: &'o Order,
     class: &'o NodeClass,
-    memory: &'o ClassMemory,
-    resolution: &'o Resolution,
+    pub(super) memory: &'o ClassMemory,
+    pub(super) resolution: &'o Resolution,
     name: String,
 }
 
@@ -67,7 +64,7 @@ impl Inner {
         match Box::pin(self.create_once(order, &class)).await {
             Err(Refused::Stale(why)) => {
                 tracing::info!(
-                    class = class.name(),
+                    NodeClass = class.name(),
                     "looking anew for what the class names: {why}"
                 );
                 self.invalidate(class.name()).await;
@@ -127,29 +124,23 @@ impl Inner {
     /// Tries every way to make the machine, the cheapest first, until one is had.
     async fn make_somehow(&self, work: &Work<'_>) -> Result<Machine, Refused> {
         let types = self.offered(work.class.name(), &work.memory.types);
-        let mut choices: Vec<choice::Choice<'_>> =
-            choice::every(work.order, &types, &Self::well_known()).collect();
-        choices.sort_by(|a, b| {
-            let size = |choice: &choice::Choice<'_>| {
-                let capacity = &choice.instance_type.capacity;
-                (capacity.get(CPU), capacity.get(MEMORY))
-            };
-            (a.price.total_cmp(&b.price))
-                .then_with(|| size(a).cmp(&size(b)))
-                .then_with(|| a.instance_type.name.cmp(&b.instance_type.name))
-        });
+        let (choices, placing) = self.place(work, &types);
         let mut refusals: Vec<String> = Vec::new();
         let mut remedies: BTreeSet<String> = BTreeSet::new();
         for choice in &choices {
             let labels = choice.labels();
             let zone = labels.get(label::ZONE).map(String::as_str);
+            placing.try_in(work, choice);
             let Some(place) = work.resolution.place(zone) else {
                 refusals.push(format!("zone {zone:?} is not among spec.zones"));
                 continue;
             };
             for datastore in self.datastores(place).await? {
                 match self.make(work, choice, place, &datastore).await {
-                    Ok(machine) => return Ok(machine),
+                    Ok(machine) => {
+                        placing.arrived();
+                        return Ok(machine);
+                    }
                     Err(Refused::NoSpace(why)) => {
                         let space = Wanting::Space(datastore.named.reference.clone());
                         self.state().unavailable.remember(space, self.now());

@@ -247,7 +247,7 @@ impl Inner {
                     Ok(_) => Going::Gone,
                     Err(error) if task_is_gone(&error) => Going::Gone,
                     Err(error) => {
-                        tracing::info!(machine = vm.name, "a machine is not removed yet: {error}");
+                        tracing::info!(instance = vm.name, "a machine is not removed yet: {error}");
                         Going::UnderWay
                     }
                 }
@@ -291,7 +291,7 @@ impl Inner {
             return Ok(Change::Done);
         }
         let names: Vec<&str> = foreign.iter().map(|disk| disk.file_name.as_str()).collect();
-        tracing::info!(machine = vm.name, disks = ?names, "taking disks off that are not the machine's own");
+        tracing::info!(instance = vm.name, disks = ?names, "taking disks off that are not the machine's own");
         let changes = foreign.iter().map(|disk| {
             // Without a word about its file, which stays.
             DeviceChange::remove(Device {

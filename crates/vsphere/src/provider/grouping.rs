@@ -66,7 +66,7 @@ impl Inner {
         let Some(group) = &place.vm_group else { return };
         let cluster = &place.compute.cluster;
         if self.set_member(cluster, group, &vm.reference, false).await.is_err() {
-            tracing::info!(machine = vm.name, group, "a machine is left in its group");
+            tracing::info!(instance = vm.name, group, "a machine is left in its group");
         }
     }
 

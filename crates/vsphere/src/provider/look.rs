@@ -130,11 +130,15 @@ impl Inner {
 
     /// The machine that one is to the operator.
     pub(super) fn machine(&self, vm: &Vm) -> Option<Machine> {
-        let mut state = self.state();
         let mark = vm.mark.as_ref();
+        let destroyed = self.state().destroyed.contains(&vm.reference);
+        if let Some(mark) = mark.filter(|_| !destroyed) {
+            self.homes.know(&mark.claim.uid, &mark.pool, &mark.zone);
+        }
+        let mut state = self.state();
         let own = mark.and_then(|mark| state.instance_type(&mark.class, &mark.instance_type));
         let mut machine = vm.machine(own.as_deref())?;
-        machine.deleting = state.destroyed.contains(&vm.reference);
+        machine.deleting = destroyed;
         if let Some(memory_mib) = vm.memory_mib {
             let is_ours = mark.is_some_and(|mark| mark.made_here);
             state.measured.know(&machine.provider_id, memory_mib, is_ours);
@@ -235,6 +239,9 @@ impl Inner {
         self.metrics.listed(states);
         self.state().measured.keep(machines.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));
+        let claims =
+            machines.iter().filter(|own| !own.deleting).filter_map(|own| own.claim.as_ref());
+        self.homes.keep(&claims.map(|claim| claim.uid.as_str()).collect());
         Ok(machines)
     }
 

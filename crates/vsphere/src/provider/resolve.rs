@@ -15,6 +15,7 @@ use crate::{
         CLUSTERS, Cluster, DATASTORES, DETAILS, Datastore, Details, FOLDERS, Inventory, NETWORKS,
         Named, Network, OPAQUE_NETWORKS, POOLS, PORT_GROUPS, Paths, Pool, TEMPLATES, Template,
     },
+    load::{self, Seen},
     node_class::{DatacenterSelector, NodeClass, Wanted},
     places::{
         self, DATASTORE_READY, IMAGE_READY, LedTo, Resolution, Stuck, Trouble, VALIDATION,
@@ -258,24 +259,27 @@ impl Inner {
     }
 
     async fn gather(&self, datacenter: &Named) -> Result<Inventory, VimError> {
-        let vim = &self.vim;
+        let (vim, began) = (&self.vim, self.now());
         let inside = &datacenter.reference;
+        let of_machines = [TEMPLATES, load::MACHINES].concat();
         // Datastore clusters are folders too.
         let kinds = [
             ("Folder", FOLDERS),
             ("ClusterComputeResource", CLUSTERS),
             ("ResourcePool", POOLS),
             ("Datastore", DATASTORES),
-            ("VirtualMachine", TEMPLATES),
+            ("VirtualMachine", &of_machines),
+            ("HostSystem", load::HOSTS),
         ];
-        let (mut clusters, mut pools, mut datastores, mut machines, mut folders) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut clusters, mut pools, mut datastores, mut machines, mut hosts, mut folders) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for own in vim.list_kinds(inside, &kinds).await? {
             match &*own.reference.kind {
                 "ClusterComputeResource" => clusters.push(own),
                 "ResourcePool" | "VirtualApp" => pools.push(own),
                 "Datastore" => datastores.push(own),
                 "VirtualMachine" => machines.push(own),
+                "HostSystem" => hosts.push(own),
                 _ => folders.push(own),
             }
         }
@@ -305,8 +309,11 @@ impl Inner {
             .map(|own| Network::standard(own, &paths))
             .chain(port_groups.iter().filter_map(|own| Network::port_group(own, &paths, &uuids)))
             .chain(opaque.iter().map(|own| Network::opaque(own, &paths)));
+        let clusters: Vec<Cluster> =
+            clusters.iter().filter_map(|own| Cluster::read(own, &paths)).collect();
+        self.state().loads.learn(Seen::of(&clusters, &hosts, &machines), began);
         Ok(Inventory {
-            clusters: clusters.iter().filter_map(|own| Cluster::read(own, &paths)).collect(),
+            clusters,
             pools: pools.iter().filter_map(|own| Pool::read(own, &paths)).collect(),
             datastores: datastores.iter().map(|own| Datastore::read(own, &paths)).collect(),
             networks: all_networks.collect(),

@@ -17,6 +17,7 @@ use joiner_vim::{MoRef, Task};
 use super::check_room::Shortages;
 use crate::{
     inventory::Named,
+    load::Loads,
     machines::Hardware,
     measured::MeasuredMemory,
     metrics::UnavailableOffering,
@@ -46,6 +47,8 @@ pub(crate) struct State {
     pub(crate) classes: BTreeMap<String, ClassMemory>,
     /// What sizes of classes lacked when they were last looked at, by the class's name.
     pub(crate) shortages: BTreeMap<String, Shortages>,
+    /// What clusters have given away, and what is on its way to them.
+    pub(crate) loads: Loads,
     /// What could not be had lately.
     pub(crate) unavailable: Unavailable,
     /// Clones under way, by the claim's identity.

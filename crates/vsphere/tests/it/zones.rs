@@ -1,9 +1,14 @@
 //! The zone of a class and the zone that the cloud controller reads from the inventory's tags.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use joiner_cloud::{CloudProvider, class::NodeClass};
+use joiner_core::label;
+use joiner_vcenter::inventory::{Cluster, Host, Machine};
+use joiner_vsphere::Vsphere;
 use serde_json::json;
 
-use crate::bench::{World, class, condition};
+use crate::bench::{World, class, condition, order};
 
 const CLUSTER: &str = "/dc1/host/cluster1";
 
@@ -74,4 +79,81 @@ async fn whatever_tags_say_machines_are_made() {
     let status = world.provider().resolve_class(&class(json!({})), None).await.unwrap();
     let zones = status.conditions.iter().find(|own| own.type_ == "ZonesReady").unwrap();
     assert_eq!((zones.holds, zones.blocks), (Some(false), false));
+}
+
+/// Two zones of two hosts each, `az1` and `az2`; in the first runs somebody else's machine with so
+/// many processors.
+fn two_zones(others_cpus: u32) -> World {
+    let mut inventory = World::inventory();
+    let datacenter = &mut inventory.datacenters[0];
+    datacenter.clusters = ["az1", "az2"]
+        .map(|zone| {
+            let hosts = (1..=2).map(|n| Host::new(&format!("{zone}-esx{n}"), 64, 1024));
+            Cluster { hosts: hosts.collect(), ..Cluster::new(zone) }
+        })
+        .into();
+    datacenter.machines.push(Machine {
+        powered_on: true,
+        cpus: others_cpus,
+        memory_mib: 4096,
+        ..Machine::new("somebody-elses")
+    });
+    World::of(inventory)
+}
+
+fn class_of_two_zones() -> Arc<NodeClass> {
+    let zone = |zone: &str| json!({"name": zone, "computeSelector": {"name": zone}});
+    class(json!({
+        "zones": [zone("az1"), zone("az2")],
+        "instanceTypes": [{"os": "linux", "cpu": 8, "memory": 16}],
+    }))
+}
+
+/// Has so many machines made at once; how many went to each zone.
+async fn made(provider: &Vsphere, numbers: std::ops::Range<u32>) -> BTreeMap<String, usize> {
+    let class = class_of_two_zones();
+    let creations = numbers.map(|number| {
+        let (provider, order) = (provider.clone(), order(&class, number));
+        tokio::spawn(async move { provider.create(&order).await })
+    });
+    let creations: Vec<_> = creations.collect();
+    let mut zones: BTreeMap<String, usize> = BTreeMap::new();
+    for creation in creations {
+        let machine = creation.await.expect("it does not panic").expect("there is room");
+        *zones.entry(machine.labels[label::ZONE].clone()).or_default() += 1;
+    }
+    zones
+}
+
+fn zones<const N: usize>(counts: [(&str, usize); N]) -> BTreeMap<String, usize> {
+    counts.map(|(zone, count)| (zone.to_owned(), count)).into()
+}
+
+#[tokio::test(start_paused = true)]
+async fn machines_that_are_made_at_once_are_spread_over_equally_priced_zones() {
+    let world = two_zones(4);
+    assert_eq!(made(&world.provider(), 0..8).await, zones([("az1", 4), ("az2", 4)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_whose_hosts_are_full_of_other_machines_gets_fewer() {
+    let world = two_zones(32);
+    assert_eq!(made(&world.provider(), 0..8).await, zones([("az1", 2), ("az2", 6)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_was_started_again_counts_what_is_there() {
+    let world = two_zones(4);
+    made(&world.provider(), 0..3).await;
+    assert_eq!(made(&world.provider(), 3..4).await, zones([("az1", 1)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn plans_are_told_the_room_that_creations_go_by() {
+    let world = two_zones(32);
+    let (provider, class) = (world.provider(), class_of_two_zones());
+    assert!(provider.room(&class).is_empty(), "nothing is known before the first look");
+    made(&provider, 0..1).await;
+    let room = provider.room(&class);
+    assert_eq!((room["az1"], room["az2"]), (750, 937));
 }

@@ -1,0 +1,171 @@
+//! What hosts have given to virtual machines, and what is left for the next one.
+//!
+//! Counted is what machines may use, not what they use at the moment: a node that has just joined
+//! is idle and will not stay so. It decides only among places that cost the same.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use joiner_vim::{MoRef, Object};
+
+use crate::inventory::Cluster;
+
+/// Properties of hosts by which their size is known.
+pub(crate) const HOSTS: &[&str] = &[
+    "runtime.connectionState",
+    "runtime.inMaintenanceMode",
+    "summary.hardware.numCpuCores",
+    "summary.hardware.memorySize",
+];
+
+/// Properties of virtual machines by which it is known what they take of their host.
+pub(crate) const MACHINES: &[&str] = &[
+    "config.instanceUuid",
+    "runtime.host",
+    "runtime.powerState",
+    "summary.config.numCpu",
+    "summary.config.memorySizeMB",
+];
+
+/// Room is counted in so many parts of what the hosts have.
+const WHOLE: i64 = 1000;
+
+/// Processors and memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Amount {
+    pub(crate) cpus: u64,
+    pub(crate) memory_mib: u64,
+}
+
+impl Amount {
+    fn add(&mut self, other: Self) {
+        self.cpus = self.cpus.saturating_add(other.cpus);
+        self.memory_mib = self.memory_mib.saturating_add(other.memory_mib);
+    }
+}
+
+/// What the hosts of a cluster have, and what the machines that run there have of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Load {
+    pub(crate) has: Amount,
+    pub(crate) given: Amount,
+}
+
+impl Load {
+    /// What is left of the scarcer of the two, in thousandths of what the hosts have. Less than
+    /// nothing where more is given than there is; none where nobody knows what the hosts have.
+    fn left(&self) -> Option<i64> {
+        let of = |has: u64, given: u64| {
+            let (has, given) = (i64::try_from(has).ok()?, i64::try_from(given).ok()?);
+            has.checked_sub(given)?.checked_mul(WHOLE)?.checked_div(has)
+        };
+        let cpus = of(self.has.cpus, self.given.cpus)?;
+        Some(cpus.min(of(self.has.memory_mib, self.given.memory_mib)?))
+    }
+}
+
+/// What one look at an inventory has shown.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seen {
+    clusters: BTreeMap<MoRef, Load>,
+    /// Whether machines run, by the identity that their clone was given.
+    machines: BTreeMap<String, bool>,
+}
+
+impl Seen {
+    /// Adds up what was read of hosts and virtual machines.
+    pub(crate) fn of(clusters: &[Cluster], hosts: &[Object], machines: &[Object]) -> Self {
+        let cluster_of: BTreeMap<&MoRef, &MoRef> = clusters
+            .iter()
+            .flat_map(|own| own.hosts.iter().map(|host| (host, &own.named.reference)))
+            .collect();
+        let mut seen = Self::default();
+        for host in hosts {
+            let Some(cluster) = cluster_of.get(&host.reference) else { continue };
+            let is_up = host.text("runtime.connectionState") == Some("connected")
+                && host.parse("runtime.inMaintenanceMode") != Some(true);
+            let load = seen.clusters.entry((*cluster).clone()).or_default();
+            if is_up {
+                let bytes: u64 = host.parse("summary.hardware.memorySize").unwrap_or_default();
+                let cpus = host.parse("summary.hardware.numCpuCores").unwrap_or_default();
+                load.has.add(Amount { cpus, memory_mib: bytes >> 20 });
+            }
+        }
+        for machine in machines {
+            let runs = machine.text("runtime.powerState") == Some("poweredOn");
+            if let Some(uuid) = machine.text("config.instanceUuid") {
+                seen.machines.insert(uuid.to_ascii_lowercase(), runs);
+            }
+            let host = machine.reference("runtime.host").filter(|_| runs);
+            let cluster = host.and_then(|host| cluster_of.get(&host).copied());
+            if let Some(load) = cluster.and_then(|cluster| seen.clusters.get_mut(cluster)) {
+                load.given.add(Amount {
+                    cpus: machine.parse("summary.config.numCpu").unwrap_or_default(),
+                    memory_mib: machine.parse("summary.config.memorySizeMB").unwrap_or_default(),
+                });
+            }
+        }
+        seen
+    }
+}
+
+/// An instance that was sent to a cluster and that no look has shown running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sent {
+    cluster: MoRef,
+    amount: Amount,
+    /// When its creation came to an end, whatever the end was.
+    ended: Option<Timestamp>,
+}
+
+/// What is known of clusters: the last look at each, and what was sent there since.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    clusters: BTreeMap<MoRef, Load>,
+    /// By the identity of the claim, which is that of its instance.
+    sent: BTreeMap<String, Sent>,
+}
+
+impl Loads {
+    /// Takes note of a look that began at a time.
+    pub(crate) fn learn(&mut self, seen: Seen, began: Timestamp) {
+        self.sent.retain(|uid, sent| {
+            if !seen.clusters.contains_key(&sent.cluster) {
+                return true;
+            }
+            match seen.machines.get(uid) {
+                Some(runs) => !runs,
+                // It is still to come, or it never came or has gone.
+                None => sent.ended.is_none_or(|ended| ended >= began),
+            }
+        });
+        self.clusters.extend(seen.clusters);
+    }
+
+    /// An instance is sent to a cluster, or to another one than before.
+    pub(crate) fn send(&mut self, uid: &str, cluster: &MoRef, amount: Amount) {
+        let sent = Sent { cluster: cluster.clone(), amount, ended: None };
+        self.sent.insert(uid.to_ascii_lowercase(), sent);
+    }
+
+    /// The creation of an instance has come to an end.
+    pub(crate) fn end(&mut self, uid: &str, now: Timestamp) {
+        if let Some(sent) = self.sent.get_mut(&uid.to_ascii_lowercase()) {
+            sent.ended = Some(now);
+        }
+    }
+
+    /// The free room of a cluster once an instance of a size is there, not counting the instance of
+    /// this identity.
+    pub(crate) fn room(&self, cluster: &MoRef, amount: Amount, uid: &str) -> Option<i64> {
+        let mut load = *self.clusters.get(cluster)?;
+        let uid = uid.to_ascii_lowercase();
+        let others = self.sent.iter().filter(|(of, own)| own.cluster == *cluster && **of != uid);
+        others.for_each(|(_, own)| load.given.add(own.amount));
+        load.given.add(amount);
+        load.left()
+    }
+}
+
+#[cfg(test)]
+mod tests;
