@@ -7,6 +7,7 @@ use joiner_cloud::{CloudProvider, Off, Providers};
 use joiner_kwok::Kwok;
 use joiner_operator::{
     engine::{self, Engine},
+    introduction::Introduction,
     log,
     metrics::Registry,
     probes::{self, Liveness, Readiness},
@@ -98,9 +99,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         RunSettings::accept(&args.settings, is_set).map_err(Failure::BadInput)?;
     log::start(&settings.operator.log, &Clock::wall(), BUILD.commit)
         .map_err(|error| Failure::bad_input(chain(&error)))?;
-    for warning in warnings {
-        tracing::warn!("{warning}");
-    }
     use_small_pages();
     // One thread works while the other plans; more would only take memory.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -108,7 +106,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Ended(format!("cannot start: {error}")))?;
-    runtime.block_on(control(args, settings)).map(|()| Exit::Success)
+    runtime.block_on(control(args, settings, warnings)).map(|()| Exit::Success)
 }
 
 /// A controller's memory is small objects that come and go. In huge pages, which the allocator asks
@@ -123,9 +121,28 @@ fn use_small_pages() {
 #[cfg(not(target_os = "linux"))]
 fn use_small_pages() {}
 
-async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
+async fn control(
+    args: &RunArgs,
+    settings: RunSettings,
+    warnings: Vec<String>,
+) -> Result<(), Failure> {
     let found = connection::find(&args.cluster).await?;
-    tell_way("the API server", &found.url(), &found.way);
+    let operator = &settings.operator;
+    let throttle = Throttle::new(operator.kube_client_qps, operator.kube_client_burst);
+    let client = connection::client(&found, Some(&throttle))?;
+    let registry = metrics_page()?;
+    let mut ways: Vec<String> =
+        way_told("the API server", &found.url(), &found.way).into_iter().collect();
+    let providers = clouds(&settings, &client, &registry, &mut ways)?;
+    let name = settings.vsphere_access.as_ref().map(|access| access.cluster_name.as_str());
+    let namespace = found.config.default_namespace.clone();
+    Introduction::of(operator, &providers, (name, &found.url()), &namespace).tell(BUILD.version);
+    for way in ways {
+        tracing::info!("{way}");
+    }
+    for warning in warnings {
+        tracing::warn!("{warning}");
+    }
     for entry in connection::proxies()?.ignored() {
         tracing::warn!(
             "NO_PROXY has {entry:?}, which names nothing: write a name, an address, a network such \
@@ -139,14 +156,10 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
              cluster's certificate-authority-data into the kubeconfig instead"
         );
     }
-    let namespace = found.config.default_namespace.clone();
-    let operator = &settings.operator;
-    let throttle = Throttle::new(operator.kube_client_qps, operator.kube_client_burst);
-    let client = connection::client(&found, Some(&throttle))?;
-    let registry = metrics_page()?;
     let readiness = Arc::new(Readiness::new(engine::PARTS));
     let listen = |port, setting| {
-        probes::listen(None, port, setting).map_err(|error| Failure::bad_input(chain(&error)))
+        probes::listen(operator.bind_address, port, setting)
+            .map_err(|error| Failure::bad_input(chain(&error)))
     };
     let health = listen(operator.health_probe_port, &declared::HEALTH_PROBE_PORT)?;
     let metrics = listen(operator.metrics_port, &declared::METRICS_PORT)?;
@@ -160,7 +173,7 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
     let random = Random::of_this_process();
     let setup = engine::Setup {
         lease_client: connection::client(&found, None)?,
-        providers: clouds(&settings, &client, &registry)?,
+        providers,
         client,
         clock: Clock::wall(),
         settings: settings.operator,
@@ -173,22 +186,22 @@ async fn control(args: &RunArgs, settings: RunSettings) -> Result<(), Failure> {
         liveness,
     };
     let engine = Engine::new(setup).map_err(|error| Failure::Ended(chain(&error)))?;
-    tracing::info!(version = BUILD.version, "starting");
     let ended = engine.run(until_told()).await;
     ended.map_err(|ended| Failure::Ended(ended.to_string()))
 }
 
-/// The providers that are on, and those that are not.
+/// The providers that are on, and those that are not. How their clouds are reached is added to `ways`.
 fn clouds(
     settings: &RunSettings,
     client: &Client,
     registry: &Registry,
+    ways: &mut Vec<String>,
 ) -> Result<Providers, Failure> {
     let mut on: Vec<Arc<dyn CloudProvider>> = Vec::new();
     for provider in &settings.providers {
         match provider.name {
             "kwok" => on.push(Arc::new(kwok(settings, client)?)),
-            VSPHERE => on.push(vsphere(settings, registry)?),
+            VSPHERE => on.push(vsphere(settings, registry, ways)?),
             name => unreachable!("{name} is no provider of this program"),
         }
     }
@@ -203,12 +216,16 @@ fn clouds(
 }
 
 /// vSphere's provider, made of `settings.vsphere_access` and `settings.vsphere`.
-fn vsphere(settings: &RunSettings, registry: &Registry) -> Result<Arc<dyn CloudProvider>, Failure> {
+fn vsphere(
+    settings: &RunSettings,
+    registry: &Registry,
+    ways: &mut Vec<String>,
+) -> Result<Arc<dyn CloudProvider>, Failure> {
     let Some(access) = &settings.vsphere_access else {
         return Err(Failure::bad_input("vSphere is on and nobody says where it is"));
     };
     let (line, vim_settings) = way_to_vcenter(access)?;
-    tell_way("the vCenter", &access.authority, line.way());
+    ways.extend(way_told("the vCenter", &access.authority, line.way()));
     let metrics = Metrics::default();
     registry.add(metrics.clone()).map_err(|error| Failure::Ended(chain(&error)))?;
     let clock = Clock::wall();
@@ -222,11 +239,9 @@ fn vsphere(settings: &RunSettings, registry: &Registry) -> Result<Arc<dyn CloudP
     Ok(Arc::new(Vsphere::counted(vim, clock, settings, metrics)))
 }
 
-/// Says how a server is reached, where that is not as everybody expects.
-fn tell_way(what: &str, address: &str, way: &Way) {
-    if *way != Way::Direct {
-        tracing::info!("{what} at {address} is reached {way}");
-    }
+/// How a server is reached, where that is not as everybody expects.
+fn way_told(what: &str, address: &str, way: &Way) -> Option<String> {
+    (*way != Way::Direct).then(|| format!("{what} at {address} is reached {way}"))
 }
 
 /// The way to a vCenter, and who goes it.

@@ -470,7 +470,7 @@ fn unreadable(states: &BTreeMap<String, FeedState>) -> BTreeMap<String, Vec<Seri
 }
 
 /// Every lease that must be held: our own, and those of the controllers that ours take over from.
-fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
+pub fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BTreeSet<LeaseName> {
     let election = &settings.leader_election;
     let lease =
         |namespace: &str, name: &str| LeaseName { namespace: namespace.into(), name: name.into() };

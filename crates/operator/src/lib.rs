@@ -41,6 +41,7 @@ mod hashes;
 pub mod hydration;
 pub mod index;
 pub mod inputs;
+pub mod introduction;
 pub mod lease;
 pub mod lifecycle;
 pub mod live;

@@ -14,7 +14,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, fmt, net::IpAddr, path::PathBuf, time::Duration};
 
 use joiner_core::{
     price::UnitPrices,
@@ -158,6 +158,8 @@ pub struct Settings {
     pub metrics_port: u16,
     /// Where probes are answered; 0 takes any port that is free.
     pub health_probe_port: u16,
+    /// The address that metrics and probes are served on; none for all addresses.
+    pub bind_address: Option<IpAddr>,
     /// How many calls to the API server a second, on average.
     pub kube_client_qps: u32,
     /// How many calls to the API server at once.
@@ -265,6 +267,7 @@ impl Settings {
             planner: PlannerSettings::read(from),
             metrics_port: from.port(&declared::METRICS_PORT),
             health_probe_port: from.port(&declared::HEALTH_PROBE_PORT),
+            bind_address: from.address(&declared::BIND_ADDRESS),
             kube_client_qps: from.count(&declared::KUBE_CLIENT_QPS),
             kube_client_burst: from.count(&declared::KUBE_CLIENT_BURST),
             leader_election: LeaderElection {

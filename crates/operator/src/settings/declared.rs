@@ -59,6 +59,8 @@ settings! {
         "Where metrics are served, at /metrics; 0 takes any port that is free";
     HEALTH_PROBE_PORT "health-probe-port" "PORT" "8081"
         "Where /healthz and /readyz are answered; 0 takes any port that is free";
+    BIND_ADDRESS "bind-address" "ADDRESS" ""
+        "The address that metrics and probes are served on; without it all addresses of the computer";
     KUBE_CLIENT_QPS "kube-client-qps" "NUMBER" "200"
         "How many calls to the API server a second, on average";
     KUBE_CLIENT_BURST "kube-client-burst" "NUMBER" "300"

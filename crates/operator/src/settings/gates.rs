@@ -17,7 +17,23 @@ pub struct Gates {
     pub capacity_buffer: bool,
 }
 
+/// Every feature, in the order of the setting's default.
+const NAMES: [&str; 6] = [
+    "NodeRepair",
+    "ReservedCapacity",
+    "SpotToSpotConsolidation",
+    "NodeOverlay",
+    "StaticCapacity",
+    "CapacityBuffer",
+];
+
 impl Gates {
+    /// The names of the features that are on.
+    pub fn on(&self) -> Vec<&'static str> {
+        let mut gates = *self;
+        NAMES.into_iter().filter(|name| gates.named(name).is_some_and(|gate| *gate)).collect()
+    }
+
     /// The switch of a feature; none for a name that no feature has.
     pub(super) fn named(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {

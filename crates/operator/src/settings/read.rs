@@ -1,6 +1,6 @@
 //! From text to values, with everything that is wrong kept for the end.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{net::IpAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use joiner_api::duration::Duration as GoDuration;
 
@@ -136,6 +136,11 @@ impl<'v> Reader<'v> {
     pub fn port(&mut self, setting: &Setting) -> u16 {
         let remedy = "use a port from 1 to 65535, or 0 for any that is free";
         self.number(setting, |_| true, remedy).unwrap_or_default()
+    }
+
+    /// An address of this computer, where one is given.
+    pub fn address(&mut self, setting: &Setting) -> Option<IpAddr> {
+        self.number(setting, |_| true, "use an IPv4 or IPv6 address such as 127.0.0.1 or ::1")
     }
 
     /// A price.

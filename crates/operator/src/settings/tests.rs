@@ -39,6 +39,7 @@ fn the_defaults_are_karpenters() {
         --providers PROVIDERS 
         --metrics-port METRICS_PORT 8080
         --health-probe-port HEALTH_PROBE_PORT 8081
+        --bind-address BIND_ADDRESS 
         --kube-client-qps KUBE_CLIENT_QPS 200
         --kube-client-burst KUBE_CLIENT_BURST 300
         --disable-leader-election DISABLE_LEADER_ELECTION false
@@ -220,6 +221,7 @@ fn all_problems_are_told_at_once_with_flag_variable_and_remedy() {
         "feature-gates=NodeRepair=yes,Odd",
         "metrics-port=70000",
         "health-probe-port=http",
+        "bind-address=localhost",
         "kube-client-qps=0",
         "kube-client-burst=-1",
         "disable-leader-election=on",
@@ -247,6 +249,7 @@ fn all_problems_are_told_at_once_with_flag_variable_and_remedy() {
         --vm-memory-overhead-percent (VM_MEMORY_OVERHEAD_PERCENT) cannot be "1": use a share from 0 to below 1, such as 0.075
         --metrics-port (METRICS_PORT) cannot be "70000": use a port from 1 to 65535, or 0 for any that is free
         --health-probe-port (HEALTH_PROBE_PORT) cannot be "http": use a port from 1 to 65535, or 0 for any that is free
+        --bind-address (BIND_ADDRESS) cannot be "localhost": use an IPv4 or IPv6 address such as 127.0.0.1 or ::1
         --kube-client-qps (KUBE_CLIENT_QPS) cannot be "0": use a whole number, 1 or more
         --kube-client-burst (KUBE_CLIENT_BURST) cannot be "-1": use a whole number, 1 or more
         --disable-leader-election (DISABLE_LEADER_ELECTION) cannot be "on": use true or false
