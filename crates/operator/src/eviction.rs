@@ -100,7 +100,7 @@ impl Controller for EvictionQueue {
                 }
                 match Answer::read(answer) {
                     Answer::Done => {
-                        tracing::info!(pod = %id.pod, node = seen.node_name(), "evicted pod");
+                        tracing::info!(Pod = %id.pod, Node = seen.node_name(), "evicted pod");
                         let pod = Subject::of(&*seen.pod);
                         self.leaves(id, &seen, Event::evicted(&pod, &seen.reason));
                     }
@@ -119,7 +119,7 @@ impl Controller for EvictionQueue {
                 match Answer::read(deleted.await) {
                     Answer::Done => {
                         tracing::info!(
-                            pod = %id.pod, node = seen.node_name(), grace_seconds, "deleted pod"
+                            Pod = %id.pod, Node = seen.node_name(), "grace-seconds" = grace_seconds, "deleted pod"
                         );
                         let pod = Subject::of(&*seen.pod);
                         let own = own_grace_seconds(&seen.pod);

@@ -1,7 +1,8 @@
 //! The log: JSON lines as Karpenter writes them, or short lines on a terminal.
 //!
-//! Facts are fields of `tracing` events and spans. A field with a dot in its name is part of an
-//! object: `NodeClaim.name` becomes `"NodeClaim":{"name":…}`. A field whose name says that it holds
+//! Facts are fields of `tracing` events and spans. Which there are is listed in
+//! `docs/operating.md`. A field with a dot in its name is part of an object: `NodeClaim.name`
+//! becomes `"NodeClaim":{"name":…}`, and so does a text in the field `NodeClaim`. A field whose name says that it holds
 //! a secret is never written.
 
 mod fields;

@@ -44,7 +44,7 @@ pub async fn tell(context: Context, notes: Notes) {
                 publish(&context, &about, EventType::Warning, reason, &message);
             }
             (About::Class { name, .. }, Says::Progress(text)) => {
-                tracing::debug!(class = name, "progress of a class is not shown: {text}");
+                tracing::debug!(NodeClass = name, "progress of a class is not shown: {text}");
             }
         }
     }

@@ -189,7 +189,7 @@ impl NodeTermination {
         let marked = taint::leaving(&node);
         match self.context.cluster.patch(&*node, &marked, Lock::Version).await? {
             Some(node) => {
-                tracing::info!(node = %node.key(), "tainted node");
+                tracing::info!(Node = %node.key(), "tainted node");
                 Ok(Arc::new(node))
             }
             None => Ok(node),
@@ -327,7 +327,7 @@ impl NodeTermination {
     /// Lets the node object go.
     async fn finish(&self, node: &Node) -> Result<Next, Trouble> {
         self.context.cluster.remove_finalizer(node, TERMINATION_FINALIZER).await?;
-        tracing::info!(node = %node.key(), "deleted node");
+        tracing::info!(Node = %node.key(), "deleted node");
         let (metrics, now) = (&self.context.metrics, self.context.now());
         let pool = claims::label(node, NODE_POOL);
         metrics.nodes_terminated(pool, claims::label(node, ZONE)).inc();

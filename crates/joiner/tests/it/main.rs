@@ -11,6 +11,7 @@ mod explain_nodes;
 mod house;
 mod lab;
 mod live;
+mod log_fields;
 mod plan;
 mod right_size;
 mod vcenter_life;

@@ -368,7 +368,7 @@ impl CommandQueue {
         tracing::warn!(
             controller = Self::NAME,
             command = %record.id,
-            nodes = telling::node_names(record),
+            "node-names" = telling::node_names(record),
             "command is taken back: {cause}"
         );
         let machines = self.candidates(record);
@@ -429,7 +429,7 @@ impl CommandQueue {
         tracing::info!(
             controller = Self::NAME,
             command = %record.id,
-            nodes = telling::node_names(record),
+            "node-names" = telling::node_names(record),
             "candidates are free again: {cause}"
         );
         Ok(())

@@ -196,7 +196,7 @@ impl DisruptionLoop {
             tracing::info!(
                 controller = Self::NAME,
                 NodePool.name = pool,
-                instance_type = kind,
+                "instance-type" = kind,
                 "a machine of a kind that was removed a short while ago is needed again: such \
                  machines are left alone for a while"
             );

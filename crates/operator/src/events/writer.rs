@@ -79,7 +79,7 @@ impl Writer {
         if !std::mem::replace(&mut self.failing, true) {
             let Event { reason, about: Subject { kind, name, .. }, .. } = event;
             tracing::warn!(
-                error = error.told(), reason = %reason, kind, name,
+                error = error.told(), reason = %reason, object.kind = kind, object.name = name,
                 "events cannot be written; the service account needs create and patch on events"
             );
         }

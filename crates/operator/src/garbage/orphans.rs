@@ -86,7 +86,7 @@ impl GarbageCollection {
         tracing::error!(
             provider = provider.name(),
             orphans,
-            machines = owned,
+            instances = owned,
             "too many machines have no nodeclaim, so none of them is removed for now: look whether \
              nodeclaims were lost, or this controller looks at the wrong cluster"
         );

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 
 /// Last words of fields that hold secrets. A net under those who write log lines: what is secret
@@ -18,6 +18,18 @@ const SECRETS: [&str; 10] = [
     "userdata",
     "api_key",
     "kubeconfig",
+];
+/// Fields that name an object. Written as text, `name` or `namespace/name`, they become one form.
+pub(super) const OBJECTS: [&str; 9] = [
+    "CapacityBuffer",
+    "Node",
+    "NodeClaim",
+    "NodeClass",
+    "NodeOverlay",
+    "NodePool",
+    "Pod",
+    "Secret",
+    "object",
 ];
 /// What stands in their place.
 const LEFT_OUT: &str = "(left out)";
@@ -44,6 +56,7 @@ impl Fields {
         }
         let (name, value) = match name.split_once('.') {
             Some((object, part)) => (object, self.part_of(object, part, value)),
+            None if OBJECTS.contains(&name) => (name, object(value)),
             None => (name, shown(name, value)),
         };
         match self.facts.iter_mut().find(|(known, _)| known == name) {
@@ -61,6 +74,15 @@ impl Fields {
         };
         parts.insert(part.to_owned(), shown(part, value));
         Value::Object(parts)
+    }
+}
+
+/// An object, by its name and its namespace if it has one.
+fn object(value: Value) -> Value {
+    let Value::String(text) = value else { return value };
+    match text.split_once('/') {
+        Some((namespace, name)) => json!({"namespace": namespace, "name": name}),
+        None => json!({"name": text}),
     }
 }
 

@@ -13,7 +13,9 @@ use kube::{Api, Client, client::Body};
 use tower_service::Service;
 
 use super::*;
-use crate::{cluster::Cluster, world::Cache};
+use crate::{
+    cluster::Cluster, introduction::Introduction, provisioning::telling::log_made, world::Cache,
+};
 
 /// What is written while something runs, with a clock that stands still.
 fn written(form: Form, level: LogLevel, run: impl FnOnce()) -> String {
@@ -73,6 +75,58 @@ fn lines_are_karpenters_json() {
         {"level":"INFO","time":"2026-01-01T12:00:00.123Z","logger":"controller","message":"launched nodeclaim","commit":"abc1234","controller":"nodeclaim.lifecycle","controllerGroup":"karpenter.sh","controllerKind":"NodeClaim","NodeClaim":{"name":"general-x7k2p"},"node":"worker-1","provider_id":"kwok://general-x7k2p","cpus":4,"price":0.25}
         {"level":"WARN","time":"2026-01-01T12:00:00.123Z","logger":"controller","message":"pod stays where it is","commit":"abc1234","controller":"nodeclaim.lifecycle","controllerGroup":"karpenter.sh","controllerKind":"NodeClaim","NodeClaim":{"name":"general-x7k2p"},"node":"worker-1","Pod":{"name":"web-0\n12:00:00 INFO forged","namespace":"shop"},"error":"no \"room\""}
     "#]].assert_eq(&written(Form::Json, LogLevel::Info, a_reconcile));
+}
+
+#[test]
+fn an_object_has_one_form_however_it_is_named() {
+    let text = written(Form::Json, LogLevel::Info, || {
+        tracing::info!(NodeClaim = "general-x7k2p", Pod = %"shop/web-0", "as a text");
+        tracing::info!(
+            NodeClaim.name = "general-x7k2p",
+            Pod.name = "web-0",
+            Pod.namespace = "shop",
+            "in parts"
+        );
+    });
+    let facts = |line: &str| line.split_once("\"commit\"").unwrap().1.to_owned();
+    let facts: Vec<String> = text.lines().map(facts).collect();
+    assert_eq!(facts[0], facts[1]);
+    let both = r#""NodeClaim":{"name":"general-x7k2p"},"Pod":{"name":"web-0","namespace":"shop"}}"#;
+    assert!(facts[0].ends_with(both), "{text}");
+}
+
+/// What the page shows is what is written.
+#[test]
+fn the_page_has_lines_as_they_are_written() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let introduced = || {
+        Introduction {
+            cluster: "prod at https://10.0.0.10:6443".to_owned(),
+            providers: "vsphere".to_owned(),
+            gates: "ReservedCapacity".to_owned(),
+            leases: "joiner/karpenter-leader-election".to_owned(),
+        }
+        .tell("0.1.0");
+        log_made("provisioner", "general-8vcx9", "general", 3);
+    };
+    for form in [Form::Json, Form::Short] {
+        for line in written(form, LogLevel::Info, introduced).lines() {
+            assert!(
+                page.contains(&format!("    {line}\n")),
+                "docs/operating.md lacks the line:\n{line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_page_lists_the_fields_that_name_objects() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operating.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for object in fields::OBJECTS {
+        assert!(page.contains(&format!("`{object}`")), "docs/operating.md does not list {object}");
+    }
 }
 
 #[test]

@@ -143,7 +143,7 @@ impl Provisioner {
         let pool = match claim::pool(&self.context.cache, planned) {
             Ok(pool) => pool,
             Err(why) => {
-                tracing::info!(controller = "provisioner", nodepool = planned.node_pool, "{why}");
+                tracing::info!(controller = "provisioner", NodePool = planned.node_pool, "{why}");
                 return Ok(None);
             }
         };

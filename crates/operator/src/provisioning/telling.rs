@@ -76,13 +76,12 @@ pub(crate) fn tell_made(
     context.metrics.nodeclaims_created(reason, pool, relaxed).inc();
     let name = claims::name(&claim.metadata);
     nominate(context, pods, Some(name), None);
-    tracing::info!(
-        controller,
-        NodeClaim.name = name,
-        NodePool.name = pool,
-        pods = pods.len(),
-        "created nodeclaim"
-    );
+    log_made(controller, name, pool, pods.len());
+}
+
+/// Tells the log of a claim that a controller has made for so many pods.
+pub(crate) fn log_made(controller: &str, name: &str, pool: &str, pods: usize) {
+    tracing::info!(controller, NodeClaim = name, NodePool = pool, pods, "created nodeclaim");
 }
 
 /// Tells which pods go to machines that exist or are on their way. Such machines are not removed
