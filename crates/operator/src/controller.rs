@@ -166,8 +166,8 @@ fn settle<C: Controller>(queue: &Queue<C::Key>, key: C::Key, outcome: Result<Nex
         Ok(Next::After(wait)) => queue.done_until(key, wait),
         Ok(Next::Again) => queue.failed(key, Duration::ZERO),
         Err(trouble) => {
-            if trouble.is_conflict() {
-                // The change that made it one is on its way here.
+            if trouble.is_conflict() || trouble.is_about_what_is_gone() {
+                // The change that made it so is on its way here.
                 tracing::debug!(controller = C::NAME, object = %key, "{trouble}");
             } else {
                 tracing::error!(controller = C::NAME, object = %key, "{trouble}");

@@ -10,7 +10,7 @@ mod line;
 mod output;
 mod sampler;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::{Mutex, PoisonError};
 

@@ -64,6 +64,17 @@ impl Trouble {
         self.code() == Some(404)
     }
 
+    /// The object that was to be changed has gone meanwhile.
+    pub fn is_about_what_is_gone(&self) -> bool {
+        let names_an_object = || {
+            let details = self.status().and_then(|status| status.details.as_ref());
+            details.is_some_and(|details| !details.name.is_empty())
+        };
+        // What cannot be created may lack its namespace, which is no passing thing.
+        let creates = matches!(self, Self::Api { what, .. } if what.starts_with("create "));
+        self.is_not_found() && !creates && names_an_object()
+    }
+
     /// Whether a call that failed may have had its effect all the same.
     pub fn may_have_worked(&self) -> bool {
         match self {
@@ -81,5 +92,34 @@ impl Trouble {
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::{Status, response::StatusDetails};
+
+    use super::*;
+
+    fn not_found(what: &str, name: &str) -> Trouble {
+        let details = serde_json::json!({"name": name, "kind": "nodeclaims"});
+        let details: StatusDetails = serde_json::from_value(details).unwrap();
+        let status = Status::failure("not found", "NotFound").with_code(404).with_details(details);
+        Trouble::Api { what: what.to_owned(), error: Box::new(kube::Error::Api(Box::new(status))) }
+    }
+
+    #[test]
+    fn a_patch_of_what_has_gone_is_no_failure() {
+        assert!(not_found("patch NodeClaim web-1", "web-1").is_about_what_is_gone());
+        assert!(not_found("patch status of NodeClaim web-1", "web-1").is_about_what_is_gone());
+    }
+
+    #[test]
+    fn a_kind_that_is_not_served_and_a_namespace_that_is_missing_are_failures() {
+        assert!(!not_found("patch NodeClaim web-1", "").is_about_what_is_gone());
+        assert!(
+            !not_found("create Secret kube-system/token", "kube-system").is_about_what_is_gone()
+        );
+        assert!(!Trouble::Deadline("patch NodeClaim web-1".to_owned()).is_about_what_is_gone());
     }
 }

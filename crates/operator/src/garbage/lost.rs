@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use joiner_api::node_claim::NodeClaim;
 use joiner_cloud::{CloudProvider, machine::Machine};
-use k8s_openapi::api::core::v1::Node;
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
@@ -12,6 +11,7 @@ use crate::{
     conditions::{Conditioned, REGISTERED},
     disrupted,
     rounds::Rounds,
+    text::first_of,
     trouble::Trouble,
     world::Kept,
 };
@@ -37,8 +37,18 @@ impl GarbageCollection {
         claims: &[Arc<NodeClaim>],
         machines: &[Machine],
     ) -> Result<(), Trouble> {
-        let lost = lost(claims, machines).into_iter();
-        some_at_once(lost.map(|claim| self.remove_lost(provider, claim)).collect()).await
+        let (with_ready_nodes, gone): (Vec<_>, Vec<_>) =
+            lost(claims, machines).into_iter().partition(|claim| self.has_ready_node(claim));
+        if !with_ready_nodes.is_empty() {
+            log_unlisted(provider.name(), &with_ready_nodes);
+        }
+        some_at_once(gone.into_iter().map(|claim| self.remove_lost(provider, claim)).collect())
+            .await
+    }
+
+    fn has_ready_node(&self, claim: &NodeClaim) -> bool {
+        let Some(id) = provider_id(claim) else { return false };
+        self.context.cache.read(|world| world.nodes_of(id).any(|node| is_ready(node)))
     }
 
     async fn remove_lost(
@@ -47,13 +57,7 @@ impl GarbageCollection {
         claim: &Arc<NodeClaim>,
     ) -> Result<(), Trouble> {
         let Some(id) = provider_id(claim) else { return Ok(()) };
-        let nodes: Vec<Arc<Node>> =
-            self.context.cache.read(|world| world.nodes_of(id).cloned().collect());
-        if nodes.iter().any(|node| is_ready(node)) {
-            tracing::warn!(
-                NodeClaim = %claim.key(), "provider-id" = id,
-                "the cloud does not list a machine whose node is ready; the claim stays"
-            );
+        if self.has_ready_node(claim) {
             return Ok(());
         }
         // The list may have been taken at a bad moment; about this one machine the cloud is sure.
@@ -72,6 +76,18 @@ impl GarbageCollection {
     }
 }
 
+/// Tells the log, in one line, of claims that the cloud lists no instance for although their nodes
+/// are ready.
+fn log_unlisted(provider: &str, claims: &[&Arc<NodeClaim>]) {
+    let names: Vec<String> = claims.iter().map(|claim| claim.key().to_string()).collect();
+    tracing::warn!(
+        provider,
+        claims = claims.len(),
+        "the cloud does not list the instances of nodes that are ready, so their nodeclaims stay: {}",
+        first_of(&names)
+    );
+}
+
 /// Claims with a node that has joined, and without a machine. Those that have not got so far are
 /// given up when they take too long.
 fn lost<'c>(claims: &'c [Arc<NodeClaim>], machines: &[Machine]) -> Vec<&'c Arc<NodeClaim>> {
@@ -83,4 +99,33 @@ fn lost<'c>(claims: &'c [Arc<NodeClaim>], machines: &[Machine]) -> Vec<&'c Arc<N
             && provider_id(claim).is_some_and(|id| !there.contains(id))
     };
     claims.iter().filter(is_lost).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::{
+        log::{Form, tests::written},
+        settings::LogLevel,
+    };
+
+    #[test]
+    fn many_claims_that_the_cloud_does_not_list_are_one_line() {
+        let claims: Vec<Arc<NodeClaim>> = (1..=149)
+            .map(|number| {
+                let mut claim =
+                    NodeClaim::new("", joiner_api::node_claim::NodeClaimSpec::default());
+                claim.metadata.name = Some(format!("web-{number}"));
+                Arc::new(claim)
+            })
+            .collect();
+        let claims: Vec<&Arc<NodeClaim>> = claims.iter().collect();
+        let told = written(Form::Short, LogLevel::Info, || log_unlisted("vsphere", &claims));
+        expect![[r#"
+            12:00:00.123 WARN  the cloud does not list the instances of nodes that are ready, so their nodeclaims stay: web-1, web-2, web-3 and 146 more  provider=vsphere  claims=149
+        "#]]
+        .assert_eq(&told);
+    }
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What is written while something runs, with a clock that stands still.
-fn written(form: Form, level: LogLevel, run: impl FnOnce()) -> String {
+pub(crate) fn written(form: Form, level: LogLevel, run: impl FnOnce()) -> String {
     written_by(form, level, async { run() })
 }
 

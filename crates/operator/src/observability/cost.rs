@@ -17,6 +17,7 @@ use super::{Lines, Shown};
 use crate::{
     claims::{self, label, uid},
     context::Context,
+    text::first_of,
     world::Kept,
 };
 
@@ -33,6 +34,7 @@ pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced
     }
     let mut costs: BTreeMap<&str, f64> = BTreeMap::new();
     let mut still = Unpriced::new();
+    let mut new = Vec::new();
     for claim in &shown.claims {
         let Some(provider) = context.provider_of(claim) else { continue };
         let Some((pool, bought)) = claims::pool(claim).zip(bought_as(claim)) else { continue };
@@ -44,17 +46,21 @@ pub(super) fn work_out(context: &Context, shown: &Shown, unpriced: &mut Unpriced
                 let identity = uid(&claim.metadata).to_owned();
                 if !unpriced.contains(&identity) {
                     context.metrics.nodepools_cost_tracker_errors(pool).inc();
-                    tracing::error!(
-                        NodeClaim = %claim.key(), NodePool = pool,
-                        "the price of a machine is not known, so that it counts as nothing in the \
-                         cost of its pool"
-                    );
+                    new.push(claim.key());
                 }
                 still.insert(identity);
             }
         }
     }
     *unpriced = still;
+    if !new.is_empty() {
+        tracing::error!(
+            claims = new.len(),
+            "the price of instances is not known, so that they count as nothing in the cost of their \
+             pools: {}",
+            first_of(&new)
+        );
+    }
     let mut lines = Lines::default();
     for (pool, cost) in costs {
         lines.add(pool, &[pool], cost);
