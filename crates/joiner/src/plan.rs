@@ -96,7 +96,7 @@ struct DisruptionsDocument<'p> {
 
 /// Runs `joiner plan`.
 pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
-    let settings = Settings::read(&args.settings, args.input.is_live())?;
+    let settings = Settings::read(&args.settings, &args.input)?;
     let input = Input::read(&args.input, &settings)?;
     if let Some(folder) = &args.dump {
         dump::write(folder, &input)?;

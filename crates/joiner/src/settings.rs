@@ -4,6 +4,7 @@
 //! (`joiner_operator::settings`); here they become flags, together with those that only a command
 //! or one cloud has.
 
+mod beside;
 mod credentials;
 mod given;
 mod vsphere;
@@ -17,7 +18,7 @@ use joiner_core::{
 };
 use joiner_operator::{
     index::{IndexSettings, Pending},
-    settings::{Accepted, PlannerSettings, Reader, Setting, declared},
+    settings::{Accepted, PlannerSettings, Reader, Setting, Values, declared},
 };
 
 pub(crate) use self::{
@@ -25,7 +26,7 @@ pub(crate) use self::{
     given::{Declares, Given},
     vsphere::VsphereAccess,
 };
-use crate::errors::Failure;
+use crate::{cli::InputArgs, errors::Failure};
 
 /// Every pod without a node is to be placed.
 const UNBOUND: &str = "unbound";
@@ -88,17 +89,26 @@ impl Settings {
     }
 
     /// Reads settings; what can be used but is worth knowing goes to stderr. Pods of files are not
-    /// expected to have met a scheduler, those of a `live` cluster are.
-    pub(crate) fn read(raw: &RawSettings, live: bool) -> Result<Self, Failure> {
-        let Accepted { settings, warnings } = Self::accept(raw, live).map_err(Failure::BadInput)?;
+    /// expected to have met a scheduler, those of a live cluster are. Where a controller runs in it,
+    /// its settings count for all that is not given here.
+    pub(crate) fn read(raw: &RawSettings, input: &InputArgs) -> Result<Self, Failure> {
+        let live = input.is_live();
+        let beside = if live { beside::settings(&input.cluster) } else { Values::default() };
+        let values = beside.with(raw.planner.values());
+        let accepted = Self::accept(raw, &values, live);
+        let Accepted { settings, warnings } = accepted.map_err(Failure::BadInput)?;
         for warning in warnings {
             eprintln!("joiner: {warning}");
         }
         Ok(settings)
     }
 
-    fn accept(raw: &RawSettings, live: bool) -> Result<Accepted<Self>, Vec<String>> {
-        let mut reader = Reader::new(raw.planner.values());
+    fn accept(
+        raw: &RawSettings,
+        values: &Values,
+        live: bool,
+    ) -> Result<Accepted<Self>, Vec<String>> {
+        let mut reader = Reader::new(values);
         let planner = PlannerSettings::read(&mut reader);
         let default = if live { UNSCHEDULABLE } else { UNBOUND };
         let pending = reader.word(
@@ -146,7 +156,8 @@ mod tests {
     fn settings(flags: &[&str]) -> Result<Settings, Vec<String>> {
         let cli = Cli::parse_from([&["joiner", "plan", "-f", "x"], flags].concat());
         let Command::Plan(args) = cli.command else { panic!("this is a plan") };
-        Settings::accept(&args.settings, args.input.is_live()).map(|accepted| accepted.settings)
+        Settings::accept(&args.settings, args.settings.planner.values(), args.input.is_live())
+            .map(|accepted| accepted.settings)
     }
 
     #[test]
@@ -164,7 +175,11 @@ mod tests {
         let pending = |args: &[&str]| {
             let cli = Cli::parse_from([&["joiner", "plan"], args].concat());
             let Command::Plan(args) = cli.command else { panic!("this is a plan") };
-            Settings::accept(&args.settings, args.input.is_live()).unwrap().settings.index.pending
+            Settings::accept(&args.settings, args.settings.planner.values(), args.input.is_live())
+                .unwrap()
+                .settings
+                .index
+                .pending
         };
         assert_eq!(pending(&[]), Pending::Unschedulable);
         assert_eq!(pending(&["--pending=unbound"]), Pending::Unbound);

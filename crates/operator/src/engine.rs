@@ -49,7 +49,10 @@ use crate::{
     registration_health::{PoolRegistrationHealth, RegistrationHealth},
     repair::NodeRepair,
     rounds::{self, Rounds},
-    settings::Settings,
+    settings::{
+        Settings,
+        published::{self, Published},
+    },
     static_pools::{Reservations, StaticDeprovisioning, StaticProvisioning},
     stop::{Stop, Stopper},
     termination::NodeTermination,
@@ -144,6 +147,7 @@ impl Engine {
             // Leases are renewed all the time, so that the API server's clock is never long unheard.
             client: clocks.heard_by(setup.lease_client),
             clock: clock.clone(),
+            annotations: annotations(&setup.identity, &settings),
             identity: setup.identity,
             terms: Terms::default(),
             leases: leases(&settings, &providers, &namespace),
@@ -478,6 +482,12 @@ pub fn leases(settings: &Settings, providers: &Providers, namespace: &str) -> BT
     let theirs = election.predecessor_namespace.as_deref().unwrap_or(namespace);
     let own = lease(namespace, &election.name);
     predecessors.map(|name| lease(theirs, name)).chain([own]).collect()
+}
+
+/// What leases say about who holds them.
+fn annotations(identity: &str, settings: &Settings) -> BTreeMap<String, String> {
+    let published = Published::by(identity, &settings.published);
+    [(published::ANNOTATION.to_owned(), published.text())].into()
 }
 
 /// What the metrics page shows of a cluster with these clouds; its name where there are several.

@@ -14,7 +14,12 @@ mod hold;
 mod tests;
 mod waiting;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use joiner_clock::Clock;
 use tokio::{sync::watch, task::JoinSet};
@@ -82,6 +87,8 @@ pub struct Candidate {
     pub terms: Terms,
     /// All that must be held.
     pub leases: BTreeSet<LeaseName>,
+    /// What is written on leases for as long as they are held.
+    pub annotations: BTreeMap<String, String>,
 }
 
 impl fmt::Debug for Candidate {

@@ -10,6 +10,7 @@ pub mod declared;
 mod gates;
 mod joining;
 pub mod providers;
+pub mod published;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -80,6 +81,12 @@ impl Values {
     pub fn get(&self, setting: &Setting) -> &str {
         let given = self.0.get(setting.name).map(String::as_str);
         given.filter(|text| !text.is_empty()).unwrap_or(setting.default)
+    }
+
+    /// What was given, as it would be typed. Only for settings that hold no secrets.
+    pub fn told(&self) -> String {
+        let all = self.0.iter().map(|(name, text)| format!("--{name}={text}"));
+        all.collect::<Vec<_>>().join(" ")
     }
 
     /// These values, with others added; what is given in both is taken from the others.
@@ -184,6 +191,8 @@ pub struct Settings {
     pub kubernetes_version_drift: bool,
     /// What machines join their cluster with.
     pub joining: Joining,
+    /// What of it others are told who plan beside this controller, by the names of flags.
+    pub published: BTreeMap<String, String>,
 }
 
 /// Who acts where several processes run.
@@ -306,6 +315,7 @@ impl Settings {
                     .filter(|time| !time.is_zero()),
             },
             joining: Joining::read(from),
+            published: published::given(from.values()),
         };
         settings.ports_differ(from);
         profiling_is_not_there(&settings, from);

@@ -60,7 +60,7 @@ pub(super) enum Verdict<'j> {
 impl Judged {
     /// Reads a cluster and judges its machines.
     pub(super) fn read(args: &AskingArgs) -> Result<Self, Failure> {
-        let settings = Settings::read(&args.settings, args.input.is_live())?;
+        let settings = Settings::read(&args.settings, &args.input)?;
         let input = Input::read(&args.input, &settings)?;
         let snapshot = input.snapshot(&args.input, &settings)?;
         tell_unusable_pools(&provision(&snapshot, &settings.plan).report);

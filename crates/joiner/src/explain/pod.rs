@@ -68,7 +68,7 @@ struct PoolVerdict<'p> {
 
 /// Runs `joiner explain pod`.
 pub(crate) fn run(args: &ExplainPodArgs) -> Result<Exit, Failure> {
-    let settings = Settings::read(&args.asking.settings, args.asking.input.is_live())?;
+    let settings = Settings::read(&args.asking.settings, &args.asking.input)?;
     let input = Input::read(&args.asking.input, &settings)?;
     let snapshot = input.snapshot(&args.asking.input, &settings)?;
     let key = key(args, &input.namespace)?;

@@ -2,7 +2,7 @@
 
 use std::{fmt, marker::PhantomData};
 
-use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, parser::ValueSource};
 use joiner_operator::settings::{Setting, Values};
 
 /// Where help texts list settings.
@@ -56,7 +56,10 @@ impl<D: Declares> FromArgMatches for Given<D> {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         for setting in settings::<D>() {
-            if let Some(text) = matches.get_one::<String>(setting.name) {
+            // Defaults count where nothing is given, here or elsewhere.
+            let is_default = matches.value_source(setting.name) == Some(ValueSource::DefaultValue);
+            let given = matches.get_one::<String>(setting.name).filter(|_| !is_default);
+            if let Some(text) = given {
                 self.values.give(setting, text);
             }
         }

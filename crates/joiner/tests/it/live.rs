@@ -302,6 +302,63 @@ async fn only_pods_that_a_scheduler_has_given_up_are_placed() {
     assert_eq!(all, by_default + 1);
 }
 
+/// A lease in which a controller has published how it treats preferences.
+fn lease(holder: &str, policy: &str) -> Value {
+    let published = json!({"holder": "joiner_1", "settings": {"preference-policy": policy}});
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {
+            "name": "karpenter-leader-election", "namespace": "joiner",
+            "annotations": {"joiner.sh/settings": published.to_string()},
+        },
+        "spec": {"holderIdentity": holder},
+    })
+}
+
+#[tokio::test]
+async fn beside_a_running_controller_its_settings_count_where_none_are_given() {
+    let cluster = Cluster::first_look().await;
+    let mut choosy = pod("choosy");
+    let anybody = json!({"labelSelector": {}, "topologyKey": "kubernetes.io/hostname"});
+    choosy["spec"]["affinity"]["podAntiAffinity"] = json!({
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "podAffinityTerm": anybody},
+        ],
+    });
+    create(&cluster.lab, choosy);
+    let alone = cluster.run(&["plan", "--preference-policy", "Ignore", "-o", "json"]).await;
+    create(&cluster.lab, lease("joiner_1", "Ignore"));
+    let beside = cluster.run(&["plan", "-o", "json"]).await;
+    let told = "joiner: settings of the running controller (lease joiner/karpenter-leader-election) \
+                count where none are given: --preference-policy=Ignore\n";
+    assert!(beside.stderr.contains(told), "{}", beside.stderr);
+    assert_eq!(plan(&beside), plan(&alone));
+    let own = cluster.run(&["plan", "--preference-policy", "Respect", "-o", "json"]).await;
+    assert!(plan(&own) != plan(&beside), "what is given here counts more");
+}
+
+#[tokio::test]
+async fn settings_that_a_controller_left_behind_do_not_count() {
+    let cluster = Cluster::first_look().await;
+    let before = plan(&cluster.run(&["plan", "-o", "json"]).await);
+    create(&cluster.lab, lease("karpenter-7d9f_1", "Ignore"));
+    let beside = cluster.run(&["plan", "-o", "json"]).await;
+    assert!(!beside.stderr.contains("settings"), "{}", beside.stderr);
+    assert_eq!(plan(&beside), before);
+}
+
+#[tokio::test]
+async fn settings_that_only_another_version_understands_do_not_count() {
+    let cluster = Cluster::first_look().await;
+    create(&cluster.lab, lease("joiner_1", "Balance"));
+    let beside = cluster.run(&["plan", "-o", "json"]).await;
+    assert_eq!(beside.code, Some(0), "{}", beside.stderr);
+    let told = "joiner: settings of the running controller (lease joiner/karpenter-leader-election) \
+                do not count, since this version does not understand them: --preference-policy \
+                (PREFERENCE_POLICY) cannot be \"Balance\": use Respect or Ignore\n";
+    assert!(beside.stderr.contains(told), "{}", beside.stderr);
+}
+
 #[tokio::test]
 async fn lists_are_read_in_pages() {
     let cluster = Cluster::first_look().await;

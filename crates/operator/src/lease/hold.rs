@@ -221,8 +221,11 @@ impl Lock {
 
     async fn put(&mut self, record: &Record) -> Result<(), Failed> {
         let params = PostParams::default();
+        let is_mine = record.holder == self.candidate.identity;
+        let annotations = is_mine.then(|| self.candidate.annotations.clone());
         let lease = Lease {
             metadata: ObjectMeta {
+                annotations: annotations.filter(|all| !all.is_empty()),
                 name: Some(self.name.name.clone()),
                 namespace: Some(self.name.namespace.clone()),
                 resource_version: self.version.clone(),

@@ -95,6 +95,7 @@ fn candidate(lab: &Lab, identity: &str, clock: &Clock, leases: &[&str]) -> Candi
         identity: identity.to_owned(),
         terms: Terms::default(),
         leases: leases.iter().map(|lease| name(lease)).collect(),
+        annotations: BTreeMap::new(),
     }
 }
 
@@ -328,6 +329,25 @@ async fn a_lease_that_is_deleted_is_made_again() {
     clock.sleep(20 * SECOND).await;
     assert!(leadership.is_held());
     assert_eq!(leases.get("lead").await.unwrap().name_any(), "lead");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_says_on_its_lease_what_it_has_to_say_until_it_gives_it_back() {
+    let lab = lab();
+    let clock = lab.server().clock().clone();
+    let leases: Api<Lease> = Api::namespaced(client(&lab, "someone"), "default");
+    let said = async || {
+        let lease = leases.get("lead").await.unwrap();
+        lease.annotations().get("joiner.sh/settings").cloned()
+    };
+    let mut first = candidate(&lab, "first", &clock, &["lead"]);
+    first.annotations.insert("joiner.sh/settings".to_owned(), "{}".to_owned());
+    let leadership = Leadership::acquire(first, |_| {}).await;
+    assert_eq!(said().await.as_deref(), Some("{}"));
+    clock.sleep(10 * SECOND).await;
+    assert_eq!(said().await.as_deref(), Some("{}"), "renewals keep it");
+    leadership.release().await;
+    assert_eq!(said().await, None);
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,6 +24,11 @@ impl<'v> Reader<'v> {
         Self { values, problems: Vec::new(), warnings: Vec::new() }
     }
 
+    /// What is read from.
+    pub(super) fn values(&self) -> &'v Values {
+        self.values
+    }
+
     /// The settings, or everything that is wrong.
     pub fn accept<T>(self, settings: T) -> Result<Accepted<T>, Vec<String>> {
         if self.problems.is_empty() {
