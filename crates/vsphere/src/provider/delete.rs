@@ -332,7 +332,8 @@ fn refuse_copies(vm: &Vm, claim: &ClaimId) -> Result<(), CloudError> {
     }
     Err(CloudError::Unknown(format!(
         "virtual machine {:?} may be a copy of the instance of NodeClaim {}, since its instance UUID \
-         or the one in its mark is not known: it is not removed",
+         or the one in its mark is not known: it is not removed; if it is the instance, write its \
+         instance UUID into its setting joiner.instance-uuid",
         vm.name, claim.name
     )))
 }
