@@ -110,13 +110,14 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, text)| (*text).to_owned())
         };
-        let proxies = match Proxies::read(held) {
-            Ok(proxies) => proxies,
-            Err(wrong) => return wrong.iter().map(|error| format!("{error}\n")).collect(),
+        let lines: Vec<String> = match Proxies::read(held) {
+            Ok(proxies) => {
+                let way = |server: &&str| proxies.way_to(&server.parse().unwrap());
+                servers.iter().map(|server| format!("{server}: {}\n", way(server))).collect()
+            }
+            Err(wrong) => wrong.iter().map(|error| format!("{error}\n")).collect(),
         };
-        let way =
-            |server: &&str| format!("{server}: {}\n", proxies.way_to(&server.parse().unwrap()));
-        servers.iter().map(way).collect()
+        lines.concat()
     }
 
     #[test]

@@ -20,7 +20,9 @@ async fn the_same_seed_tells_the_same_story_to_the_byte() {
 /// A number from the environment, or the usual one.
 fn chosen(variable: &str, usual: u64) -> u64 {
     let Ok(text) = std::env::var(variable) else { return usual };
-    text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text:?}"))
+    let number = text.parse();
+    assert!(number.is_ok(), "{variable} is not a number: {text:?}");
+    number.unwrap_or(usual)
 }
 
 #[tokio::test(start_paused = true)]

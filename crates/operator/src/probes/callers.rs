@@ -63,7 +63,8 @@ pub(super) async fn answer_all(
                     continue;
                 };
                 while callers.len() >= limits.at_once {
-                    callers.remove(who_goes(callers.iter().map(|caller| caller.from))).end.abort();
+                    let from: Vec<IpAddr> = callers.iter().map(|caller| caller.from).collect();
+                    callers.remove(who_goes(&from)).end.abort();
                 }
                 let exchange = exchange(stream, limits.patience, Arc::clone(&answer));
                 let end = serving.spawn(exchange);
@@ -78,10 +79,10 @@ pub(super) async fn answer_all(
 
 /// Which of these goes when there is no room: the oldest of the address that has most of them, so
 /// that a flood from one place pushes out itself and not the kubelet.
-fn who_goes(callers: impl Iterator<Item = IpAddr> + Clone) -> usize {
-    let count = |from: IpAddr| callers.clone().filter(|other| *other == from).count();
-    let most = callers.clone().map(count).max();
-    callers.clone().position(|from| Some(count(from)) == most).unwrap_or_default()
+fn who_goes(callers: &[IpAddr]) -> usize {
+    let count = |from: &IpAddr| callers.iter().filter(|other| *other == from).count();
+    let most = callers.iter().map(count).max();
+    callers.iter().position(|from| Some(count(from)) == most).unwrap_or_default()
 }
 
 /// One question and its answer.
@@ -117,8 +118,10 @@ mod tests {
 
     #[test]
     fn of_the_address_with_most_connections_the_oldest_goes() {
-        let goes =
-            |callers: &[u8]| who_goes(callers.iter().map(|last| IpAddr::from([10, 0, 0, *last])));
+        let goes = |callers: &[u8]| {
+            let from = |last: &u8| IpAddr::from([10, 0, 0, *last]);
+            who_goes(&callers.iter().map(from).collect::<Vec<_>>())
+        };
         assert_eq!(goes(&[1, 2, 3]), 0);
         assert_eq!(goes(&[1, 2, 2, 3]), 1);
         assert_eq!(goes(&[1, 2, 3, 3, 2]), 1);

@@ -42,8 +42,9 @@ async fn change(world: &World, settings: &[(&str, &str)]) {
     let extra_config = settings.iter().map(|(key, value)| ExtraConfig::new(*key, *value));
     let spec = ConfigSpec { extra_config: extra_config.collect(), ..ConfigSpec::default() };
     let vm = world.at(&format!("/dc1/vm/k8s/{NAME}")).await;
-    let task = world.admin.start(&vm, Method::Reconfigure(Box::new(spec))).await.unwrap();
-    world.admin.wait(&task, Duration::from_mins(1)).await.unwrap();
+    let task = world.admin.start(&vm, Method::Reconfigure(Box::new(spec))).await;
+    let task = task.expect("it is taken");
+    world.admin.wait(&task, Duration::from_mins(1)).await.expect("it is done");
 }
 
 async fn made(world: &World, user_data: Value) -> (Order, Machine) {
