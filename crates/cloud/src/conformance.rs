@@ -46,6 +46,7 @@ pub async fn check<B: Bench>(bench: impl AsyncFn() -> B) -> Report {
     suite.run("machines of others are not seen", ownership::not_seen).await;
     suite.run("machines of others are not touched", ownership::not_touched).await;
     suite.run("a copy that carries the mark is not the machine", ownership::copies).await;
+    suite.run("a cluster of the same name is another cluster", ownership::of_same_name).await;
     suite.report
 }
 

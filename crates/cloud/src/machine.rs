@@ -28,6 +28,9 @@ pub struct Machine {
     pub deleting: bool,
     /// Whether the cloud is sure that it will never run again, although it is still listed.
     pub lost: bool,
+    /// Whether its mark has the name of this cluster and not its identity: another cluster of the
+    /// same name may have made it.
+    pub cluster_unproven: bool,
     /// Whether the cloud still keeps what its guest was given to join with.
     pub holds_join_data: bool,
 }

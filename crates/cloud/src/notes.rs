@@ -40,6 +40,8 @@ pub enum About {
         /// Name.
         name: String,
     },
+    /// All that it makes; told on each of its classes.
+    Cloud,
 }
 
 /// What a note says.
@@ -79,6 +81,11 @@ impl Note {
     /// How far a claim's machine has come.
     pub fn progress(claim: &ClaimId, text: impl Into<String>) -> Self {
         Self { about: About::Claim(claim.clone()), says: Says::Progress(text.into()) }
+    }
+
+    /// Something that is wrong with the cloud as a whole.
+    pub fn wrong_with_cloud(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { about: About::Cloud, says: Says::WentWrong { reason, message: message.into() } }
     }
 
     /// Something that is wrong with a class.

@@ -39,6 +39,10 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// The labels it fills in besides Karpenter's own, and what it does not let users set.
     fn well_known(&self) -> WellKnown;
 
+    /// Hears which cluster it acts for, before anything else is asked of it: the UID of the namespace
+    /// `kube-system`, which no other cluster has. Names of clusters may be given twice.
+    fn acts_for(&self, _cluster_uid: &str) {}
+
     /// The label that tells reservations apart, where it has reservations.
     fn reservation_id_label(&self) -> Option<&'static str> {
         None
@@ -135,7 +139,8 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
     /// The machine of this name; none only when the cloud is sure that it is gone.
     async fn get(&self, provider_id: &str) -> Result<Option<Machine>, CloudError>;
 
-    /// Every machine that carries this cluster's mark. Whole, or an error.
+    /// Every machine that carries this cluster's mark. Whole, or an error. What another cluster of
+    /// the same name has is not among them.
     async fn list(&self) -> Result<Vec<Machine>, CloudError>;
 
     /// Why a machine is not as its class now wants it, in one `CamelCase` word.
@@ -145,8 +150,9 @@ pub trait CloudProvider: std::fmt::Debug + Send + Sync {
         class: &NodeClass,
     ) -> Result<Option<String>, CloudError>;
 
-    /// Marks a machine that its predecessor made, and that has no mark of ours, as a claim's. Changes
-    /// nothing else about it. Answers whether it carries the mark now.
+    /// Marks a machine that its predecessor made, and that has no mark of ours, as a claim's, or
+    /// completes a mark that does not say which cluster of the name it is of. Changes nothing else
+    /// about it. Answers whether it carries the mark now.
     async fn adopt(&self, _machine: &Machine, _by: &Adoption) -> Result<bool, CloudError> {
         Ok(false)
     }

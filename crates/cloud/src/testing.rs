@@ -376,6 +376,7 @@ impl CloudProvider for TestCloud {
         self.call(format!("adopt {}", machine.provider_id), |state| {
             if let Some(machine) = state.machines.get_mut(&machine.provider_id) {
                 machine.claim = Some(by.claim.clone());
+                machine.cluster_unproven = false;
             }
             Ok(true)
         })

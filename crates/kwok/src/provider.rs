@@ -470,6 +470,7 @@ fn machine(node: Node) -> Machine {
         created: node.metadata.creation_timestamp.map(|time| time.0),
         deleting: node.metadata.deletion_timestamp.is_some(),
         lost: false,
+        cluster_unproven: false,
         holds_join_data: false,
     }
 }

@@ -17,6 +17,7 @@ use crate::{
     cloud_calls::Removals,
     cluster::Cluster,
     events::Recorder,
+    identity::Identity,
     inputs::Inputs,
     metrics::Metrics,
     probes::Liveness,
@@ -55,6 +56,8 @@ pub struct Context {
     pub settings: Arc<Settings>,
     /// When clouds may be asked again to remove an instance.
     pub removals: Removals,
+    /// Which cluster this is.
+    pub identity: Identity,
     /// What was fetched for providers.
     pub inputs: Inputs,
     /// The namespace that this process is in.
@@ -104,6 +107,17 @@ impl Context {
         let reference = claim.spec.node_class_ref.as_ref()?;
         self.cache
             .read(|world| world.class(&reference.group, &reference.kind, &reference.name).cloned())
+    }
+
+    /// The classes of a cloud.
+    pub(crate) fn classes_of(&self, provider: &str) -> Vec<Arc<NodeClass>> {
+        let is_own = |class: &NodeClass| {
+            let serving = self.providers.serving(&class.group, &class.kind);
+            serving.is_some_and(|own| own.name() == provider)
+        };
+        self.cache.read(|world| {
+            world.node_classes.values().filter(|class| is_own(class)).cloned().collect()
+        })
     }
 
     /// Whether a pool is ours to care for.

@@ -33,6 +33,7 @@ use crate::{
     expiration::Expiration,
     garbage::{GarbageCollection, UnconfirmedClaims},
     hydration::{ClaimHydration, NodeHydration},
+    identity::{IDENTITY, Identity},
     inputs::{Inputs, TokenCollection, TokenSweep},
     lease::{Candidate, Leadership, LeaseName, Lost, Terms, Waiting},
     lifecycle::Lifecycle,
@@ -72,7 +73,7 @@ pub const LEASES: &str = "leases";
 /// The part that is about being allowed to act.
 pub const PERMISSIONS: &str = "permissions";
 /// Every part of an engine's readiness.
-pub const PARTS: [&str; 5] = [CACHES, CLOCK, DEFINITIONS, LEASES, PERMISSIONS];
+pub const PARTS: [&str; 6] = [CACHES, CLOCK, DEFINITIONS, IDENTITY, LEASES, PERMISSIONS];
 
 /// What an engine is made of.
 pub struct Setup {
@@ -160,6 +161,7 @@ impl Engine {
             feeds: Feeds::default(),
             random: Arc::new(setup.random),
             removals: Removals::default(),
+            identity: Identity::default(),
             inputs: Inputs::default(),
             namespace: own,
             liveness: setup.liveness,
@@ -260,6 +262,10 @@ impl Engine {
         let ended = {
             let work = async {
                 context.feeds.when_synced().await;
+                let cluster_uid = context.identity.known().await;
+                for provider in context.providers.all() {
+                    provider.acts_for(&cluster_uid);
+                }
                 // Who waits for a lease shows nothing: it would be there twice.
                 observability::count_changes(&context);
                 tasks.listen_to_clouds(&context);
@@ -359,7 +365,7 @@ impl Tasks {
                 "keep alive"
             });
             if let Some(notes) = provider.notes() {
-                let telling = notes::tell(context.clone(), notes.clone());
+                let telling = notes::tell(context.clone(), provider.name(), notes.clone());
                 self.endless.spawn(async move {
                     telling.await;
                     "notes"
@@ -395,6 +401,11 @@ impl Tasks {
         self.endless.spawn(async move {
             clocks.watch(&told).await;
             "clocks"
+        });
+        let (learning, told) = (context.clone(), Arc::clone(readiness));
+        self.endless.spawn(async move {
+            learning.identity.learn(&learning.cluster, &learning.clock, &told).await;
+            std::future::pending().await
         });
         let told = Arc::clone(readiness);
         self.endless.spawn(async move {

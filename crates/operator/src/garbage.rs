@@ -12,7 +12,9 @@ mod join_data;
 mod lost;
 mod orphans;
 mod storm;
+mod unclaimed;
 mod unconfirmed;
+mod unproven;
 
 use std::{
     collections::BTreeMap,
@@ -24,8 +26,8 @@ use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 use joiner_cloud::{CloudProvider, machine::Machine};
 
-use self::storm::Storms;
 pub use self::unconfirmed::UnconfirmedClaims;
+use self::{storm::Storms, unproven::Unproven};
 use crate::{context::Context, rounds::Rounds, trouble::Trouble};
 
 /// How often clouds are asked what they have.
@@ -41,12 +43,18 @@ pub struct GarbageCollection {
     /// their machines are.
     seen: Mutex<BTreeMap<&'static str, BTreeMap<String, Timestamp>>>,
     storms: Storms,
+    unproven: Unproven,
 }
 
 impl GarbageCollection {
     /// A collector that has seen nothing yet.
     pub fn new(context: Context) -> Self {
-        Self { context, seen: Mutex::default(), storms: Storms::default() }
+        Self {
+            context,
+            seen: Mutex::default(),
+            storms: Storms::default(),
+            unproven: Unproven::default(),
+        }
     }
 
     /// One cloud's turn. Claims are looked at before the cloud is asked for their machines, and

@@ -39,6 +39,7 @@ pub mod files;
 pub mod garbage;
 mod hashes;
 pub mod hydration;
+pub mod identity;
 pub mod index;
 pub mod inputs;
 pub mod introduction;

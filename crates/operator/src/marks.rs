@@ -54,6 +54,10 @@ pub const INITIALIZATION_TIMEOUT: &str = "joiner.sh/initialization-timeout";
 /// before none is repaired any more.
 pub const REPAIR_MAX_UNHEALTHY: &str = "joiner.sh/repair-max-unhealthy";
 
+/// Annotation of a pool or a class: until when instances may be removed although the cluster has no
+/// claim at all.
+pub const REMOVE_UNCLAIMED_UNTIL: &str = "joiner.sh/remove-unclaimed-until";
+
 /// Key of the taint of nodes that Karpenter 1.15 reboots.
 pub const REBOOTING_TAINT: &str = "karpenter.sh/rebooting";
 

@@ -27,7 +27,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_hours(1);
 const UNDER_WAY: &str = "MachineUnderWay";
 
 /// Tells what one cloud has to say. Never ends.
-pub async fn tell(context: Context, notes: Notes) {
+pub async fn tell(context: Context, cloud: &'static str, notes: Notes) {
     let mut written = Written::default();
     loop {
         let Note { about, says } = notes.next().await;
@@ -38,13 +38,13 @@ pub async fn tell(context: Context, notes: Notes) {
                 }
             }
             (about, Says::Happened { reason, message }) => {
-                publish(&context, &about, EventType::Normal, reason, &message);
+                publish(&context, cloud, &about, EventType::Normal, reason, &message);
             }
             (about, Says::WentWrong { reason, message }) => {
-                publish(&context, &about, EventType::Warning, reason, &message);
+                publish(&context, cloud, &about, EventType::Warning, reason, &message);
             }
-            (About::Class { name, .. }, Says::Progress(text)) => {
-                tracing::debug!(NodeClass = name, "progress of a class is not shown: {text}");
+            (about, Says::Progress(text)) => {
+                tracing::debug!("progress is shown of claims alone: {about:?}: {text}");
             }
         }
     }
@@ -67,24 +67,44 @@ impl Written {
     }
 }
 
-fn publish(context: &Context, about: &About, kind: EventType, reason: &'static str, text: &str) {
-    match subject(context, about) {
-        Some(about) => context.events.tell(Event::of_cloud(&about, kind, reason, text)),
-        // The object has gone meanwhile; what happened is worth knowing all the same.
-        None => tracing::info!(?about, reason, "{text}"),
+fn publish(
+    context: &Context,
+    cloud: &str,
+    about: &About,
+    kind: EventType,
+    reason: &'static str,
+    text: &str,
+) {
+    let told = subjects(context, cloud, about);
+    // What is about the whole cloud is in the log too, and so is what nobody can be told: an object
+    // may have gone meanwhile.
+    if told.is_empty() || *about == About::Cloud {
+        match kind {
+            EventType::Normal => tracing::info!(?about, reason, "{text}"),
+            EventType::Warning => tracing::warn!(?about, reason, "{text}"),
+        }
+    }
+    for about in told {
+        context.events.tell(Event::of_cloud(&about, kind, reason, text));
     }
 }
 
-fn subject(context: &Context, about: &About) -> Option<Subject> {
-    context.cache.read(|world| match about {
-        About::Claim(claim) => {
+/// The objects that are there to be told about.
+fn subjects(context: &Context, cloud: &str, about: &About) -> Vec<Subject> {
+    let found = match about {
+        About::Cloud => {
+            let classes = context.classes_of(cloud);
+            return classes.iter().map(|class| Subject::of_class(class)).collect();
+        }
+        About::Claim(claim) => context.cache.read(|world| {
             let known = world.node_claims.get(&Key::cluster(&claim.name))?;
             (uid(&known.metadata) == claim.uid).then(|| Subject::of(&**known))
-        }
-        About::Class { group, kind, name } => {
-            world.class(group, kind, name).map(|class| Subject::of_class(class))
-        }
-    })
+        }),
+        About::Class { group, kind, name } => context
+            .cache
+            .read(|world| world.class(group, kind, name).map(|class| Subject::of_class(class))),
+    };
+    found.into_iter().collect()
 }
 
 /// Writes down how far a machine has come. Best effort: somebody who knows more may be writing too.

@@ -15,6 +15,7 @@ const SCHEMA: &str = "1";
 
 /// The keys, without their prefix.
 const CLUSTER: &str = "cluster";
+const CLUSTER_UID: &str = "cluster-uid";
 const CLAIM: &str = "nodeclaim";
 const CLAIM_UID: &str = "nodeclaim-uid";
 const POOL: &str = "nodepool";
@@ -31,8 +32,9 @@ pub(crate) const INSTANCE_UUID: &str = "instance-uuid";
 const VERSION: &str = "schema";
 
 /// Every key, without its prefix.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     CLUSTER,
+    CLUSTER_UID,
     CLAIM,
     CLAIM_UID,
     POOL,
@@ -52,11 +54,22 @@ const KEYS: [&str; 15] = [
 /// The value of the key about join data once there is none.
 const EMPTIED: &str = "emptied";
 
+/// A cluster, as marks tell clusters apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cluster<'c> {
+    /// Its name, which another cluster may have too.
+    pub(crate) name: &'c str,
+    /// The UID of its namespace `kube-system`; none where only the name is known.
+    pub(crate) uid: Option<&'c str>,
+}
+
 /// Whose a machine is, and what it was made as.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Mark {
     /// The cluster.
     pub(crate) cluster: String,
+    /// The cluster's identity; empty in marks from before there was one.
+    pub(crate) cluster_uid: String,
     /// The claim.
     pub(crate) claim: ClaimId,
     /// The pool; empty for a claim that somebody wrote by hand.
@@ -104,6 +117,7 @@ impl Mark {
         let join_data = if self.join_data_emptied { EMPTIED } else { "" };
         [
             (CLUSTER, self.cluster.as_str()),
+            (CLUSTER_UID, &self.cluster_uid),
             (CLAIM, &self.claim.name),
             (CLAIM_UID, &self.claim.uid),
             (POOL, &self.pool),
@@ -133,6 +147,7 @@ impl Mark {
         }
         Some(Self {
             cluster,
+            cluster_uid: value(CLUSTER_UID),
             claim: ClaimId { name: value(CLAIM), uid: value(CLAIM_UID) },
             pool: value(POOL),
             class: value(CLASS),
@@ -149,6 +164,17 @@ impl Mark {
         })
     }
 
+    /// Whether it names a cluster. One without an identity may name any of this name.
+    pub(crate) fn names(&self, cluster: Cluster<'_>) -> bool {
+        self.cluster == cluster.name && self.namesake_of(cluster).is_none()
+    }
+
+    /// The identity of the other cluster that it names, if that has the same name.
+    pub(crate) fn namesake_of(&self, cluster: Cluster<'_>) -> Option<&str> {
+        let own = Some(self.cluster_uid.as_str()).filter(|own| !own.is_empty())?;
+        (self.cluster == cluster.name && cluster.uid? != own).then_some(own)
+    }
+
     /// The claim, unless its identity has become unreadable.
     pub(crate) fn claim(&self) -> Option<ClaimId> {
         (!self.claim.uid.is_empty()).then(|| self.claim.clone())
@@ -160,6 +186,11 @@ impl Mark {
         let of_claim = if self.made_here { self.claim.uid.as_str() } else { "" };
         [self.instance_uuid.as_str(), of_claim].into_iter().find(|own| !own.is_empty())
     }
+}
+
+/// The setting that says which cluster of the name it is.
+pub(crate) fn cluster_uid(uid: &str) -> (String, String) {
+    (format!("{PREFIX}{CLUSTER_UID}"), uid.to_owned())
 }
 
 /// The setting that says that there is no join data any more.
@@ -190,6 +221,7 @@ mod tests {
     fn mark() -> Mark {
         Mark {
             cluster: "prod".to_owned(),
+            cluster_uid: "uid-of-prod".to_owned(),
             claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
             pool: "general".to_owned(),
             class: "default".to_owned(),
@@ -226,6 +258,20 @@ mod tests {
         assert_eq!(Mark::read(&BTreeMap::new()), None);
         let foreign = [("joiner.nodeclaim-uid".to_owned(), "uid-1".to_owned())].into();
         assert_eq!(Mark::read(&foreign), None);
+    }
+
+    #[test]
+    fn a_name_is_not_enough_to_be_the_same_cluster() {
+        let own = Cluster { name: "prod", uid: Some("uid-of-prod") };
+        let namesake = Cluster { name: "prod", uid: Some("uid-of-staging") };
+        assert!(mark().names(own) && !mark().names(namesake));
+        assert_eq!(mark().namesake_of(namesake), Some("uid-of-prod"));
+        assert_eq!(mark().namesake_of(own), None);
+        let other = Cluster { name: "prod-eu", uid: Some("uid-of-eu") };
+        assert!(!mark().names(other) && mark().namesake_of(other).is_none());
+        let old = Mark { cluster_uid: String::new(), ..mark() };
+        assert!(old.names(own) && old.names(namesake), "it may be of either");
+        assert!(mark().names(Cluster { name: "prod", uid: None }), "who knows only the name");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod examine;
 mod grouping;
 mod join_data;
 mod look;
+mod namesakes;
 mod placing;
 mod resolve;
 mod state;
@@ -24,7 +25,7 @@ mod zones_ready;
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -55,8 +56,8 @@ use self::{
 };
 use crate::{
     FINALIZER, HASH, HASH_VERSION, HASH_VERSION_KEY, Metrics, NODE_CLASS, Settings,
-    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, limiter::Gates, names, networks,
-    node_class::NodeClass, user_data, vm_settings::PowerOff,
+    TopologyCategories, WELL_KNOWN_LABELS, inventory::Template, limiter::Gates, marks::Cluster,
+    names, networks, node_class::NodeClass, user_data, vm_settings::PowerOff,
 };
 
 /// The lease that the predecessor holds while it acts.
@@ -144,6 +145,8 @@ struct Inner {
     tags: TagDirectory,
     clock: Clock,
     settings: ProviderSettings,
+    /// The UID of the cluster's namespace `kube-system`, once it was told.
+    cluster_uid: OnceLock<String>,
     gates: Gates,
     notes: Notes,
     metrics: Metrics,
@@ -174,6 +177,7 @@ impl Vsphere {
             tags,
             clock,
             settings,
+            cluster_uid: OnceLock::new(),
             gates: Gates::default(),
             notes: Notes::default(),
             metrics,
@@ -197,6 +201,23 @@ impl Inner {
 
     fn now(&self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// The cluster, as marks tell clusters apart.
+    fn cluster(&self) -> Cluster<'_> {
+        let uid = self.cluster_uid.get().map(String::as_str);
+        Cluster { name: &self.settings.cluster, uid }
+    }
+
+    /// The cluster's identity. Without it nobody can say which machines are its own.
+    fn cluster_uid(&self) -> Result<&str, CloudError> {
+        self.cluster().uid.ok_or_else(|| {
+            CloudError::Unknown(format!(
+                "it is not known yet which cluster of the name {:?} this is: the namespace \
+                 kube-system has not been read",
+                self.settings.cluster
+            ))
+        })
     }
 
     /// Does something for as long as it may take. Everything can be left at any point and begun again.
@@ -299,6 +320,10 @@ impl Inner {
 impl CloudProvider for Vsphere {
     fn name(&self) -> &'static str {
         "vsphere"
+    }
+
+    fn acts_for(&self, cluster_uid: &str) {
+        self.0.cluster_uid.get_or_init(|| cluster_uid.to_owned());
     }
 
     fn class_kinds(&self) -> &'static [ClassKind] {

@@ -14,7 +14,7 @@ use joiner_vim::{MoRef, Object, inventory_name};
 
 use crate::{
     HASH, HASH_VERSION, HASH_VERSION_KEY, MIB,
-    marks::{self, Mark},
+    marks::{self, Cluster, Mark},
     names,
 };
 
@@ -165,8 +165,13 @@ impl Vm {
     }
 
     /// Whether it carries a cluster's mark.
-    pub(crate) fn is_of(&self, cluster: &str) -> bool {
-        self.mark.as_ref().is_some_and(|mark| mark.cluster == cluster)
+    pub(crate) fn is_of(&self, cluster: Cluster<'_>) -> bool {
+        self.mark.as_ref().is_some_and(|mark| mark.names(cluster))
+    }
+
+    /// Whether nothing on it says which cluster of its name it is of.
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.mark.as_ref().is_none_or(|mark| mark.cluster_uid.is_empty())
     }
 
     /// Why it is not the instance that its mark was written for, although it carries the mark. Such a
@@ -217,6 +222,7 @@ impl Vm {
             created: self.created,
             deleting: false,
             lost: self.lost,
+            cluster_unproven: self.is_unproven(),
             holds_join_data: self.mark.as_ref().is_some_and(|mark| !mark.join_data_emptied),
         })
     }
@@ -259,7 +265,7 @@ pub(crate) enum Listed {
 /// Judges what a list found. `known` is what was last known of the machine.
 pub(crate) fn listed(
     vm: &Vm,
-    cluster: &str,
+    cluster: Cluster<'_>,
     is_legacy: bool,
     instance_type: Option<&InstanceType>,
     known: Option<&Machine>,
@@ -275,11 +281,11 @@ pub(crate) fn listed(
         if let Some(known) = known {
             return Listed::Ours(Box::new(Machine { lost: vm.lost, ..known.clone() }));
         }
-        let may_be = names::is_of_predecessor(cluster, &vm.name);
+        let may_be = names::is_of_predecessor(cluster.name, &vm.name);
         return if may_be { Listed::Unreadable } else { Listed::NotOurs };
     }
     let of_predecessor =
-        vm.mark.is_none() && is_legacy && names::is_of_predecessor(cluster, &vm.name);
+        vm.mark.is_none() && is_legacy && names::is_of_predecessor(cluster.name, &vm.name);
     if !(vm.is_of(cluster) || of_predecessor) {
         return Listed::NotOurs;
     }

@@ -27,6 +27,12 @@ pub trait Bench {
     /// The provider as a process has it that was started just now and knows nothing.
     fn start(&self) -> Process;
 
+    /// The provider as a process of another cluster has it, whose name is the same. None where
+    /// clusters have no cloud in common.
+    fn start_elsewhere(&self) -> Option<Process> {
+        None
+    }
+
     /// A class that is ready.
     fn class(&self) -> Arc<NodeClass>;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Bench,
-    work::{Verdict, ensure, order, remove},
+    work::{Verdict, ensure, namesake, order, remove},
 };
 use crate::{adoption::Adoption, machine::Machine, order::ClaimId};
 
@@ -92,4 +92,33 @@ pub(super) async fn copies<B: Bench>(bench: &B) -> Verdict {
         before.into_iter().filter(|(id, _)| *id != machine.provider_id).collect();
     let after = bench.machines().await;
     ensure(after == left, || format!("of the copy {left:?} there is {after:?}"))
+}
+
+pub(super) async fn of_same_name<B: Bench>(bench: &B) -> Verdict {
+    let order = order(bench, 1);
+    let machine = bench.start().provider.create(&order).await?;
+    let id = machine.provider_id.as_str();
+    let before = bench.machines().await;
+    let Some(elsewhere) = bench.start_elsewhere() else { return Ok(()) };
+    let provider = elsewhere.provider;
+    let listed = provider.list().await?;
+    ensure(listed.is_empty(), || format!("instances of a namesake are listed: {listed:?}"))?;
+    let found = provider.get(id).await?;
+    ensure(found.is_none(), || format!("an instance of a namesake is found: {found:?}"))?;
+    // Whatever is answered, nothing of it may change.
+    let theirs = namesake(&order);
+    let adoption = Adoption { claim: theirs.claim.clone(), ..Adoption::default() };
+    let _ = provider.adopt(&machine, &adoption).await;
+    for claim in [&order.claim, &theirs.claim] {
+        let _ = provider.empty_join_data(claim, id).await;
+        let _ = provider.delete(claim, Some(id)).await;
+        let _ = remove(&*provider, claim, None).await;
+    }
+    if let Ok(made) = provider.create(&theirs).await {
+        remove(&*provider, &theirs.claim, Some(&made.provider_id)).await?;
+    }
+    let after = bench.machines().await;
+    ensure(after == before, || format!("{before:?} became {after:?}"))?;
+    let left = bench.start().provider.list().await?;
+    ensure(left.len() == 1, || format!("its own cluster lists {left:?}"))
 }

@@ -28,6 +28,13 @@ impl Bench for Tested {
         Process { provider, killed: Box::pin(async move { cloud.killed().await }) }
     }
 
+    fn start_elsewhere(&self) -> Option<Process> {
+        let shares = self.flaw == Some(Flaw::GoesByName);
+        let cloud = if shares { self.cloud.clone() } else { TestCloud::new() };
+        let provider = Arc::new(Flawed { cloud: cloud.clone(), flaw: self.flaw });
+        Some(Process { provider, killed: Box::pin(async move { cloud.killed().await }) })
+    }
+
     fn class(&self) -> Arc<NodeClass> {
         Arc::new(NodeClass {
             group: TEST_NODE_CLASS.group.to_owned(),
@@ -93,7 +100,7 @@ async fn check(flaw: Option<Flaw>) -> conformance::Report {
 async fn the_cloud_for_tests_does_what_every_provider_has_to() {
     let report = check(None).await;
     assert!(report.is_clean(), "{report}");
-    assert!(report.to_string().ends_with("21 of 21 hold"), "{report}");
+    assert!(report.to_string().ends_with("22 of 22 hold"), "{report}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -115,6 +122,7 @@ async fn every_flaw_is_found_by_the_check_that_is_for_it() {
         (Flaw::ListsOthers, "machines of others are not seen"),
         (Flaw::TakesOver, "machines of others are not touched"),
         (Flaw::KeepsJoinData, "what a guest joined with is emptied again and again"),
+        (Flaw::GoesByName, "a cluster of the same name is another cluster"),
         (Flaw::EmptiesForAnybody, "what the guest of another claim joins with stays"),
         (Flaw::ListsCopies, "a copy that carries the mark is not the machine"),
         (Flaw::AnswersCopies, "a copy that carries the mark is not the machine"),

@@ -44,6 +44,8 @@ pub(crate) enum Flaw {
     ListsOthers,
     /// It takes a machine of others for the one that it wanted to make.
     TakesOver,
+    /// It takes clusters of one name for one cluster.
+    GoesByName,
     /// It leaves what guests joined with where it is.
     KeepsJoinData,
     /// It empties what it is given the name of.

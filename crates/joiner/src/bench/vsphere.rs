@@ -214,7 +214,9 @@ async fn measure_part(args: &VsphereArgs, part: Part, kind: Kind) -> Result<Meas
 
 fn provider(server: &Server, counter: &Arc<Counter>, limits: Limits) -> Vsphere {
     let settings = ProviderSettings { limits, ..ProviderSettings::new(CLUSTER, "/") };
-    Vsphere::new(server.client(counter.clone()), Clock::wall(), settings)
+    let provider = Vsphere::new(server.client(counter.clone()), Clock::wall(), settings);
+    provider.acts_for("bench");
+    provider
 }
 
 async fn burst(vcsim: Option<&Path>, claims: u32) -> Result<Measured, Failure> {

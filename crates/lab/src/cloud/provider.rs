@@ -1,7 +1,7 @@
 //! The provider of the laboratory's machines.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -42,6 +42,7 @@ pub struct LabCloud {
     connection: Connection,
     centre: DataCentre,
     cluster: String,
+    cluster_uid: OnceLock<String>,
     offered: Mutex<Offered>,
 }
 
@@ -52,7 +53,17 @@ impl LabCloud {
             connection: connection.clone(),
             centre: centre.clone(),
             cluster: cluster.to_owned(),
+            cluster_uid: OnceLock::new(),
             offered: Mutex::default(),
+        }
+    }
+
+    /// The cluster, as marks name it: clusters of one name are told apart once their identity is
+    /// known.
+    fn owner(&self) -> String {
+        match self.cluster_uid.get() {
+            Some(uid) => format!("{}/{uid}", self.cluster),
+            None => self.cluster.clone(),
         }
     }
 
@@ -83,12 +94,12 @@ impl LabCloud {
                 (found, format!("get machine {name}: {told}"))
             })
             .await?;
-        Ok(found.filter(|guest| guest.is_of(&self.cluster, name)).map(|guest| guest.machine))
+        Ok(found.filter(|guest| guest.is_of(&self.owner(), name)).map(|guest| guest.machine))
     }
 
     async fn of_claim(&self, claim: &ClaimId) -> Result<Option<Machine>, CloudError> {
         self.call("list", |centre, now| {
-            let found = centre.of_claim(&self.cluster, claim, now);
+            let found = centre.of_claim(&self.owner(), claim, now);
             let told = found.as_ref().map_or("none", |machine| &machine.provider_id).to_owned();
             (found, format!("list machines of NodeClaim {}: {told}", claim.name))
         })
@@ -126,7 +137,7 @@ impl LabCloud {
                 created: Some(now),
                 ..Machine::default()
             };
-            let (cluster, removal_delay) = (self.cluster.clone(), class.removal_delay);
+            let (cluster, removal_delay) = (self.owner(), class.removal_delay);
             let made = centre.make(Guest { cluster, machine, removal_delay }, spec, zone, now);
             let told = match &made {
                 Ok((_, host)) => format!("{} on {host}", choice.instance_type.name),
@@ -163,6 +174,10 @@ fn machine_spec(order: &Order, class: &LabClass, choice: &Choice<'_>) -> Machine
 impl CloudProvider for LabCloud {
     fn name(&self) -> &'static str {
         "lab"
+    }
+
+    fn acts_for(&self, cluster_uid: &str) {
+        self.cluster_uid.get_or_init(|| cluster_uid.to_owned());
     }
 
     fn class_kinds(&self) -> &'static [ClassKind] {
@@ -272,7 +287,7 @@ impl CloudProvider for LabCloud {
         loop {
             let (page, last) = self
                 .call("list", |centre, now| {
-                    let page = centre.page(&self.cluster, &after, PAGE_SIZE, now);
+                    let page = centre.page(&self.owner(), &after, PAGE_SIZE, now);
                     let told = format!("list machines: {}", page.0.len());
                     (page, told)
                 })

@@ -249,6 +249,38 @@ impl Event {
             .quiet_for(Duration::from_mins(1))
     }
 
+    /// The cluster has no claim at all, and instances that are not removed before somebody says so.
+    /// Told about pools and classes; the moment in the command is not what makes it another event.
+    pub fn no_node_claims(
+        object: &Subject,
+        instances: usize,
+        command: &str,
+        problem: Option<&str>,
+    ) -> Self {
+        let problem = problem
+            .map(|problem| format!(" (the annotation that is there does not count: {problem})"));
+        Self::warning(object, "NoNodeClaims", &[&object.uid])
+            .saying(format!(
+                "The cluster has no NodeClaim, so none of its {instances} instances is removed: \
+                 restore the NodeClaims, or stop this controller, if the cluster is a copy; to have \
+                 the instances removed: {command}{}",
+                problem.unwrap_or_default()
+            ))
+            .quiet_for(Duration::from_mins(15))
+    }
+
+    /// Instances have no claim, and do not say which cluster of this name they are of.
+    pub fn cluster_unproven(class: &Subject, ids: &[String]) -> Self {
+        Self::warning(class, "ClusterUnproven", &[&class.uid, &ids.join(" ")])
+            .saying(format!(
+                "{} instances have the name of this cluster but not its identity, and no NodeClaim, \
+                 so they are left alone: remove them by hand, if no other cluster needs them: {}",
+                ids.len(),
+                some_of(ids, 3)
+            ))
+            .reminding()
+    }
+
     /// A node says that it is in another zone than its claim.
     ///
     /// COMPAT: upstream overwrites what the node says and tells nobody.

@@ -1,4 +1,5 @@
-//! Machines that a predecessor made: they carry no mark of ours, and claims know them by name.
+//! Machines that a predecessor made: they carry no mark of ours, and claims know them by name. And
+//! those whose mark is from before marks said which cluster of a name they are of.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,13 +8,13 @@ use joiner_cloud::{CloudProvider, adoption::Adoption, machine::Machine};
 
 use super::{GarbageCollection, some_at_once};
 use crate::{
-    claims::{self, is_deleting, provider_id},
+    claims::{self, is_deleting, provider_id, uid},
     rounds::Rounds,
     trouble::Trouble,
 };
 
 impl GarbageCollection {
-    /// Has machines without a mark carry that of the claim that names them.
+    /// Has machines without a whole mark carry that of the claim that names them.
     pub(super) async fn adopt_unmarked(
         &self,
         provider: &Arc<dyn CloudProvider>,
@@ -26,7 +27,7 @@ impl GarbageCollection {
                 tracing::info!(
                     NodeClaim = by.claim.name,
                     "provider-id" = machine.provider_id,
-                    "marked a machine that a predecessor made"
+                    "marked a machine as this cluster's"
                 );
             }
             Ok(())
@@ -35,7 +36,8 @@ impl GarbageCollection {
     }
 }
 
-/// Machines without a mark that exactly one claim names, and what the claim says of them.
+/// Machines without a mark, or whose mark does not say which cluster it is of, that exactly one claim
+/// names; and what the claim says of them.
 fn adoptions<'m>(
     claims: &[Arc<NodeClaim>],
     machines: &'m [Machine],
@@ -46,9 +48,17 @@ fn adoptions<'m>(
             naming.entry(id).or_default().push(claim);
         }
     }
-    let unmarked = machines.iter().filter(|machine| machine.claim.is_none() && !machine.deleting);
+    let by_uid: BTreeMap<&str, &NodeClaim> =
+        claims.iter().map(|claim| (uid(&claim.metadata), &**claim)).collect();
+    let lacks = |machine: &&Machine| machine.claim.is_none() || machine.cluster_unproven;
+    let unmarked = machines.iter().filter(|machine| lacks(machine) && !machine.deleting);
     let adopted = unmarked.filter_map(|machine| {
-        let [claim] = naming.get(machine.provider_id.as_str())?[..] else { return None };
+        let own = machine.claim.as_ref().and_then(|own| by_uid.get(own.uid.as_str()).copied());
+        let naming = || match naming.get(machine.provider_id.as_str())?[..] {
+            [claim] => Some(claim),
+            _ => None,
+        };
+        let claim = own.or_else(naming)?;
         (!is_deleting(claim)).then(|| (machine, adoption(claim)))
     });
     adopted.collect()
@@ -97,6 +107,19 @@ mod tests {
         assert_eq!((by.claim.uid.as_str(), by.class.as_str()), ("uid-a", "default"));
         assert_eq!(by.node_pool.as_deref(), Some("general"));
         assert_eq!(by.labels["topology.kubernetes.io/zone"], "az1");
+    }
+
+    #[test]
+    fn a_mark_without_a_cluster_is_completed_for_the_claim_that_it_or_that_names_it() {
+        let old = |id: &str, uid: &str| Machine {
+            cluster_unproven: true,
+            ..machine(id, Some(ClaimId { name: "a".to_owned(), uid: uid.to_owned() }))
+        };
+        let claims = [claim("a", "id-a")];
+        let adopted = |machine: Machine| adoptions(&claims, &[machine]).len();
+        assert_eq!(adopted(old("id-that-is-not-written-yet", "uid-a")), 1);
+        assert_eq!(adopted(old("id-a", "uid-of-another-cluster")), 1);
+        assert_eq!(adopted(old("id-b", "uid-of-another-cluster")), 0);
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_api::node_claim::NodeClaim;
-use joiner_cloud::{CloudProvider, class::NodeClass, machine::Machine};
+use joiner_cloud::{CloudProvider, machine::Machine};
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, api::ListParams};
 
-use super::{GarbageCollection, some_at_once};
+use super::{GarbageCollection, some_at_once, unclaimed::REMOVED_WITHOUT_CLAIMS};
 use crate::{
     claims::{self, is_deleting, provider_id},
     events::{Event, Subject},
@@ -37,6 +37,11 @@ impl Claimed {
         claimed
     }
 
+    /// Whether there is no claim at all.
+    fn is_nothing(&self) -> bool {
+        self.uids.is_empty()
+    }
+
     /// Whether a machine has a claim: the one it was made for, or one that names it.
     fn has(&self, machine: &Machine) -> bool {
         let marked = machine.claim.as_ref().is_some_and(|claim| self.uids.contains(&claim.uid));
@@ -56,7 +61,8 @@ impl GarbageCollection {
             .cache
             .read(|world| Claimed::by(world.node_claims.values().map(AsRef::as_ref)));
         let now = self.context.now();
-        let owned = machines.iter().filter(|machine| !machine.deleting).count();
+        let is_owned = |machine: &&Machine| !machine.deleting && !machine.cluster_unproven;
+        let owned = machines.iter().filter(is_owned).count();
         let mut orphans: Vec<Machine> = machines
             .into_iter()
             .filter(|machine| {
@@ -70,10 +76,24 @@ impl GarbageCollection {
         }
         // A claim that cannot be read may be the one of any of these machines.
         self.context.sure_of::<NodeClaim>()?;
-        // The cache may be behind. Nobody's machine is removed before the API server has said so.
+        // The cache may be behind. Nobody's machine is removed before the API server has said so, and
+        // before it is sure whose API server that is.
+        self.context.identity.confirm(&self.context.cluster).await?;
         let claimed = self.claimed_by_api_server().await?;
         orphans.retain(|machine| !claimed.has(machine));
-        if self.storms.forbid(provider.name(), orphans.len(), owned) {
+        let (unproven, orphans): (Vec<Machine>, Vec<Machine>) =
+            orphans.into_iter().partition(|machine| machine.cluster_unproven);
+        self.leave_unproven(provider.as_ref(), &unproven);
+        if orphans.is_empty() {
+            self.storms.none(provider.name());
+            return Ok(());
+        }
+        let needs_leave = claimed.is_nothing() && owned > REMOVED_WITHOUT_CLAIMS;
+        if needs_leave {
+            if !self.may_remove_unclaimed(provider.as_ref(), owned) {
+                return Ok(());
+            }
+        } else if self.storms.forbid(provider.name(), orphans.len(), owned) {
             self.tell_storm(provider.as_ref(), orphans.len(), owned);
             return Ok(());
         }
@@ -90,15 +110,8 @@ impl GarbageCollection {
             "too many machines have no nodeclaim, so none of them is removed for now: look whether \
              nodeclaims were lost, or this controller looks at the wrong cluster"
         );
-        let is_own = |class: &NodeClass| {
-            let serving = self.context.providers.serving(&class.group, &class.kind);
-            serving.is_some_and(|own| own.name() == provider.name())
-        };
-        let classes: Vec<Subject> = self.context.cache.read(|world| {
-            let classes = world.node_classes.values().filter(|class| is_own(class));
-            classes.map(|class| Subject::of_class(class)).collect()
-        });
-        for class in classes {
+        for class in self.context.classes_of(provider.name()) {
+            let class = Subject::of_class(&class);
             self.context.events.tell(Event::orphan_storm(&class, orphans, owned));
         }
     }

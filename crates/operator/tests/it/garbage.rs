@@ -296,6 +296,7 @@ async fn a_claim_whose_machine_will_never_run_again_is_deleted_at_the_next_look(
 #[tokio::test(start_paused = true)]
 async fn when_most_machines_have_no_claim_none_is_removed_for_a_while_and_everybody_is_told() {
     let mut stage = stage();
+    stage.create_claim_as(claim("another"));
     stage.create_class("default");
     for number in 0..8 {
         make(&stage, &format!("orphan-{number}"), Some("nobody"));
@@ -314,6 +315,7 @@ async fn when_most_machines_have_no_claim_none_is_removed_for_a_while_and_everyb
 #[tokio::test(start_paused = true)]
 async fn a_storm_that_passes_has_removed_nothing() {
     let mut stage = stage();
+    stage.create_claim_as(claim("another"));
     for number in 0..8 {
         launched(&stage, &format!("web-{number}"), true);
     }

@@ -17,6 +17,7 @@ mod feeds;
 mod figures;
 mod garbage;
 mod hydration;
+mod identity;
 mod inputs;
 mod leaving;
 mod lifecycle;

@@ -25,7 +25,7 @@ use joiner_operator::{
 use joiner_vcenter::{GuestEvent, Inventory, VCenter};
 use joiner_vim::{
     Credentials, Method, MoRef, Transport, Vim, VimSettings,
-    spec::{CloneSpec, ConfigSpec, RelocateSpec},
+    spec::{CloneSpec, ConfigSpec, ExtraConfig, RelocateSpec},
     transport::TransportError,
 };
 use joiner_vsphere::{NODE_CLASS, ProviderSettings, Vsphere};
@@ -56,6 +56,110 @@ fn vim(server: &VCenter, clock: &Clock) -> Vim {
     Vim::new(settings, Arc::new(Line(server.clone())), clock.clone())
 }
 
+/// What the predecessor was told to do.
+fn define(lab: &Lab) {
+    let crd = |definition| {
+        create(lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
+    };
+    for definition in crds() {
+        crd(serde_json::to_value(definition).unwrap());
+    }
+    crd(serde_json::to_value(joiner_vsphere::crd()).unwrap());
+    create(
+        lab,
+        NODE_CLASS.group,
+        NODE_CLASS.plural,
+        json!({
+            "apiVersion": "karpenter.vsphere.com/v1alpha1",
+            "kind": "VsphereNodeClass",
+            "metadata": {
+                "name": "general",
+                "finalizers": ["karpenter.vsphere.com/termination"],
+                "annotations": {HASH: "13370203920021829201", HASH_VERSION: "v1"},
+            },
+            "spec": {
+                "computeSelector": {"name": "cluster1"},
+                "datastoreSelector": {"name": "datastore1"},
+                "networkSelector": {"name": "VM Network"},
+                "imageSelector": {"pattern": "ubuntu-*"},
+                "instanceTypes": [{
+                    "os": "linux", "arch": "amd64", "cpu": "2", "memory": "4Gi",
+                    "maxPods": "110", "zone": "az1", "region": "dc1",
+                }],
+                "userData": {"type": "cloud-config"},
+            },
+        }),
+    );
+    let on_demand = json!({
+        "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"],
+    });
+    create(
+        lab,
+        "karpenter.sh",
+        "nodepools",
+        json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "general"},
+            "spec": {
+                "template": {"spec": {
+                    "nodeClassRef": {
+                        "group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": "general",
+                    },
+                    "requirements": [on_demand],
+                }},
+                "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s"},
+            },
+        }),
+    );
+    // One for each node.
+    let mut web = deployment("web", 3);
+    let container = &mut web["spec"]["template"]["spec"]["containers"][0];
+    container["resources"]["requests"]["cpu"] = "1500m".into();
+    create(lab, "apps", "deployments", web);
+}
+
+/// Our engine in a cluster, with the machines of a vCenter.
+fn engine(lab: &Lab, server: &VCenter) -> Engine {
+    let clock = lab.server().clock().clone();
+    let client = || kube::Client::new(lab.client("joiner").connect(), "default");
+    let cloud =
+        Vsphere::new(vim(server, &clock), clock.clone(), ProviderSettings::new("prod", "k8s"));
+    let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud)];
+    let mut values = Values::default();
+    values.give(&declared::DISABLE_LEADER_ELECTION, "true");
+    values.give(&declared::CLUSTER_NAME, "prod");
+    values.give(&declared::CLUSTER_ENDPOINT, "https://10.0.0.10:9345");
+    values.give(&declared::JOIN_TOKEN, "s3cret");
+    values.give(&declared::KUBE_DISTRO, "rke2");
+    values.give(&declared::KUBE_VERSION, "v1.33.4+rke2r1");
+    let engine = Engine::new(engine::Setup {
+        client: client(),
+        lease_client: client(),
+        clock: clock.clone(),
+        providers: Providers::new(on, Vec::new()),
+        settings: Settings::read(&values).unwrap().settings,
+        registry: Registry::new(&BUILD).unwrap(),
+        cluster: None,
+        identity: "joiner".to_owned(),
+        namespace: "kube-system".to_owned(),
+        random: Random::seeded(1),
+        readiness: Arc::new(Readiness::new(engine::PARTS)),
+        liveness: Liveness::new(clock.clone()),
+    });
+    engine.unwrap()
+}
+
+/// What is told about the class of a cluster with this reason.
+fn told(lab: &Lab, reason: &str) -> Vec<String> {
+    let events = lab.caller("admin").list(&Resource::new("", "events"), None);
+    let events = events.iter().map(|event| event.value());
+    let about = events.filter(|event| {
+        event["reason"] == reason && event["involvedObject"]["kind"] == "VsphereNodeClass"
+    });
+    about.map(|event| event["message"].as_str().unwrap().to_owned()).collect()
+}
+
 /// A cluster with machines in a vCenter, as the predecessor left both.
 struct Site {
     lab: Lab,
@@ -77,7 +181,7 @@ impl Site {
         });
         let admin = vim(&server, &clock);
         let mut site = Self { lab, server, admin };
-        site.define();
+        define(&site.lab);
         for claim in CLAIMS {
             site.leave(claim).await;
         }
@@ -87,68 +191,6 @@ impl Site {
             site.merge("", "nodes", node["metadata"]["name"].as_str().unwrap(), None, kept);
         }
         site
-    }
-
-    fn define(&self) {
-        let crd = |definition| {
-            create(&self.lab, "apiextensions.k8s.io", "customresourcedefinitions", definition);
-        };
-        for definition in crds() {
-            crd(serde_json::to_value(definition).unwrap());
-        }
-        crd(serde_json::to_value(joiner_vsphere::crd()).unwrap());
-        create(
-            &self.lab,
-            NODE_CLASS.group,
-            NODE_CLASS.plural,
-            json!({
-                "apiVersion": "karpenter.vsphere.com/v1alpha1",
-                "kind": "VsphereNodeClass",
-                "metadata": {
-                    "name": "general",
-                    "finalizers": ["karpenter.vsphere.com/termination"],
-                    "annotations": {HASH: "13370203920021829201", HASH_VERSION: "v1"},
-                },
-                "spec": {
-                    "computeSelector": {"name": "cluster1"},
-                    "datastoreSelector": {"name": "datastore1"},
-                    "networkSelector": {"name": "VM Network"},
-                    "imageSelector": {"pattern": "ubuntu-*"},
-                    "instanceTypes": [{
-                        "os": "linux", "arch": "amd64", "cpu": "2", "memory": "4Gi",
-                        "maxPods": "110", "zone": "az1", "region": "dc1",
-                    }],
-                    "userData": {"type": "cloud-config"},
-                },
-            }),
-        );
-        let on_demand = json!({
-            "key": "karpenter.sh/capacity-type", "operator": "In", "values": ["on-demand"],
-        });
-        create(
-            &self.lab,
-            "karpenter.sh",
-            "nodepools",
-            json!({
-                "apiVersion": "karpenter.sh/v1",
-                "kind": "NodePool",
-                "metadata": {"name": "general"},
-                "spec": {
-                    "template": {"spec": {
-                        "nodeClassRef": {
-                            "group": NODE_CLASS.group, "kind": NODE_CLASS.kind, "name": "general",
-                        },
-                        "requirements": [on_demand],
-                    }},
-                    "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "30s"},
-                },
-            }),
-        );
-        // One for each node.
-        let mut web = deployment("web", 3);
-        let container = &mut web["spec"]["template"]["spec"]["containers"][0];
-        container["resources"]["requests"]["cpu"] = "1500m".into();
-        create(&self.lab, "apps", "deployments", web);
     }
 
     async fn at(&self, path: &str) -> MoRef {
@@ -284,36 +326,14 @@ impl Site {
 
     /// Lets minutes pass with our engine at work.
     async fn pass(&mut self, minutes: u64) {
+        let engine = engine(&self.lab, &self.server);
+        self.work(engine, minutes).await;
+    }
+
+    /// Lets minutes pass with an engine at work, whosever it is.
+    async fn work(&mut self, engine: Engine, minutes: u64) {
         let clock = self.lab.server().clock().clone();
-        let client = || kube::Client::new(self.lab.client("joiner").connect(), "default");
-        let cloud = Vsphere::new(
-            vim(&self.server, &clock),
-            clock.clone(),
-            ProviderSettings::new("prod", "k8s"),
-        );
-        let on: Vec<Arc<dyn CloudProvider>> = vec![Arc::new(cloud)];
-        let mut values = Values::default();
-        values.give(&declared::DISABLE_LEADER_ELECTION, "true");
-        values.give(&declared::CLUSTER_NAME, "prod");
-        values.give(&declared::CLUSTER_ENDPOINT, "https://10.0.0.10:9345");
-        values.give(&declared::JOIN_TOKEN, "s3cret");
-        values.give(&declared::KUBE_DISTRO, "rke2");
-        values.give(&declared::KUBE_VERSION, "v1.33.4+rke2r1");
-        let engine = Engine::new(engine::Setup {
-            client: client(),
-            lease_client: client(),
-            clock: clock.clone(),
-            providers: Providers::new(on, Vec::new()),
-            settings: Settings::read(&values).unwrap().settings,
-            registry: Registry::new(&BUILD).unwrap(),
-            cluster: None,
-            identity: "joiner".to_owned(),
-            namespace: "kube-system".to_owned(),
-            random: Random::seeded(1),
-            readiness: Arc::new(Readiness::new(engine::PARTS)),
-            liveness: Liveness::new(clock.clone()),
-        });
-        let working = Box::pin(engine.unwrap().run(Stop::never()));
+        let working = Box::pin(engine.run(Stop::never()));
         let over = async move { clock.sleep(Duration::from_secs(60 * minutes)).await };
         let server = self.server.clone();
         self.lab
@@ -326,6 +346,30 @@ impl Site {
                 }
             })
             .await;
+    }
+
+    /// Another cluster of the same name, which has no claims and goes by the same clock.
+    fn namesake(&self) -> Lab {
+        let clock = Some(self.lab.server().clock().clone());
+        let lab = Lab::new(Setup { bare: true, clock, ..Setup::new(2) });
+        define(&lab);
+        lab
+    }
+
+    /// Makes the marks ones from before marks said which cluster of a name they are of.
+    async fn forget_the_cluster(&self) {
+        for machine in self.machines() {
+            let vm = self.at(&format!("/dc1/vm/k8s/{machine}")).await;
+            let extra_config = vec![ExtraConfig::new("joiner.cluster-uid", "")];
+            let spec = ConfigSpec { extra_config, ..ConfigSpec::default() };
+            self.carry_out(&vm, Method::Reconfigure(Box::new(spec))).await;
+        }
+    }
+
+    fn cluster_uid(&self) -> String {
+        let all = self.list("", "namespaces").into_iter();
+        let mut own = all.filter(|namespace| namespace["metadata"]["name"] == "kube-system");
+        own.next().unwrap()["metadata"]["uid"].as_str().unwrap().to_owned()
     }
 
     /// Names of the virtual machines of the cluster.
@@ -368,6 +412,8 @@ async fn what_the_predecessor_left_is_taken_over_as_it_is() {
         let uid = site.setting(&machine, "joiner.nodeclaim-uid").await;
         assert_eq!(uid.as_deref(), metadata["uid"].as_str(), "{machine} carries its claim's mark");
         assert_eq!(site.setting(&machine, "joiner.cluster").await.as_deref(), Some("prod"));
+        let cluster_uid = site.setting(&machine, "joiner.cluster-uid").await;
+        assert_eq!(cluster_uid, Some(site.cluster_uid()));
     }
     for node in site.list("", "nodes") {
         assert_eq!(node["metadata"]["labels"]["karpenter.sh/capacity-type"], "on-demand");
@@ -406,4 +452,50 @@ async fn a_copy_that_an_administrator_makes_of_a_node_outlives_it() {
     let left = site.machines();
     assert!(!left.contains(&original), "the instance goes with its claim: {left:?}");
     assert!(left.contains(&COPY.to_owned()), "its copy does not: {left:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_cluster_of_the_same_name_removes_nothing() {
+    let mut site = Site::left_by_the_predecessor().await;
+    let machines = site.machines();
+    let staging = site.namesake();
+    // The predecessor's tag and name say nothing of which cluster it is.
+    let theirs = engine(&staging, &site.server);
+    site.work(theirs, 60).await;
+    assert_eq!(site.machines(), machines);
+    let events = told(&staging, "ClusterUnproven");
+    assert!(
+        events.iter().any(|event| event.starts_with("3 instances have the name")),
+        "{events:?}"
+    );
+    assert_eq!(site.setting(&machines[0], "joiner.cluster").await, None, "nor are they taken over");
+
+    // Nor does it once their own cluster has taken them over, and it is told whose they are.
+    site.pass(5).await;
+    let theirs = engine(&staging, &site.server);
+    site.work(theirs, 60).await;
+    assert_eq!(site.machines(), machines);
+    let events = told(&staging, "OtherCluster");
+    let [event] = &events[..] else { panic!("once: {events:?}") };
+    assert!(event.contains(&site.cluster_uid()), "{event}");
+    assert_eq!(site.list("karpenter.sh", "nodeclaims").len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn marks_of_an_older_joiner_are_completed_and_its_machines_kept() {
+    let mut site = Site::left_by_the_predecessor().await;
+    site.pass(5).await;
+    site.forget_the_cluster().await;
+    let machines = site.machines();
+    site.pass(30).await;
+    assert_eq!(site.machines(), machines);
+    for machine in &machines {
+        let cluster_uid = site.setting(machine, "joiner.cluster-uid").await;
+        assert_eq!(cluster_uid, Some(site.cluster_uid()), "{machine}");
+    }
+    // They are removed as ever.
+    site.forget_the_cluster().await;
+    scale(&site.lab, "web", 2);
+    site.pass(30).await;
+    assert_eq!(site.machines().len(), 2);
 }

@@ -13,7 +13,7 @@ use crate::stage::Stage;
 fn stage() -> (Stage, Notes) {
     let mut stage = Stage::bare();
     let notes = stage.cloud.notes.clone();
-    let telling = notes::tell(stage.context.clone(), notes.clone());
+    let telling = notes::tell(stage.context.clone(), "test", notes.clone());
     stage.beside(telling);
     (stage, notes)
 }

@@ -6,6 +6,7 @@ use joiner_vim::MoRef;
 
 use super::{ClaimSeen, Finding, Subject};
 use crate::{
+    marks::Cluster,
     names,
     vm::{Listed, Vm, listed},
 };
@@ -23,10 +24,11 @@ pub(crate) fn machines(
 ) -> Vec<Finding> {
     let object = format!("cluster {cluster:?}");
     let subject = Subject::new("machines", &object);
+    let named = Cluster { name: cluster, uid: None };
     let mut ours: Vec<&Vm> = Vec::new();
     let mut unreadable: Vec<&Vm> = Vec::new();
     for vm in vms {
-        match listed(vm, cluster, legacy.contains(&vm.reference), None, None) {
+        match listed(vm, named, legacy.contains(&vm.reference), None, None) {
             Listed::Ours(_) => ours.push(vm),
             Listed::Unreadable => unreadable.push(vm),
             Listed::NotOurs => {}
@@ -52,10 +54,21 @@ pub(crate) fn machines(
             ),
         ));
     }
-    for vm in vms.iter().filter(|vm| vm.is_of(cluster)) {
+    for vm in vms.iter().filter(|vm| vm.is_of(named)) {
         if let Some(stray) = vm.stray() {
             found.push(subject.warning("CopyFound", &stray.told(cluster, vm)));
         }
+    }
+    let clusters: BTreeSet<&str> = ours.iter().filter_map(|vm| cluster_uid(vm)).collect();
+    if clusters.len() > 1 {
+        found.push(subject.warning(
+            "SeveralClusters",
+            &format!(
+                "clusters whose namespace kube-system has the UID {} have this name, and each leaves \
+                 the machines of the others alone; give all but one another CLUSTER_NAME",
+                clusters.into_iter().collect::<Vec<_>>().join(", ")
+            ),
+        ));
     }
     for (uid, twins) in doubles(&ours) {
         found.push(subject.warning(
@@ -69,6 +82,11 @@ pub(crate) fn machines(
     }
     found.push(orphans(Subject::new("orphans", &object), &ours, claims));
     found
+}
+
+/// Which cluster of the name a machine says that it is of.
+fn cluster_uid(vm: &Vm) -> Option<&str> {
+    vm.mark.as_ref().map(|mark| mark.cluster_uid.as_str()).filter(|uid| !uid.is_empty())
 }
 
 /// Machines that were made for the same claim.
@@ -196,6 +214,20 @@ mod tests {
         let told = told(&[template], &[], Ok(&[]));
         assert_eq!(told.len(), 1, "{told:?}");
         assert!(told[0].starts_with("CopyFound virtual machine \"prod-karp-a\" was"), "{told:?}");
+    }
+
+    #[test]
+    fn clusters_that_share_the_name_are_named() {
+        let of = |uid: &str| {
+            let mut vm = vm(uid, Some(uid));
+            vm.mark.as_mut().expect("it has one").cluster_uid = uid.to_owned();
+            vm
+        };
+        let claims = [claim("a", None), claim("b", None)];
+        assert_eq!(told(&[of("a")], &[], Ok(&claims)), [] as [String; 0]);
+        let told = told(&[of("a"), of("b")], &[], Ok(&claims));
+        assert!(told[0].starts_with("SeveralClusters clusters whose"), "{told:?}");
+        assert!(told[0].contains("UID a, b"), "{told:?}");
     }
 
     #[test]

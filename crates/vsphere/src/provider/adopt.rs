@@ -5,7 +5,12 @@ use joiner_core::label;
 use joiner_vim::spec::ExtraConfig;
 
 use super::{Inner, troubles::unanswered};
-use crate::{WELL_KNOWN_LABELS, marks::Mark, tags, vm::Vm};
+use crate::{
+    WELL_KNOWN_LABELS,
+    marks::{self, Mark},
+    tags,
+    vm::Vm,
+};
 
 /// Labels of a claim that say what its machine was made as.
 const DECIDED: [&str; 6] = [
@@ -18,8 +23,8 @@ const DECIDED: [&str; 6] = [
 ];
 
 impl Inner {
-    /// Writes a claim's mark into a machine of the predecessor, which may run meanwhile. Its identity
-    /// in vCenter stays what it is.
+    /// Writes a claim's mark into a machine of the predecessor, or what a mark from before lacks.
+    /// Machines may run meanwhile. Their identity in vCenter stays what it is.
     pub(super) async fn adopt(&self, machine: &Machine, by: &Adoption) -> Result<bool, CloudError> {
         let trouble = unanswered("looking for a machine of the predecessor");
         let mut free = Vec::new();
@@ -41,10 +46,17 @@ impl Inner {
                 )));
             }
         };
-        // Without it the machine could not be told from a copy later.
-        let Some(instance_uuid) = vm.instance_uuid.clone() else { return Ok(false) };
-        let mark = Mark { instance_uuid, ..mark(&self.settings.cluster, by) };
-        let settings = mark.settings();
+        let cluster_uid = self.cluster_uid()?;
+        let settings = match &vm.mark {
+            // Whom it says it was made for stays.
+            Some(own) if own.instance().is_some() => vec![marks::cluster_uid(cluster_uid)],
+            _ => {
+                // Without it the machine could not be told from a copy later.
+                let Some(instance_uuid) = vm.instance_uuid.clone() else { return Ok(false) };
+                let mark = mark(&self.settings.cluster, cluster_uid, by);
+                Mark { instance_uuid, ..mark }.settings()
+            }
+        };
         let settings = settings.iter().map(|(key, value)| ExtraConfig::new(key, value)).collect();
         let what =
             format!("marking virtual machine {:?} as NodeClaim {}'s", vm.name, by.claim.name);
@@ -53,23 +65,27 @@ impl Inner {
     }
 }
 
-/// Whether a machine may get a claim's mark. What carries one belongs to whom it says; where that is
-/// the claim, an earlier version has not written down what vCenter knows the machine by.
+/// Whether a machine may get a claim's mark, or what its own lacks. What carries a whole mark belongs to
+/// whom it says. An earlier version has not written down which cluster of the name it is, nor what
+/// vCenter knows adopted machines by; the latter tells a machine from its copy.
 fn is_free(vm: &Vm, by: &Adoption) -> bool {
     vm.mark.as_ref().is_none_or(|mark| {
-        !mark.made_here && mark.instance().is_none() && mark.claim.uid == by.claim.uid
+        let lacks_cluster = mark.cluster_uid.is_empty() && !vm.may_be_copy();
+        let lacks_instance = !mark.made_here && mark.instance().is_none();
+        lacks_cluster || (lacks_instance && mark.claim.uid == by.claim.uid)
     })
 }
 
 /// The mark of a machine that the predecessor made. What it was cloned from, and what its class was
 /// like then, nobody knows.
-fn mark(cluster: &str, by: &Adoption) -> Mark {
+fn mark(cluster: &str, cluster_uid: &str, by: &Adoption) -> Mark {
     let decided = DECIDED.iter().chain(&WELL_KNOWN_LABELS);
     let labels: label::Labels =
         decided.filter_map(|key| Some(((*key).to_owned(), by.labels.get(*key)?.clone()))).collect();
     let own = |key: &str| labels.get(key).cloned().unwrap_or_default();
     Mark {
         cluster: cluster.to_owned(),
+        cluster_uid: cluster_uid.to_owned(),
         claim: by.claim.clone(),
         pool: by.node_pool.clone().unwrap_or_default(),
         class: by.class.clone(),

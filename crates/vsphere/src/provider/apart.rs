@@ -129,7 +129,7 @@ impl Inner {
         for folder in self.own_folders().await? {
             let all = self.vim.list(&folder, "VirtualMachine", &paths).await?;
             let ours = all.iter().map(Vm::read);
-            let ours = ours.filter(|vm| vm.is_of(&self.settings.cluster) && vm.stray().is_none());
+            let ours = ours.filter(|vm| vm.is_of(self.cluster()) && vm.stray().is_none());
             let marks = ours.filter_map(|vm| vm.mark).filter(|mark| mark.class == class);
             let found = marks.map(|mark| mark.module).find(|module| there.contains(module));
             if found.is_some() {

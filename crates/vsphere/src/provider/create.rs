@@ -54,6 +54,7 @@ pub(super) struct Work<'o> {
 
 impl Inner {
     pub(super) async fn create(&self, order: &Order) -> Result<Machine, CloudError> {
+        self.cluster_uid()?;
         let class = self.read_class(&order.class)?;
         if let Some(problem) = class.problems(&self.settings.machines).first() {
             return Err(CloudError::NodeClassNotReady(format!(
@@ -224,7 +225,7 @@ impl Inner {
         datastore: &Datastore,
     ) -> Result<Machine, Refused> {
         let image = &work.resolution.image;
-        let mark = self.mark(work, choice, place);
+        let mark = self.mark(work, choice, place)?;
         let hardware = work.memory.hardware.get(&choice.instance_type.name).copied();
         let hardware = hardware.ok_or_else(|| {
             CloudError::Unknown(format!("type {:?} has no hardware", choice.instance_type.name))
@@ -279,14 +280,20 @@ impl Inner {
         self.finish(work, vm).await
     }
 
-    fn mark(&self, work: &Work<'_>, choice: &choice::Choice<'_>, place: &Place) -> Mark {
+    fn mark(
+        &self,
+        work: &Work<'_>,
+        choice: &choice::Choice<'_>,
+        place: &Place,
+    ) -> Result<Mark, CloudError> {
         let mut labels = choice.labels();
         if let Some(region) = &place.region {
             labels.entry(label::REGION.to_owned()).or_insert_with(|| region.clone());
         }
         let own = |key: &str| labels.get(key).cloned().unwrap_or_default();
-        Mark {
+        Ok(Mark {
             cluster: self.settings.cluster.clone(),
+            cluster_uid: self.cluster_uid()?.to_owned(),
             claim: work.order.claim.clone(),
             pool: work.order.node_pool.clone().unwrap_or_default(),
             class: work.class.name().to_owned(),
@@ -299,6 +306,6 @@ impl Inner {
             join_data_emptied: false,
             labels,
             ..Mark::default()
-        }
+        })
     }
 }

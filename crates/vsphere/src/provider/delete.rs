@@ -45,6 +45,7 @@ impl Inner {
         provider_id: Option<&str>,
     ) -> Result<Deletion, CloudError> {
         let trouble = unanswered("looking for the machine to remove");
+        self.cluster_uid()?;
         let vm = match provider_id {
             Some(id) => {
                 let found = self.with_id(id).await.map_err(&trouble)?;
@@ -93,6 +94,10 @@ impl Inner {
             match owner {
                 Some(owner) if owner.uid != claim.uid => {
                     others.push(format!("{:?} was made for NodeClaim {}", vm.name, owner.name));
+                }
+                // Without a claim nothing says which cluster of the name it is of.
+                _ if claim.uid.is_empty() && vm.is_unproven() => {
+                    others.push(format!("{:?} does not say which cluster it is of", vm.name));
                 }
                 _ => own.push(vm),
             }

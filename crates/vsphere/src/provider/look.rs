@@ -7,6 +7,7 @@ use joiner_vim::{MoRef, Uuid, VimError};
 
 use super::{
     Inner,
+    namesakes::Namesakes,
     troubles::{is_gone, tags_unanswered, unanswered},
 };
 use crate::{
@@ -86,7 +87,7 @@ impl Inner {
     async fn own(&self, claim: &ClaimId, candidates: &[MoRef]) -> Result<Vec<Vm>, VimError> {
         let mut machines = self.read_machines(candidates).await?;
         machines.retain(|vm| {
-            let mark = vm.mark.as_ref().filter(|mark| mark.cluster == self.settings.cluster);
+            let mark = vm.mark.as_ref().filter(|mark| mark.names(self.cluster()));
             mark.is_some_and(|mark| mark.claim.uid == claim.uid) && !self.is_stray(vm)
         });
         Ok(machines)
@@ -117,8 +118,9 @@ impl Inner {
 
     /// Whether a machine is this cluster's: by its mark, or by the predecessor's tag.
     pub(super) async fn is_ours(&self, vm: &Vm) -> Result<bool, CloudError> {
+        self.cluster_uid()?;
         if vm.mark.is_some() {
-            return Ok(vm.is_of(&self.settings.cluster));
+            return Ok(vm.is_of(self.cluster()));
         }
         // The predecessor named its machines after the cluster; others may carry its tag.
         if !names::is_of_predecessor(&self.settings.cluster, &vm.name) {
@@ -203,6 +205,8 @@ impl Inner {
 
     pub(super) async fn list(&self) -> Result<Vec<Machine>, CloudError> {
         let trouble = unanswered("listing machines");
+        self.cluster_uid()?;
+        let mut namesakes = Namesakes::default();
         let (mut machines, mut states) = (Vec::new(), Vec::new());
         let mut seen = BTreeSet::new();
         let wanted =
@@ -219,7 +223,8 @@ impl Inner {
                 }
                 let is_legacy = legacy.contains(&vm.reference);
                 let known = self.state().known.get(&vm.reference).cloned();
-                match listed(&vm, &self.settings.cluster, is_legacy, None, known.as_ref()) {
+                namesakes.see(&vm, self.cluster());
+                match listed(&vm, self.cluster(), is_legacy, None, known.as_ref()) {
                     Listed::Ours(machine) => {
                         states.push(vm.state());
                         machines.push(self.machine(&vm).unwrap_or(*machine));
@@ -236,6 +241,7 @@ impl Inner {
                 }
             }
         }
+        self.tell_of(namesakes);
         self.metrics.listed(states);
         self.state().measured.keep(machines.iter().map(|own| own.provider_id.as_str()));
         self.state().known.retain(|reference, _| seen.contains(reference));

@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(crate) destroyed: BTreeSet<MoRef>,
     /// Virtual machines that carry a mark and are not its instance, and when they were last seen.
     pub(crate) strays: BTreeMap<MoRef, Timestamp>,
+    /// Identities of other clusters of the same name that were told of.
+    pub(crate) told_namesakes: BTreeSet<String>,
     /// Folders of machines that were seen.
     pub(crate) folders: BTreeSet<String>,
     /// Datacenters that the account sees, and when they were looked at.

@@ -19,7 +19,7 @@ impl Inner {
     /// this cluster's mark is told of, once.
     pub(super) fn is_stray(&self, vm: &Vm) -> bool {
         let Some(stray) = vm.stray() else { return false };
-        if vm.is_of(&self.settings.cluster) && self.is_news(vm) {
+        if vm.is_of(self.cluster()) && self.is_news(vm) {
             self.tell_stray(vm, stray);
         }
         true

@@ -2,6 +2,8 @@ use joiner_cloud::order::ClaimId;
 
 use super::*;
 
+const PROD: Cluster<'_> = Cluster { name: "prod", uid: Some("uid-of-prod") };
+
 fn vm() -> Vm {
     Vm {
         reference: MoRef::new("VirtualMachine", "vm-1"),
@@ -11,6 +13,7 @@ fn vm() -> Vm {
         mark: Some(Mark {
             made_here: true,
             cluster: "prod".to_owned(),
+            cluster_uid: PROD.uid.unwrap().to_owned(),
             claim: ClaimId { name: "general-1".to_owned(), uid: "uid-1".to_owned() },
             class_hash: "42".to_owned(),
             ..Mark::default()
@@ -27,7 +30,7 @@ fn vm() -> Vm {
 }
 
 fn judged(vm: &Vm, is_legacy: bool) -> Listed {
-    listed(vm, "prod", is_legacy, None, None)
+    listed(vm, PROD, is_legacy, None, None)
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn a_machine_whose_host_is_away_is_not_absent() {
     assert_eq!(judged(&away, false), Listed::Unreadable);
     let known = Machine { provider_id: "vsphere://x".to_owned(), ..Machine::default() };
     assert_eq!(
-        listed(&away, "prod", false, None, Some(&known)),
+        listed(&away, PROD, false, None, Some(&known)),
         Listed::Ours(Box::new(known.clone()))
     );
     let of_others = Vm { name: "database-1".to_owned(), ..away };
@@ -119,4 +122,25 @@ fn a_machine_whose_host_is_away_is_not_absent() {
 fn a_machine_that_is_still_being_cloned_is_none_yet() {
     let unfinished = Vm { uuid: None, mark: None, ..vm() };
     assert_eq!(judged(&unfinished, false), Listed::NotOurs);
+}
+
+#[test]
+fn a_machine_of_a_cluster_of_the_same_name_is_not_listed() {
+    let mut foreign = vm();
+    foreign.mark.as_mut().unwrap().cluster_uid = "uid-of-staging".to_owned();
+    assert_eq!(judged(&foreign, false), Listed::NotOurs);
+    assert_eq!(judged(&foreign, true), Listed::NotOurs);
+}
+
+#[test]
+fn a_mark_without_an_identity_proves_nothing_and_is_listed_so() {
+    let proven = |vm: &Vm, is_legacy| {
+        let Listed::Ours(machine) = judged(vm, is_legacy) else { panic!("it may be ours") };
+        !machine.cluster_unproven
+    };
+    assert!(proven(&vm(), false));
+    let mut old = vm();
+    old.mark.as_mut().unwrap().cluster_uid.clear();
+    assert!(!proven(&old, false));
+    assert!(!proven(&Vm { mark: None, ..vm() }, true), "nor does the predecessor's tag");
 }

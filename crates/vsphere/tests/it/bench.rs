@@ -20,7 +20,9 @@ use joiner_cloud::{
 };
 use joiner_core::{quantity::Quantity, resources::CPU};
 use joiner_vim::{
-    Credentials, MoRef, Transport, Vim, VimSettings, spec::ConfigSpec, transport::TransportError,
+    Credentials, Method, MoRef, Transport, Vim, VimSettings,
+    spec::{ConfigSpec, ExtraConfig},
+    transport::TransportError,
 };
 use joiner_vsphere::{Metrics, NODE_CLASS, ProviderSettings, Vsphere};
 use serde_json::{Value, json};
@@ -35,6 +37,8 @@ pub(crate) use self::{
 
 /// The cluster that machines are made for.
 pub(crate) const CLUSTER: &str = "prod";
+/// Which cluster of this name it is.
+pub(crate) const CLUSTER_UID: &str = "uid-of-prod";
 /// How many objects the vCenter answers at once.
 const PAGE: usize = 20;
 pub(crate) const USER: &str = "administrator@vsphere.local";
@@ -66,6 +70,7 @@ pub(crate) struct World {
     /// Somebody else, with whom nothing goes wrong.
     pub(crate) admin: Vim,
     pub(crate) settings: ProviderSettings,
+    cluster_uid: String,
 }
 
 impl World {
@@ -91,20 +96,32 @@ impl World {
             .expect("the description holds together");
         let admin = vim(&server, None, &clock);
         let settings = ProviderSettings::new(CLUSTER, "k8s");
-        Self { server, clock, faults: Arc::default(), admin, settings }
+        let cluster_uid = CLUSTER_UID.to_owned();
+        Self { server, clock, faults: Arc::default(), admin, settings, cluster_uid }
     }
 
     /// A provider in a process that was started just now.
     pub(crate) fn provider(&self) -> Vsphere {
         let vim = vim(&self.server, Some(&self.faults), &self.clock);
-        Vsphere::new(vim, self.clock.clone(), self.settings.clone())
+        self.acting(Vsphere::new(vim, self.clock.clone(), self.settings.clone()))
+    }
+
+    /// A provider that acts for the cluster of the tests.
+    fn acting(&self, provider: Vsphere) -> Vsphere {
+        provider.acts_for(&self.cluster_uid);
+        provider
+    }
+
+    /// The same vCenter as another cluster of the same name sees it.
+    pub(crate) fn elsewhere(&self) -> Self {
+        Self { cluster_uid: "uid-of-staging".to_owned(), ..self.clone() }
     }
 
     /// A provider whose client goes by settings of its own.
     pub(crate) fn provider_of(&self, settings: VimSettings, metrics: Metrics) -> Vsphere {
         let line = InProcess(self.server.clone());
         let vim = Vim::new(settings, Arc::new(line), self.clock.clone());
-        Vsphere::counted(vim, self.clock.clone(), self.settings.clone(), metrics)
+        self.acting(Vsphere::counted(vim, self.clock.clone(), self.settings.clone(), metrics))
     }
 
     /// Lets the first call of this name go wrong.
@@ -244,6 +261,10 @@ impl Site for World {
         self.provider()
     }
 
+    fn elsewhere(&self) -> Option<Vsphere> {
+        Some(self.elsewhere().provider())
+    }
+
     fn faults(&self) -> &Arc<Faults> {
         &self.faults
     }
@@ -295,6 +316,16 @@ impl World {
         let read = self.admin.read(&[vm], &["config.extraConfig"]).await.expect("it answers");
         let settings = read[0].value("config.extraConfig").expect("there are settings");
         decoded(&setting(settings, key))
+    }
+
+    /// Changes settings of a machine as somebody else would; empty values take them away.
+    pub(crate) async fn change_settings(&self, name: &str, settings: &[(&str, &str)]) {
+        let extra_config = settings.iter().map(|(key, value)| ExtraConfig::new(*key, *value));
+        let spec = ConfigSpec { extra_config: extra_config.collect(), ..ConfigSpec::default() };
+        let vm = self.at(&format!("/dc1/vm/k8s/{name}")).await;
+        let changed = self.admin.start(&vm, Method::Reconfigure(Box::new(spec))).await;
+        let task = changed.expect("it is taken");
+        self.admin.wait(&task, Duration::from_mins(1)).await.expect("it is changed");
     }
 
     /// Asks for a deletion until the machine is gone.

@@ -5,10 +5,7 @@ use std::time::Duration;
 use joiner_cloud::{
     CloudProvider, adoption::Adoption, conformance::Mishap, machine::Machine, order::Order,
 };
-use joiner_vim::{
-    Method,
-    spec::{ConfigSpec, ExtraConfig},
-};
+use joiner_vim::spec::ConfigSpec;
 use serde_json::{Value, json};
 
 use crate::bench::{World, class, condition, order};
@@ -38,15 +35,6 @@ async fn texts(world: &World) -> Vec<&'static str> {
     kept
 }
 
-async fn change(world: &World, settings: &[(&str, &str)]) {
-    let extra_config = settings.iter().map(|(key, value)| ExtraConfig::new(*key, *value));
-    let spec = ConfigSpec { extra_config: extra_config.collect(), ..ConfigSpec::default() };
-    let vm = world.at(&format!("/dc1/vm/k8s/{NAME}")).await;
-    let task = world.admin.start(&vm, Method::Reconfigure(Box::new(spec))).await;
-    let task = task.expect("it is taken");
-    world.admin.wait(&task, Duration::from_mins(1)).await.expect("it is done");
-}
-
 async fn made(world: &World, user_data: Value) -> (Order, Machine) {
     let order = order(&class(json!({"userData": user_data})), 1);
     let machine = world.provider().create(&order).await.expect("nothing is wrong");
@@ -61,7 +49,7 @@ async fn texts_of_every_format_are_emptied_and_what_the_guest_knows_itself_by_st
         let (order, machine) = made(&world, json!({"type": type_})).await;
         assert_eq!(texts(&world).await, own, "{type_}");
         // Talos takes a whole configuration of the user's; only its key counts here.
-        change(&world, &[("guestinfo.talos.config", "c2VjcmV0")]).await;
+        world.change_settings(NAME, &[("guestinfo.talos.config", "c2VjcmV0")]).await;
         let before = setting(&world, "guestinfo.metadata").await;
         let provider = world.provider();
         provider.empty_join_data(&order.claim, &machine.provider_id).await.unwrap();
@@ -103,7 +91,7 @@ async fn what_the_predecessor_gave_its_guests_is_emptied_too() {
     let world = World::new();
     world.clone_as_somebody(NAME, ConfigSpec::default()).await;
     world.server.tag(&format!("/dc1/vm/k8s/{NAME}"), "karpenter.sh/clustername", "prod").unwrap();
-    change(&world, &[(TEXTS[0], "c2VjcmV0"), (TEXTS[1], "base64")]).await;
+    world.change_settings(NAME, &[(TEXTS[0], "c2VjcmV0"), (TEXTS[1], "base64")]).await;
     let provider = world.provider();
     let found = provider.list().await.unwrap().remove(0);
     let claim = order(&class(json!({})), 1).claim;

@@ -19,6 +19,7 @@ mod groups;
 mod hardware;
 mod join_data;
 mod machines;
+mod namesakes;
 mod operation;
 mod policies;
 mod real;

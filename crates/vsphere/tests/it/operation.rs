@@ -37,6 +37,7 @@ pub(crate) async fn notes(provider: &Vsphere) -> Vec<String> {
         let about = match note.about {
             About::Claim(claim) => claim.name,
             About::Class { name, .. } => format!("class {name}"),
+            About::Cloud => "cloud".to_owned(),
         };
         lines.push(match note.says {
             Says::Happened { reason, message } => format!("{about}: {reason}: {message}"),

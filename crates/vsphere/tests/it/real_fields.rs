@@ -16,7 +16,7 @@ use joiner_vsphere::{ProviderSettings, Vsphere};
 use serde_json::{Value, json};
 
 use crate::bench::{
-    SIMULATED, at, class, condition, decoded, order, setting, template_as_somebody,
+    CLUSTER_UID, SIMULATED, at, class, condition, decoded, order, setting, template_as_somebody,
 };
 
 const NAME: &str = "/DC0/vm/prod-karp-general-1";
@@ -36,7 +36,9 @@ async fn start() -> Option<(Vcsim, Vim)> {
 }
 
 fn provider(vim: &Vim) -> Vsphere {
-    Vsphere::new(vim.clone(), Clock::wall(), ProviderSettings::new("prod", ""))
+    let provider = Vsphere::new(vim.clone(), Clock::wall(), ProviderSettings::new("prod", ""));
+    provider.acts_for(CLUSTER_UID);
+    provider
 }
 
 /// An order of a class that the simulator's inventory suits, with what a test adds.

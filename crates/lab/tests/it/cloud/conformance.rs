@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use jiff::SignedDuration;
 use joiner_cloud::{
+    CloudProvider,
     class::NodeClass,
     conformance::{self, Bench, Mishap, Process},
     machine::Machine,
@@ -36,6 +37,13 @@ impl Tested {
         Self { lab, client }
     }
 
+    fn start_for(&self, cluster_uid: &str) -> Process {
+        let connection = self.client.connect();
+        let provider = Arc::new(LabCloud::new(&connection, self.lab.data_centre(), CLUSTER));
+        provider.acts_for(cluster_uid);
+        Process { provider, killed: Box::pin(async move { connection.killed().await }) }
+    }
+
     /// A machine that somebody else put there.
     fn add(&self, name: &str, cluster: &str) -> String {
         let spec = MachineSpec::new(name);
@@ -51,9 +59,11 @@ impl Tested {
 #[async_trait(?Send)]
 impl Bench for Tested {
     fn start(&self) -> Process {
-        let connection = self.client.connect();
-        let provider = Arc::new(LabCloud::new(&connection, self.lab.data_centre(), CLUSTER));
-        Process { provider, killed: Box::pin(async move { connection.killed().await }) }
+        self.start_for("uid-of-ours")
+    }
+
+    fn start_elsewhere(&self) -> Option<Process> {
+        Some(self.start_for("uid-of-theirs"))
     }
 
     fn class(&self) -> Arc<NodeClass> {

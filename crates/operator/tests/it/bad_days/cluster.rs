@@ -15,6 +15,7 @@ async fn an_api_server_that_is_down_at_the_start_is_named_and_waited_for() {
     running.pass(60).await;
     expect![[r"
         definitions: the API server does not answer (get CustomResourceDefinition nodepools.karpenter.sh: ServiceError: no route to the API server): check that it is up and can be reached from here
+        identity: it is not known which cluster this is, so nothing is done: get Namespace kube-system: ServiceError: no route to the API server: it is tried again; it takes the namespace kube-system, and the verb get on it
         leases: lease default/karpenter-leader-election cannot be had (ServiceError: no route to the API server): check that the API server is up and can be reached from here, and that namespace default is there
     "]].assert_eq(&running.readiness.why_not());
     assert_eq!(running.said("; it is tried again").len(), 1, "once a minute at most");

@@ -58,6 +58,11 @@ async fn a_kind_that_may_not_be_written_is_named() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn which_cluster_it_is_has_to_be_readable() {
+    denied("get", "namespaces", &expect!["permissions: the service account may not get namespaces: add the verb get on namespaces to its role"]).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn leases_that_may_not_be_had_are_named() {
     denied("get", "leases", &expect!["leases: the service account may not get leases.coordination.k8s.io in namespace default: add the verb get on leases.coordination.k8s.io in namespace default to its role"]).await;
     denied("create", "leases", &expect!["leases: the service account may not create leases.coordination.k8s.io in namespace default: add the verb create on leases.coordination.k8s.io in namespace default to its role"]).await;

@@ -27,7 +27,7 @@ impl Inner {
             let all = self.vim.list(&folder, "VirtualMachine", &paths).await;
             let all = all.map_err(unanswered("looking who has a hardware address"))?;
             let is_another = |vm: &Vm| {
-                let mark = vm.mark.as_ref().filter(|_| vm.is_of(&self.settings.cluster));
+                let mark = vm.mark.as_ref().filter(|_| vm.is_of(self.cluster()));
                 mark.is_some_and(|mark| mark.class == class && mark.claim != work.order.claim)
             };
             if let Some(other) = all.iter().map(Vm::read).find(is_another) {

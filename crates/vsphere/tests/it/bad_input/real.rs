@@ -7,7 +7,7 @@ use joiner_vim::spec::ExtraConfig;
 use joiner_vsphere::doctor::{Patient, Severity};
 
 use super::*;
-use crate::bench::{SIMULATED, at, clone_as_somebody, template_as_somebody};
+use crate::bench::{CLUSTER_UID, SIMULATED, at, clone_as_somebody, template_as_somebody};
 
 const TEMPLATE: &str = "ubuntu-2404";
 
@@ -36,7 +36,9 @@ impl Site {
 
     fn provider_with(&self, password: &str, tls: TlsSettings) -> Vsphere {
         let settings = ProviderSettings::new(CLUSTER, "");
-        Vsphere::new(vim(&self.vcsim, password, tls), Clock::wall(), settings)
+        let provider = Vsphere::new(vim(&self.vcsim, password, tls), Clock::wall(), settings);
+        provider.acts_for(CLUSTER_UID);
+        provider
     }
 
     /// Names of our machines.

@@ -26,6 +26,11 @@ pub(crate) trait Site {
     /// A provider in a process that was started just now.
     fn provider(&self) -> Vsphere;
 
+    /// The same of another cluster of the same name.
+    fn elsewhere(&self) -> Option<Vsphere> {
+        None
+    }
+
     /// What goes wrong between its providers and it.
     fn faults(&self) -> &Arc<Faults>;
 
@@ -60,6 +65,11 @@ impl<S: Site> Bench for OnSite<S> {
             provider: Arc::new(self.0.provider()),
             killed: Box::pin(async move { faults.kills().await }),
         }
+    }
+
+    fn start_elsewhere(&self) -> Option<Process> {
+        let provider = Arc::new(self.0.elsewhere()?);
+        Some(Process { provider, killed: Box::pin(std::future::pending()) })
     }
 
     fn class(&self) -> Arc<NodeClass> {

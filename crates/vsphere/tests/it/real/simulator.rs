@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http::{Request, Response};
 use joiner_clock::Clock;
-use joiner_cloud::{class::NodeClass, order::Order};
+use joiner_cloud::{CloudProvider, class::NodeClass, order::Order};
 use joiner_realparts::vcsim::{PASSWORD, Refusal, USER, Vcsim};
 use joiner_vim::{
     Credentials, Https, MoRef, Object, TlsSettings, Transport, Uuid, Vim, VimSettings,
@@ -28,8 +28,8 @@ use tokio::{
 };
 
 use crate::bench::{
-    CLUSTER, Faults, Line, Places, SIMULATED, Site, all_machines, at, class, clone_as_somebody,
-    copy_as_somebody, order,
+    CLUSTER, CLUSTER_UID, Faults, Line, Places, SIMULATED, Site, all_machines, at, class,
+    clone_as_somebody, copy_as_somebody, order,
 };
 
 /// The simulator's datastores, by the names that it gives them.
@@ -112,7 +112,9 @@ impl Simulator {
     pub(super) fn provider(&self) -> Vsphere {
         let way = Line { way: Arc::clone(&self.way), faults: Arc::clone(&self.faults) };
         let vim = vim(&(Arc::new(way) as Arc<dyn Transport>), &self.clock);
-        Vsphere::new(vim, self.clock.clone(), ProviderSettings::new(CLUSTER, "/"))
+        let provider = Vsphere::new(vim, self.clock.clone(), ProviderSettings::new(CLUSTER, "/"));
+        provider.acts_for(CLUSTER_UID);
+        provider
     }
 
     pub(super) async fn refuse(&self, refusal: Refusal) {
