@@ -5,23 +5,26 @@ use std::{collections::BTreeSet, fs, path::Path};
 /// What `docs/operating.md` lists between backticks under "The log".
 fn listed() -> BTreeSet<String> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operating.md");
-    let page = fs::read_to_string(page).unwrap();
-    let log = page.split_once("\n## The log\n").unwrap().1.split_once("\n## ").unwrap().0;
+    let page = fs::read_to_string(page).expect("the page is there");
+    let log = page.split_once("\n## The log\n").expect("it has the section").1;
+    let log = log.split_once("\n## ").expect("another section follows").0;
     let rows = log.lines().filter(|line| line.starts_with("| `"));
-    rows.flat_map(|row| row.split('|').nth(1).unwrap().split('`').skip(1).step_by(2))
+    rows.filter_map(|row| row.split('|').nth(1))
+        .flat_map(|names| names.split('`').skip(1).step_by(2))
         .map(str::to_owned)
         .collect()
 }
 
 /// Every Rust source below a folder, without those of tests.
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("it can be listed").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() && name != "tests" && name != "target" {
             sources(&path, found);
-        } else if name.ends_with(".rs") && name != "tests.rs" {
-            found.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+        } else if path.extension().is_some_and(|own| own == "rs") && name != "tests.rs" {
+            let source = fs::read_to_string(&path).expect("it can be read");
+            found.push((path.display().to_string(), source));
         }
     }
 }

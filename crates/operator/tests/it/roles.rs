@@ -183,7 +183,8 @@ impl Grant {
                 |verb: &str| self.used.iter().any(|(used, what)| *used == verb && what == resource);
             let is_read = lists && ["get", "list", "watch"].into_iter().any(asked);
             for verb in words(&self.rule, "verbs") {
-                if !asked(verb) && !(reads(verb) && is_read) {
+                let is_used = asked(verb) || (reads(verb) && is_read);
+                if !is_used {
                     unused.push(format!("{verb} {resource}{names}{place}"));
                 }
             }

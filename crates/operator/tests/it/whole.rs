@@ -326,7 +326,9 @@ async fn killed_at_every_call_a_scale_in_ends_the_same() {
 /// A number from the environment, or the usual one.
 pub(crate) fn chosen(variable: &str, usual: u64) -> u64 {
     let Ok(text) = std::env::var(variable) else { return usual };
-    text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text:?}"))
+    let number = text.parse();
+    assert!(number.is_ok(), "{variable} is not a number: {text:?}");
+    number.unwrap_or(usual)
 }
 
 /// A runtime whose time passes when there is nothing to do. Each story has one of its own: the order
