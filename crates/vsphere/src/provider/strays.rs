@@ -43,7 +43,7 @@ impl Inner {
             ..NodeClass::default()
         };
         let what = stray.told(&self.settings.cluster, vm);
-        tracing::warn!(machine = vm.name, NodeClaim = mark.claim.name, "{what}");
+        tracing::warn!(instance = vm.name, NodeClaim = mark.claim.name, "{what}");
         self.notes.write(Note::wrong_with_class(&class, "CopyFound", what));
     }
 }

@@ -152,7 +152,7 @@ impl Inner {
         let is_copy = vm.stray() == Some(Stray::Copy);
         let Some(uuid) = vm.instance_uuid.clone().filter(|_| is_copy) else { return Ok(vm) };
         tracing::warn!(
-            machine = vm.name,
+            instance = vm.name,
             "another virtual machine has the instance UUID {}, so this one has {uuid}",
             work.order.claim.uid
         );
