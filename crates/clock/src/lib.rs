@@ -29,6 +29,9 @@ const STEP_MAX: Duration = Duration::from_secs(1);
 /// late.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// How close to the time of day a clock is that has caught up with it: closer than anybody sees.
+const CAUGHT_UP: Duration = Duration::from_millis(500);
+
 /// The shortest wait of the runtime.
 const TICK: Duration = Duration::from_millis(1);
 
@@ -65,6 +68,8 @@ struct Pace {
     counted: Option<Instant>,
     /// Whether time is counted only while the runtime rests.
     only_rests: bool,
+    /// What the clock said at its start, if it never passes the time of day.
+    behind_from: Option<Timestamp>,
     speed: f64,
     held: bool,
 }
@@ -73,20 +78,30 @@ impl Pace {
     fn new(speed: f64, only_rests: bool) -> Self {
         let counted = (!only_rests).then(Instant::now);
         let speed = usable(speed).unwrap_or(1.0);
-        Self { passed: Duration::ZERO, counted, only_rests, speed, held: false }
+        let behind_from = None;
+        Self { passed: Duration::ZERO, counted, only_rests, behind_from, speed, held: false }
     }
 
     /// How much time has passed on the clock.
     fn look(&mut self) -> Duration {
+        let most = self.present().unwrap_or(Duration::MAX);
         if let Some(counted) = &mut self.counted {
             let now = Instant::now();
             if !self.held {
                 let more = now.duration_since(*counted).mul_f64(self.speed);
-                self.passed += more.min(STEP_MAX);
+                let next = self.passed + more.min(STEP_MAX);
+                // The time of day may be set back, which this clock does not follow.
+                self.passed = next.min(most).max(self.passed);
             }
             *counted = now;
         }
         self.passed
+    }
+
+    /// How much time has to pass on the clock until it says the time of day; none if it may pass that.
+    fn present(&self) -> Option<Duration> {
+        let left = Timestamp::now().duration_since(self.behind_from?);
+        Some(Duration::try_from(left).unwrap_or_default())
     }
 }
 
@@ -120,6 +135,22 @@ impl Clock {
     /// [rests](Self::runtime_rests) and when it [works](Self::runtime_works) again.
     pub fn faster_at_rest(at_start: Timestamp, speed: f64) -> Self {
         Self::paced(at_start, Pace::new(speed, true))
+    }
+
+    /// The same, but the clock never passes the time of day of this computer. Once it has caught up
+    /// with that, it goes as fast as that goes, whatever its speed: nothing that is written by this
+    /// clock is in the future for those who read it by another one.
+    pub fn catching_up(at_start: Timestamp, speed: f64) -> Self {
+        let pace = Pace { behind_from: Some(at_start), ..Pace::new(speed, true) };
+        Self::paced(at_start, pace)
+    }
+
+    /// Whether the clock would pass the time of day, and does not.
+    pub fn has_caught_up(&self) -> bool {
+        let Source::Paced { pace, .. } = &*self.0 else { return false };
+        let mut pace = lock(pace);
+        let passed = pace.look();
+        pace.present().is_some_and(|present| present <= passed + CAUGHT_UP)
     }
 
     fn paced(at_start: Timestamp, pace: Pace) -> Self {
@@ -383,6 +414,23 @@ mod tests {
         assert_eq!(clock.now().to_string(), "2026-01-01T11:59:30Z");
         clock.sleep_until(noon()).await;
         assert_eq!(before.elapsed(), Duration::from_secs(30));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_catches_up_with_the_time_of_day_never_passes_it() {
+        let start = Timestamp::now() - SignedDuration::from_mins(1);
+        let clock = Clock::catching_up(start, 10.0);
+        clock.runtime_rests();
+        clock.sleep(Duration::from_secs(20)).await;
+        assert!(clock.now() >= start + SignedDuration::from_secs(20));
+        assert!(!clock.has_caught_up());
+        // A minute of the runtime, in which no time of day passes.
+        for _ in 0..600 {
+            tokio::time::advance(Duration::from_millis(100)).await;
+            assert!(clock.now() <= Timestamp::now());
+        }
+        assert!(clock.has_caught_up());
+        assert!(!Clock::faster(noon(), 10.0).has_caught_up());
     }
 
     #[tokio::test(start_paused = true)]
