@@ -7,6 +7,7 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     fmt,
+    ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -173,6 +174,16 @@ pub struct NodeCondition {
     pub message: String,
 }
 
+/// How long nodes take that KWOK simulates, in seconds from the first number up to the second. Each
+/// node draws its own times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SimulatedBoot {
+    /// From the Node object to the start of its kubelet.
+    pub boot_seconds: RangeInclusive<u32>,
+    /// From there to being ready.
+    pub ready_seconds: RangeInclusive<u32>,
+}
+
 /// What kubelets are told by the world around them.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
@@ -192,6 +203,8 @@ struct Yard {
     machines: BTreeMap<String, MachineView>,
     orders: VecDeque<Order>,
     wake: Option<Wake>,
+    /// How long simulated nodes take; none for no time.
+    simulated_boot: Option<SimulatedBoot>,
 }
 
 /// All machines of a laboratory; clones are the same machines.
@@ -281,6 +294,15 @@ impl Machines {
     /// Lets containers end by chance: of a hundred pods, a rate of 0.01 restarts one per hour.
     pub fn restarts_per_hour(&self, rate: f64) {
         self.yard().order(Order::RestartsPerHour(rate));
+    }
+
+    /// Lets nodes that KWOK simulates take as long as machines do. Without it, they are ready at once.
+    pub fn simulated_nodes_take(&self, boot: SimulatedBoot) {
+        self.yard().simulated_boot = Some(boot);
+    }
+
+    pub(super) fn simulated_boot(&self) -> Option<SimulatedBoot> {
+        self.yard().simulated_boot.clone()
     }
 
     pub(super) fn attach(&self, wake: &Wake) {

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use joiner_apiserver::{Caller, DeleteOptions, Key, Resource};
-use joiner_lab::{Lab, Setup};
+use joiner_lab::{Lab, Setup, cluster::machines::SimulatedBoot};
 use serde_json::{Value, json};
 
 use crate::common::condition;
@@ -146,6 +146,60 @@ async fn a_node_is_ready_within_a_second_and_keeps_what_was_written() {
     assert_eq!(stage.taints("web-1"), ["karpenter.sh/unregistered"]);
     let owner = &stage.lease("web-1").unwrap()["metadata"]["ownerReferences"][0];
     assert_eq!(owner["uid"], node["metadata"]["uid"]);
+}
+
+/// The first second at which the node is in a state, from now on.
+async fn second_when(stage: &mut Stage, name: &str, state: impl Fn(&Value) -> bool) -> i64 {
+    for second in 0..120 {
+        if state(&stage.node(name)) {
+            return second;
+        }
+        stage.pass(1).await;
+    }
+    panic!("never: {}", stage.node(name));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_can_take_as_long_as_a_machine_does_and_each_takes_its_own_time() {
+    let mut stage = Stage::new();
+    let boot = SimulatedBoot { boot_seconds: 20..=30, ready_seconds: 8..=12 };
+    stage.lab.machines().simulated_nodes_take(boot);
+    let mut times = Vec::new();
+    for name in ["web-1", "web-2", "web-3"] {
+        stage.create_node(name);
+        stage.pass(1).await;
+        assert!(stage.node(name)["status"]["conditions"].is_null(), "no kubelet has said anything");
+        let taints = ["karpenter.sh/unregistered", "node.kubernetes.io/not-ready"];
+        assert_eq!(stage.taints(name), taints, "nor does anybody send pods there");
+        stage.register(name);
+        let says = |status: &'static str| {
+            move |node: &Value| {
+                let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+                conditions.into_iter().any(|own| own["type"] == "Ready" && own["status"] == status)
+            }
+        };
+        let boots = 1 + second_when(&mut stage, name, says("False")).await;
+        let joins = second_when(&mut stage, name, says("True")).await;
+        stage.pass(1).await;
+        assert_eq!(stage.taints(name), [""; 0]);
+        assert!((20..=31).contains(&boots) && (8..=13).contains(&joins), "{boots} {joins}");
+        times.push((boots, joins));
+    }
+    assert!(times.windows(2).any(|pair| pair[0] != pair[1]), "{times:?}");
+    let status = &stage.node("web-1")["status"];
+    assert_eq!(status["allocatable"]["cpu"], "3900m", "what was written stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_deleted_while_it_boots_never_comes() {
+    let mut stage = Stage::new();
+    let boot = SimulatedBoot { boot_seconds: 20..=20, ready_seconds: 8..=8 };
+    stage.lab.machines().simulated_nodes_take(boot);
+    stage.create_node("web-1");
+    stage.pass(10).await;
+    stage.delete(&nodes(), "", "web-1");
+    stage.pass(60).await;
+    assert!(stage.user.list(&nodes(), None).is_empty());
 }
 
 #[tokio::test(start_paused = true)]

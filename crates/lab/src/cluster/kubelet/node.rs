@@ -1,6 +1,6 @@
 //! Kubelets as nodes: joining, heartbeats, and what goes wrong with them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::{Change, ChangeKind, Key};
@@ -17,7 +17,7 @@ use crate::cluster::{
     events::{About, Tone},
     machines::{Fate, Fault, MachineSpec, NodeCondition},
     requests::resources,
-    selection::labels,
+    selection::{labels, list},
     times::{later, micros},
 };
 
@@ -133,6 +133,20 @@ impl Kubelets {
     fn simulate(&mut self, name: &Arc<str>, node: &Value, now: Timestamp) {
         let mut kubelet = self.kubelet(machine_of(name, node));
         kubelet.fake = true;
+        if let Some(boot) = self.machines.simulated_boot() {
+            let mut chance = self.chance.fork(name);
+            let mut draw = |range: &RangeInclusive<u32>| {
+                let more = u64::from(range.end().saturating_sub(*range.start()));
+                SignedDuration::from_secs(i64::from(*range.start()) + chance.below(more + 1) as i64)
+            };
+            kubelet.spec.boot_delay = draw(&boot.boot_seconds);
+            kubelet.spec.join_delay = SignedDuration::ZERO;
+            kubelet.spec.ready_delay = draw(&boot.ready_seconds);
+            self.hosts.insert(Arc::clone(name), kubelet);
+            self.keep_pods_away(name, node);
+            self.start(name, now);
+            return;
+        }
         kubelet.joined = true;
         kubelet.ready = true;
         let life = kubelet.life;
@@ -140,6 +154,15 @@ impl Kubelets {
         self.timers.add(now, Due::Status(Arc::clone(name), life));
         self.timers.add(now, Due::Lease(Arc::clone(name), life));
         self.look_at_pods_of(name, now);
+    }
+
+    /// Taints a node that has no kubelet yet, as an API server does when a Node is created.
+    fn keep_pods_away(&self, name: &Arc<str>, node: &Value) {
+        let mut taints = list(&node["spec"]["taints"]).to_vec();
+        taints.push(json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}));
+        let patch = json!({"spec": {"taints": taints}});
+        // One that is gone already keeps pods away by itself.
+        drop(self.api.caller.merge(&self.api.nodes, &Key::new("", name), None, patch));
     }
 
     fn kubelet(&mut self, spec: MachineSpec) -> Kubelet {
@@ -230,10 +253,12 @@ impl Kubelets {
         if let Fate::LateProviderId(after) = kubelet.spec.fate {
             self.timers.add(later(now, after), Due::ProviderId(Arc::clone(name), life));
         }
-        let rebooted = kubelet.boots > 0;
+        let (rebooted, fake) = (kubelet.boots > 0, kubelet.fake);
         let spread = SignedDuration::from_secs(self.chance.below(300) as i64);
         self.timers.add(later(now, spread), Due::Status(Arc::clone(name), life));
-        self.write_csi_node(name);
+        if !fake {
+            self.write_csi_node(name);
+        }
         self.write_status(name, true, now);
         self.renew(name, now);
         if rebooted {
