@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     fault::Fault,
-    properties::service,
+    properties::{ObjectReader, service},
     reference::{Kind, Ref},
     session::Viewer,
     trouble::TaskTrouble,
@@ -96,6 +96,12 @@ impl World {
                 let objects = self.retrieve(viewer, call)?;
                 let none = objects.is_empty();
                 Ok(if none { String::new() } else { wrap(&objects) })
+            }
+            // What pyvmomi reads each property by.
+            "Fetch" => {
+                let path = call.text_of("prop").unwrap_or_default();
+                let value = ObjectReader::new(self, viewer, *this).write(path, "returnval");
+                value.ok_or_else(|| Fault::invalid_property(path))
             }
             "ContinueRetrievePropertiesEx" => {
                 let token = call.text_of("token").unwrap_or_default();
@@ -190,6 +196,7 @@ impl World {
 /// Whether objects of a kind have a method.
 fn has_method(kind: Kind, method: &str) -> bool {
     match method {
+        "Fetch" => true,
         "RetrieveServiceContent" | "CurrentTime" => kind == Kind::ServiceInstance,
         "Login" | "Logout" => kind == Kind::SessionManager,
         "CreateContainerView" | "CreateListView" => kind == Kind::ViewManager,

@@ -9,7 +9,7 @@ mod task;
 mod vm;
 
 use crate::{
-    reference::{Kind, Ref},
+    reference::{Kind, Ref, WITHOUT_OBJECTS},
     session::Viewer,
     wire::value::{Step, Value, steps},
     world::World,
@@ -150,6 +150,13 @@ impl<'w> ObjectReader<'w> {
 /// Whether objects of a type have a property of this name; the type may be an abstract one.
 pub(crate) fn is_property(kind: &str, name: &str) -> bool {
     const OF_ALL_ENTITIES: [&str; 4] = ["configStatus", "customValue", "value", "tag"];
+    let kind = match kind {
+        // It is a pool of resources in which VMs are started together.
+        WITHOUT_OBJECTS => Kind::ResourcePool.name(),
+        // A cluster has what a host without a cluster has.
+        "ComputeResource" => Kind::ClusterComputeResource.name(),
+        other => other,
+    };
     let own = Kind::named(kind).map(names).unwrap_or_default();
     let entity = Kind::named(kind).is_none_or(Kind::is_entity);
     own.contains(&name) || entity && (OF_ALL_ENTITIES.contains(&name) || ENTITY.contains(&name))
@@ -184,6 +191,7 @@ pub(crate) fn names(kind: Kind) -> Vec<&'static str> {
             "network",
             "resourcePool",
             "snapshot",
+            "parentVApp",
             "guestHeartbeatStatus",
         ],
         Kind::VirtualMachineSnapshot => &["vm", "childSnapshot"],

@@ -94,6 +94,9 @@ const KINDS: [(Kind, &str, &str, &[&str]); 25] = {
     ]
 };
 
+/// A type that clients ask for beside others, and of which there are no objects here.
+pub(crate) const WITHOUT_OBJECTS: &str = "VirtualApp";
+
 impl Kind {
     fn row(self) -> &'static (Self, &'static str, &'static str, &'static [&'static str]) {
         // The table is in the order of the kinds; a test holds it to that.
@@ -119,7 +122,9 @@ impl Kind {
 
     /// Whether a name is that of a type of objects at all.
     pub(crate) fn is_known(name: &str) -> bool {
-        name == "ManagedObject" || KINDS.iter().any(|(kind, ..)| kind.is(name))
+        name == "ManagedObject"
+            || name == WITHOUT_OBJECTS
+            || KINDS.iter().any(|(kind, ..)| kind.is(name))
     }
 
     /// Whether there is one of this kind that everybody has from the start.

@@ -44,6 +44,8 @@ pub(super) fn vm<'w>(world: &'w World, object: Ref, name: &str) -> Option<Value<
         "network" => Value::refs(own.nics().map(|nic| nic.network).collect::<BTreeSet<_>>()),
         "resourcePool" => Value::maybe(own.pool, Named),
         "snapshot" => snapshots(object, own),
+        // There are no vApps here.
+        "parentVApp" => Unset,
         "guestHeartbeatStatus" => {
             let up = own.guest.is_some();
             Value::word("ManagedEntityStatus", if up { "green" } else { "gray" })

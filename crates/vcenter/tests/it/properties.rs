@@ -77,6 +77,41 @@ async fn a_property_that_no_object_has_is_refused_and_one_that_is_unset_is_absen
     assert_eq!(inside(&answer, "missingSet"), None);
 }
 
+/// As pyvmomi reads.
+#[tokio::test(start_paused = true)]
+async fn one_property_of_one_object_can_be_fetched() {
+    let client = Client::small().await;
+    let vm = client.find("dc1/vm/templates/ubuntu-2404").await;
+    let fetch = |path: &str| format!("<prop>{path}</prop>");
+    let name = client.call("Fetch", &vm, &fetch("name")).await.ok();
+    assert!(name.contains(r#"<returnval xsi:type="xsd:string">ubuntu-2404</returnval>"#), "{name}");
+    let unset = client.call("Fetch", &vm, &fetch("parentVApp")).await.ok();
+    assert_eq!(inside(&unset, "returnval"), None);
+    assert_eq!(client.call("Fetch", &vm, &fetch("nmae")).await.fault(), "InvalidProperty");
+}
+
+/// `govc ls` asks for all types that a folder can have, and for their properties.
+#[tokio::test(start_paused = true)]
+async fn types_of_which_there_are_no_objects_can_be_asked_for() {
+    let client = Client::small().await;
+    let folder = client.find("dc1/vm/templates").await;
+    let children = r#"<selectSet xsi:type="TraversalSpec"><type>Folder</type><path>childEntity</path>
+        <skip>false</skip></selectSet>"#;
+    let sets = [
+        properties("Folder", &["name"]),
+        properties("VirtualApp", &["name", "resourcePool"]),
+        properties("ComputeResource", &["host", "resourcePool"]),
+        properties("VirtualMachine", &["name", "parentVApp"]),
+    ];
+    let spec = format!(
+        "<specSet>{}<objectSet>{}<skip>true</skip>{children}</objectSet></specSet><options/>",
+        sets.concat(),
+        named("obj", &folder)
+    );
+    let answer = client.call("RetrievePropertiesEx", &collector(), &spec).await.ok();
+    assert_eq!(all_inside(&answer, "val"), ["ubuntu-2404"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_that_is_not_there_fails_the_whole_read() {
     let client = Client::small().await;
