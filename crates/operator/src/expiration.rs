@@ -85,6 +85,8 @@ impl Controller for Expiration {
         }
         context.cluster.delete(&*claim).await?;
         self.pace().expired(pool, context.clock.running());
+        let why = format!("expired at {expiry}, as its expireAfter says");
+        context.events.tell(Event::disruption_terminating(&Subject::of(&*claim), &why));
         disrupted::count_claim(context, &claim, REASON);
         disrupted::count_pods(context, &claim, REASON);
         tracing::info!(NodeClaim = %key, "deleted nodeclaim that has expired");

@@ -119,6 +119,7 @@ impl Controller for NodeRepair {
         if !is_deleting(&**claim) {
             self.context.cluster.delete(&**claim).await?;
             self.count(claim, due.condition);
+            self.tell_removal(claim, key, due.condition);
             tracing::info!(
                 Node = %key, NodeClaim = %claim.key(), condition = due.condition,
                 "deleting unhealthy node"
@@ -215,6 +216,16 @@ impl NodeRepair {
             image.unwrap_or_default(),
         );
         repaired.inc();
+    }
+
+    /// Tells why a machine goes, as is told of commands.
+    fn tell_removal(&self, claim: &NodeClaim, node: &Key, condition: &str) {
+        let why = format!(
+            "condition {condition} of node {node} was not healthy for longer than its provider \
+             tolerates"
+        );
+        let event = Event::disruption_terminating(&Subject::of(claim), &why);
+        self.context.events.tell(event);
     }
 
     /// Tells everybody whose business it is.

@@ -130,6 +130,7 @@ impl Commands {
             candidates,
             replacements: names.collect(),
             begun: Time(seconds(now)),
+            why: command.reason.message,
         };
         let begun = Begun {
             record: record.clone(),

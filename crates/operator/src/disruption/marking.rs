@@ -83,7 +83,9 @@ impl Marked {
         }
         let mut said = claim.clone();
         let reason = command.reason.as_str();
-        said.conditions_mut(context.now()).set(DISRUPTION_REASON, Status::True, reason, reason);
+        let mut conditions = said.conditions_mut(context.now());
+        // COMPAT: Karpenter repeats the reason here, and says why in its log alone.
+        conditions.set(DISRUPTION_REASON, Status::True, reason, command.told());
         context.cluster.patch_status(&claim, &said, Lock::Version).await?;
         Ok(())
     }

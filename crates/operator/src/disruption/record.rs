@@ -46,6 +46,10 @@ pub struct Record {
     pub replacements: Vec<String>,
     /// When it was begun.
     pub begun: Time,
+    /// Why, in a sentence for people. It is not written with the command: whoever takes the command
+    /// over says the reason's word instead.
+    #[serde(skip)]
+    pub why: String,
 }
 
 /// A machine that goes: this very one, not another of its name.
@@ -64,6 +68,11 @@ impl Record {
     /// When it was begun.
     pub fn begun(&self) -> Timestamp {
         self.begun.0
+    }
+
+    /// Why a machine goes, for people.
+    pub fn told(&self) -> &str {
+        if self.why.is_empty() { self.reason.as_str() } else { &self.why }
     }
 
     /// What a replacement carries.
@@ -136,6 +145,7 @@ mod tests {
             candidates: vec![going("a"), going("b")],
             replacements: vec!["general-x".to_owned()],
             begun: Time("2026-01-01T00:00:00Z".parse().unwrap()),
+            why: String::new(),
         }
     }
 

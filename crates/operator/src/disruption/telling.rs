@@ -527,6 +527,7 @@ mod tests {
             candidates: vec![going],
             replacements: vec!["general-x".to_owned()],
             begun: Time("2026-01-01T00:00:00Z".parse().unwrap()),
+            why: String::new(),
         };
         assert_eq!(
             long(&command(&["n1"], 1), &record),

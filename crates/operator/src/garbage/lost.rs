@@ -10,6 +10,7 @@ use crate::{
     claims::{is_deleting, is_ready, provider_id},
     conditions::{Conditioned, REGISTERED},
     disrupted,
+    events::{Event, Subject},
     rounds::Rounds,
     text::first_of,
     trouble::Trouble,
@@ -66,6 +67,9 @@ impl GarbageCollection {
             return Ok(());
         }
         self.context.cluster.delete(&**claim).await?;
+        let why = format!("the cloud has no instance {id} any more");
+        let event = Event::disruption_terminating(&Subject::of(&**claim), &why);
+        self.context.events.tell(event);
         disrupted::count_claim(&self.context, claim, REASON);
         disrupted::count_pods(&self.context, claim, REASON);
         tracing::info!(

@@ -36,6 +36,13 @@ async fn x01_a_claim_that_is_too_old_is_deleted() {
     let mut stage = stage(Some("1h"));
     stage.pass(HOUR).await;
     assert!(is_deleted(&stage, "web-1"));
+    stage.pass(1).await;
+    let why = "Expired at 2026-01-01T01:00:00Z, as its expireAfter says";
+    let told = stage.events("NodeClaim", "web-1");
+    assert!(
+        told.contains(&format!("DisruptionTerminating: Disrupting NodeClaim: {why}")),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

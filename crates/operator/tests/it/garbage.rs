@@ -59,6 +59,9 @@ async fn g01_a_claim_whose_machine_is_gone_and_whose_node_is_not_ready_is_delete
     stage.report("web-1", false, &json!({}));
     stage.pass(2 * MINUTE).await;
     assert!(stage.find_claim("web-1").is_none());
+    let why = "Disrupting NodeClaim: The cloud has no instance test://web-1 any more";
+    let told = stage.events("NodeClaim", "web-1");
+    assert!(told.contains(&format!("DisruptionTerminating: {why}")), "{told:?}");
 }
 
 #[tokio::test(start_paused = true)]

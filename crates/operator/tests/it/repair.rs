@@ -85,6 +85,13 @@ async fn he01_a_node_that_stays_unhealthy_is_replaced() {
     stage.pass(30 * MINUTE + 1).await;
     assert!(is_deleted(&stage, 1));
     assert!(!is_deleted(&stage, 2));
+    let why =
+        "Condition BadNode of node node-1 was not healthy for longer than its provider tolerates";
+    let told = stage.events("NodeClaim", "web-1");
+    assert!(
+        told.contains(&format!("DisruptionTerminating: Disrupting NodeClaim: {why}")),
+        "{told:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
