@@ -76,6 +76,11 @@ impl Note {
             figures: Figures::default(),
         }
     }
+
+    /// The same, told together with others of a group.
+    pub(crate) fn of_group(self, group: &str) -> Self {
+        Self { key: group.to_owned(), group: group.to_owned(), ..self }
+    }
 }
 
 impl Happenings {
@@ -120,7 +125,8 @@ impl Told {
             self.subjects.push(note.subject);
         }
         let (sum, more) = (&mut self.note.figures, note.figures);
-        sum.pods += more.pods;
+        // That all pods run is about all of them each time.
+        sum.pods = if self.note.kind == Kind::Settled { more.pods } else { sum.pods + more.pods };
         sum.cpu += more.cpu;
         sum.memory += more.memory;
         sum.price += more.price;
@@ -168,9 +174,14 @@ impl Told {
                 (what.to_owned(), format!("{last}{} after it was asked for", span(seconds)))
             }
             Kind::Lost => ("does not answer any more".to_owned(), why.clone()),
+            Kind::Back => {
+                let what = if one { "is back" } else { "are back" };
+                let last = if one { "" } else { "the last " };
+                (what.to_owned(), format!("{last}{} after it was missed", span(seconds)))
+            }
             Kind::Leaving => {
-                let what = if one { "is drained and removed" } else { "are drained and removed" };
-                (what.to_owned(), why.clone())
+                let be = if one { "is" } else { "are" };
+                (format!("{be} {detail}"), why.clone())
             }
             Kind::Gone => {
                 let what = if one { "is gone" } else { "are gone" };
@@ -244,6 +255,16 @@ mod tests {
             1  60 Ready | general-c | ready | 35 s after it was asked for
         "]]
         .assert_eq(&lines(&happenings));
+    }
+
+    #[test]
+    fn that_all_pods_run_is_told_of_the_pods_that_there_are() {
+        let mut happenings = Happenings::default();
+        for at in [0.0, 2.0] {
+            let figures = Figures { pods: 64, seconds: 10.0 - at, ..Figures::default() };
+            happenings.note(at, Note { figures, ..Note::new(Kind::Settled, "", "", "") });
+        }
+        assert_eq!(happenings.as_told()[0].what, "all 64 pods run");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! [`View`] takes note of API objects as they come, change and go, and says at any moment what the
 //! cluster looks like: a [`Scene`](scene::Scene), which [`terminal`] draws and [`page`] serves to
 //! browsers. Everything in a scene comes from objects, so it is as true of a real cluster as of a
-//! simulated one; only the [`site`] under the machines is shown by whoever can look into it; this crate knows neither controllers nor laboratories.
+//! simulated one; only the [`site`] under the machines is shown by whoever can look into it. This crate
+//! knows neither controllers nor laboratories.
 
 #![cfg_attr(
     test,
@@ -21,6 +22,7 @@ pub mod terminal;
 #[cfg(test)]
 mod testing;
 mod timeline;
+mod types;
 mod view;
 
 pub use view::{Change, Seen, Unreadable, View};

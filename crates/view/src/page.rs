@@ -167,6 +167,7 @@ fn is_this_computer(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene::Kind;
 
     #[test]
     fn only_names_of_the_computer_itself_are_answered() {
@@ -175,6 +176,47 @@ mod tests {
         }
         for other in ["example.com", "localhost.example.com", "127.0.0.1.example.com:80", ""] {
             assert!(!is_this_computer(other), "{other}");
+        }
+    }
+
+    /// Text that follows a mark in one of the page's files, up to the end of its block.
+    fn block<'t>(text: &'t str, mark: &str) -> &'t str {
+        let (_, rest) = text.split_once(mark).unwrap_or_else(|| panic!("no {mark}"));
+        rest.split_once("\n}").map_or(rest, |(block, _)| block)
+    }
+
+    /// A page that nobody looks at draws no frames, so that nothing may wait for one.
+    #[test]
+    fn what_comes_in_is_readable_from_its_first_frame() {
+        let (style, script) = (include_str!("page/page.css"), include_str!("page/page.js"));
+        assert!(!script.contains("requestAnimationFrame"));
+        let entering =
+            style.lines().filter(|line| line.contains(".enter") || line.contains("from {"));
+        for rule in entering {
+            assert!(!rule.contains("opacity"), "{rule}");
+        }
+        assert!(block(script, "function keep(").contains("if (shown) element.classList"));
+        // Until there is a scene, no empty cards are shown either.
+        assert!(include_str!("page/page.html").contains("<main id=\"scene\" hidden>"));
+        assert!(block(script, "function show({").contains("find(\"scene\").hidden = false"));
+        for unknown in ["type not chosen yet", "place not chosen yet"] {
+            assert!(block(script, "function showTile(").contains(unknown));
+        }
+    }
+
+    #[test]
+    fn the_button_that_holds_time_says_what_it_does_next() {
+        let script = include_str!("page/page.js");
+        assert!(script.contains(r#"stage.held ? "Resume" : "Pause""#));
+    }
+
+    /// Signs are kept by the page; every kind of happening has one.
+    #[test]
+    fn the_page_knows_every_kind_of_happening() {
+        let signs = block(include_str!("page/page.js"), "const SIGNS = {");
+        for kind in Kind::ALL {
+            let name = serde_json::to_value(kind).unwrap();
+            assert!(signs.contains(&format!("{}: ", name.as_str().unwrap())), "{kind:?}");
         }
     }
 

@@ -45,6 +45,13 @@ impl Amount {
         if self.total > 0.0 { self.requested / self.total } else { 0.0 }
     }
 
+    /// The same, where at least as much is there as is asked for. A machine on its way is at least as
+    /// large as what it was asked for, even before the cloud has said how large it will be.
+    #[must_use]
+    pub(crate) fn covered(self) -> Self {
+        Self { total: self.total.max(self.requested), ..self }
+    }
+
     /// The sum of both parts.
     pub(crate) fn plus(self, other: Self) -> Self {
         Self { requested: self.requested + other.requested, total: self.total + other.total }
@@ -89,9 +96,9 @@ pub struct Pool {
     pub nodes: usize,
     /// Pods on its machines, without daemons.
     pub pods: usize,
-    /// CPU of its machines.
+    /// CPU of its machines, those on their way included.
     pub cpu: Amount,
-    /// Memory of its machines.
+    /// Memory of its machines, likewise.
     pub memory: Amount,
     /// How much CPU its machines may have together.
     pub cpu_limit: Option<f64>,
@@ -106,9 +113,9 @@ pub enum Phase {
     /// It was asked for; the cloud has not made it yet.
     #[default]
     Asked,
-    /// The cloud has made it; it boots.
+    /// The cloud has made it; it boots, and its kubelet has not said anything yet.
     Booting,
-    /// Its node is there and gets ready.
+    /// Its kubelet has joined and gets ready.
     Joining,
     /// It takes pods.
     Ready,
@@ -251,6 +258,8 @@ pub enum Kind {
     Ready,
     /// Machines do not answer.
     Lost,
+    /// Machines that did not answer do so again.
+    Back,
     /// Machines are started elsewhere.
     Moved,
     /// Machines are to go.
@@ -259,6 +268,26 @@ pub enum Kind {
     Gone,
     /// No pod waits any more.
     Settled,
+}
+
+#[cfg(test)]
+impl Kind {
+    /// Every kind.
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Story,
+        Self::Arrived,
+        Self::Refused,
+        Self::Asked,
+        Self::Launched,
+        Self::Thwarted,
+        Self::Ready,
+        Self::Lost,
+        Self::Back,
+        Self::Moved,
+        Self::Leaving,
+        Self::Gone,
+        Self::Settled,
+    ];
 }
 
 /// Something that happened, for people.

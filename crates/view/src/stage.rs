@@ -12,6 +12,9 @@ pub struct Stage {
     pub speed: f64,
     /// Whether time stands still.
     pub held: bool,
+    /// Whether the cluster's time is that of the computer, which it never passes: it goes on at the
+    /// computer's pace whatever its speed.
+    pub caught_up: bool,
     /// What is going on, for clusters in which a story is told.
     pub chapter: Option<Chapter>,
     /// What came of the story, once it is over.
@@ -20,6 +23,18 @@ pub struct Stage {
     pub page: String,
     /// How `kubectl` is pointed at the cluster.
     pub kubectl: String,
+    /// Where the vCenter is whose machines the cluster has, and how to log on to it; empty where there
+    /// is none.
+    pub vcenter: String,
+    /// How `govc` is pointed at that vCenter, a command each.
+    pub govc: Vec<String>,
+}
+
+impl Stage {
+    /// How many times as fast as usual time passes now.
+    pub fn pace(&self) -> f64 {
+        if self.caught_up { self.speed.min(1.0) } else { self.speed }
+    }
 }
 
 /// A part of a story.

@@ -94,6 +94,12 @@ pub(crate) fn node(name: &str, ready: bool) -> Value {
     })
 }
 
+/// The same node before its kubelet has said anything.
+pub(crate) fn silent(mut node: Value) -> Value {
+    node["status"]["conditions"] = json!([]);
+    node
+}
+
 /// A claim of the pool `batch` for 3 pods, for which these conditions are true. One that is
 /// launched has a shape and the provider id of the node of its name.
 pub(crate) fn claim(name: &str, conditions: &[&str]) -> Value {
@@ -128,6 +134,24 @@ pub(crate) fn leaving(mut claim: Value, why: &str) -> Value {
     let reason = json!({"type": "DisruptionReason", "status": "True", "reason": why});
     claim["status"]["conditions"].as_array_mut().unwrap().push(reason);
     claim
+}
+
+/// The same claim with a step that has failed.
+pub(crate) fn failed(mut claim: Value, step: &str, why: &str) -> Value {
+    let condition = json!({"type": step, "status": "False", "reason": "Failed", "message": why});
+    claim["status"]["conditions"].as_array_mut().unwrap().push(condition);
+    claim
+}
+
+/// An event about a claim.
+pub(crate) fn event_of_claim(claim: &str, reason: &str, message: &str) -> Value {
+    json!({
+        "kind": "Event",
+        "metadata": {"namespace": "default", "name": format!("{claim}.1")},
+        "involvedObject": {"kind": "NodeClaim", "name": claim},
+        "source": {"component": "karpenter"},
+        "reason": reason, "message": message,
+    })
 }
 
 /// An event about a pod of the shop.

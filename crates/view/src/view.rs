@@ -143,6 +143,7 @@ impl View {
         let at = self.seconds(at);
         let totals = self.totals();
         self.tell_of_late_launches(at);
+        self.tell_of_ends(at);
         self.tell_if_settled(at, totals);
         if self.timeline.is_due(at) {
             self.timeline.add(at, totals);

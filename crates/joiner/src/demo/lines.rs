@@ -29,6 +29,7 @@ fn word(kind: Kind) -> &'static str {
         Kind::Thwarted => "thwarted",
         Kind::Ready => "ready",
         Kind::Lost => "lost",
+        Kind::Back => "back",
         Kind::Moved => "moved",
         Kind::Leaving => "leaving",
         Kind::Gone => "gone",

@@ -3,7 +3,7 @@
 
 const SIGNS = {
   story: "▶", arrived: "↓", refused: "✗", asked: "?", launched: "+", thwarted: "✗",
-  ready: "✓", lost: "!", moved: "→", leaving: "−", gone: "·", settled: "★",
+  ready: "✓", lost: "!", back: "↺", moved: "→", leaving: "−", gone: "·", settled: "★",
 };
 const PODS_SHOWN = 160;
 const HAPPENINGS_SHOWN = 150;
@@ -33,6 +33,9 @@ function clock(seconds) {
   return hours > 0 ? `${hours}:${rest}` : rest;
 }
 
+/* Whether a scene was shown before. */
+let shown = false;
+
 /* Elements that are kept as long as what they show is there */
 
 function make(tag, className, text) {
@@ -61,8 +64,8 @@ function keep(parent, items, keyOf, create, update, leaves = 0) {
     let element = known.get(key);
     if (!element) {
       element = create(item);
-      element.classList.add("enter");
-      requestAnimationFrame(() => requestAnimationFrame(() => element.classList.remove("enter")));
+      // What is there from the first frame on does not come in.
+      if (shown) element.classList.add("enter");
       known.set(key, element);
     }
     update(element, item);
@@ -85,9 +88,11 @@ function keep(parent, items, keyOf, create, update, leaves = 0) {
 function showStage(stage, scene) {
   setText(find("title"), stage.title);
   setText(find("clock"), clock(scene.now));
-  setText(find("speed"), `×${trimmed(stage.speed, 2)}`);
+  // The cluster's time never passes the computer's.
+  const pace = stage.caughtUp ? Math.min(stage.speed, 1) : stage.speed;
+  setText(find("speed"), `×${trimmed(pace, 2)}`);
   const hold = find("hold");
-  setText(hold, stage.held ? "Go on" : "Pause");
+  setText(hold, stage.held ? "Resume" : "Pause");
   hold.setAttribute("aria-pressed", String(stage.held));
   find("story").hidden = !stage.chapter && !stage.summary;
   if (stage.chapter) {
@@ -104,6 +109,7 @@ function showStage(stage, scene) {
     stage.kubectl, "kubectl get nodeclaims", "kubectl get pods -A -o wide",
     "kubectl -n shop scale deployment web --replicas 60",
   ];
+  if (stage.vcenter) commands.push("", `# ${stage.vcenter}`, ...stage.govc, "govc find / -type m");
   setText(find("kubectl"), commands.join("\n"));
 }
 
@@ -142,12 +148,12 @@ function podSquare(pod) {
 }
 
 function showPods(parent, pods, stateOf, tipOf) {
-  const shown = pods.slice(0, PODS_SHOWN);
-  keep(parent.firstElementChild, shown, (pod) => `${pod.namespace}/${pod.name}`, podSquare, (square, pod) => {
+  const drawn = pods.slice(0, PODS_SHOWN);
+  keep(parent.firstElementChild, drawn, (pod) => `${pod.namespace}/${pod.name}`, podSquare, (square, pod) => {
     setData(square, "state", stateOf(pod));
     setData(square, "tip", tipOf(pod));
   });
-  setText(parent.lastElementChild, pods.length > shown.length ? `+${pods.length - shown.length}` : "");
+  setText(parent.lastElementChild, pods.length > drawn.length ? `+${pods.length - drawn.length}` : "");
 }
 
 function podsRow() {
@@ -218,8 +224,9 @@ function showTile(tile, node, now) {
   setText(phase, node.phase + busy);
   setData(phase, "phase", node.phase);
   const cost = node.price === null ? "" : `${price(node.price)}/h`;
-  setText(shape, [node.instanceType, node.capacityType].filter(Boolean).join(" · "));
-  setText(place, [node.zone, cost].filter(Boolean).join(" · "));
+  // Before the cloud has chosen, there is neither type nor place; the card says so.
+  setText(shape, [node.instanceType, node.capacityType].filter(Boolean).join(" · ") || "type not chosen yet");
+  setText(place, [node.zone, cost].filter(Boolean).join(" · ") || "place not chosen yet");
   showMeter(cpu, node.cpu, cores);
   showMeter(memory, node.memory, bytes);
   const state = (pod) => (pod.daemon ? "daemon" : pod.state);
@@ -308,8 +315,8 @@ function showSite({ site }) {
 }
 
 function showHappenings({ happenings }) {
-  const shown = happenings.slice(-HAPPENINGS_SHOWN).reverse();
-  keep(find("happenings"), shown, (happening) => happening.number, (happening) => {
+  const latest = happenings.slice(-HAPPENINGS_SHOWN).reverse();
+  keep(find("happenings"), latest, (happening) => happening.number, (happening) => {
     const item = make("li", "happening");
     const told = make("span");
     told.append(make("span", "subject"), make("span", "what"));
@@ -464,6 +471,7 @@ for (const wish of ["hold", "slower", "faster"]) {
 }
 
 function show({ stage, scene }) {
+  find("scene").hidden = false;
   showStage(stage, scene);
   showFigures(scene);
   showChart(scene);
@@ -471,6 +479,7 @@ function show({ stage, scene }) {
   showPools(scene);
   showSite(scene);
   showHappenings(scene);
+  shown = true;
 }
 
 const scenes = new EventSource("/scenes");

@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::{
     Palette,
-    words::{fitted, width, wrapped},
+    words::{fitted, fitted_words, width, wrapped},
 };
 use crate::{
     amounts::clock,
@@ -13,7 +13,7 @@ use crate::{
 
 /// Columns before what happened.
 const INDENT: usize = 8;
-/// Lines that a reason takes at most; all of it is among the details.
+/// Lines that most reasons take at most; all of each is among the details.
 const REASON_LINES: usize = 2;
 
 /// Each happening in one line or, where there is room, with its reason in lines of its own.
@@ -28,13 +28,15 @@ pub(super) fn lines(
         let mut first = head(happening, columns, palette);
         let Happening { why, .. } = happening;
         let left = columns.saturating_sub(first.width());
-        if roomy && width(why) + 2 > left {
+        // Why something goes is what people ask about most.
+        let most = if happening.kind == Kind::Leaving { usize::MAX } else { REASON_LINES };
+        if (roomy || most > REASON_LINES) && width(why) + 2 > left {
             let mut lines = vec![first];
-            lines.extend(reason(why, columns).map(|line| line.style(palette.quiet())));
+            lines.extend(reason(why, columns, most).map(|line| line.style(palette.quiet())));
             return lines;
         }
         if !why.is_empty() {
-            first.push_span(Span::styled(fitted(&format!("  {why}"), left), palette.quiet()));
+            first.push_span(Span::styled(fitted_words(&format!("  {why}"), left), palette.quiet()));
         }
         vec![first]
     };
@@ -42,13 +44,13 @@ pub(super) fn lines(
 }
 
 /// A reason below what happened, cut where it gets too long.
-fn reason(why: &str, columns: usize) -> impl Iterator<Item = Line<'static>> {
+fn reason(why: &str, columns: usize, most: usize) -> impl Iterator<Item = Line<'static>> {
     let room = columns.saturating_sub(INDENT);
     let lines = wrapped(why, room);
-    let cut = lines.len() > REASON_LINES;
-    lines.into_iter().take(REASON_LINES).enumerate().map(move |(number, line)| {
-        let more = if cut && number + 1 == REASON_LINES { " …" } else { "" };
-        Line::from(format!("{:INDENT$}{}", "", fitted(&format!("{line}{more}"), room)))
+    let cut = lines.len() > most;
+    lines.into_iter().take(most).enumerate().map(move |(number, line)| {
+        let more = if cut && number + 1 == most { " …" } else { "" };
+        Line::from(format!("{:INDENT$}{}", "", fitted_words(&format!("{line}{more}"), room)))
     })
 }
 
@@ -61,7 +63,7 @@ fn head(happening: &Happening, columns: usize, palette: Palette) -> Line<'static
     };
     let room = columns.saturating_sub(INDENT + width(&subject));
     let what_style = if happening.kind == Kind::Story { Palette::strong() } else { style };
-    let what = fitted(&happening.what, room.min(width(&happening.what)));
+    let what = fitted_words(&happening.what, room.min(width(&happening.what)));
     Line::from(vec![
         Span::styled(format!("{} ", clock(happening.at)), palette.quiet()),
         Span::styled(format!("{sign} "), style),

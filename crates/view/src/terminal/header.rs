@@ -9,13 +9,16 @@ use ratatui::{
 
 use super::{
     Palette,
-    words::{fitted, width},
+    words::{fitted_words, width},
 };
 use crate::{
     amounts::{clock, price},
     scene::{Scene, Totals},
     stage::Stage,
 };
+
+/// The lines at the bottom take at most this part of a screen.
+const LINES_SHARE: u16 = 6;
 
 /// Name, time and figures.
 pub(super) fn draw_top(
@@ -25,7 +28,7 @@ pub(super) fn draw_top(
     stage: &Stage,
     palette: Palette,
 ) {
-    let pace = if stage.held { " paused ".to_owned() } else { format!(" ×{} ", stage.speed) };
+    let pace = if stage.held { " paused ".to_owned() } else { format!(" ×{} ", stage.pace()) };
     let pace_style = if stage.held { Palette::selected() } else { palette.quiet() };
     let left = Line::from(vec![
         Span::styled(format!(" {} ", stage.title), palette.brand()),
@@ -43,7 +46,7 @@ pub(super) fn draw_chapter(frame: &mut Frame, area: Rect, stage: &Stage, palette
     let room = usize::from(area.width).saturating_sub(2);
     let line = match (&stage.summary, &stage.chapter) {
         (Some(summary), _) => {
-            let text = fitted(summary, room.saturating_sub(1));
+            let text = fitted_words(summary, room.saturating_sub(1));
             Line::from(vec![Span::styled(" ★ ", palette.good()), Span::raw(text)])
         }
         (None, Some(chapter)) => {
@@ -51,7 +54,7 @@ pub(super) fn draw_chapter(frame: &mut Frame, area: Rect, stage: &Stage, palette
             let rest = room.saturating_sub(width(&title));
             Line::from(vec![
                 Span::styled(title, Palette::strong()),
-                Span::styled(fitted(&chapter.text, rest), palette.quiet()),
+                Span::styled(fitted_words(&chapter.text, rest), palette.quiet()),
             ])
         }
         (None, None) => Line::default(),
@@ -59,18 +62,48 @@ pub(super) fn draw_chapter(frame: &mut Frame, area: Rect, stage: &Stage, palette
     frame.render_widget(Paragraph::new(line), area);
 }
 
+/// What keys do.
+fn keys(stage: &Stage) -> String {
+    let hold = if stage.held { "resume" } else { "pause" };
+    format!(" q quit  p {hold}  +/- speed  tab ↑↓ select  esc clear")
+}
+
+/// The lines at the bottom beside and below the keys: how to get at the cluster. A path that is cut
+/// is of no use, so that each is shown as a whole, on lines of its own where it has to be.
+pub(super) fn bottom(stage: &Stage, area: Rect) -> Vec<String> {
+    let columns = usize::from(area.width).saturating_sub(2);
+    let mut room = columns.saturating_sub(width(&keys(stage)));
+    let mut lines = vec![String::new()];
+    let ways = [&stage.page, &stage.kubectl, &stage.vcenter].map(String::as_str);
+    for way in ways.into_iter().filter(|way| !way.is_empty()) {
+        let last = lines.len() - 1;
+        let taken = if lines[last].is_empty() { 0 } else { width(&lines[last]) + 2 };
+        if taken + width(way) <= room {
+            if taken > 0 {
+                lines[last].push_str("  ");
+            }
+            lines[last].push_str(way);
+            continue;
+        }
+        room = columns;
+        let signs: Vec<char> = way.chars().collect();
+        lines.extend(signs.chunks(columns.max(1)).map(|piece| piece.iter().collect::<String>()));
+    }
+    lines.truncate(usize::from(area.height / LINES_SHARE).max(1));
+    lines
+}
+
 /// Keys, and how to get at the cluster.
-pub(super) fn draw_bottom(frame: &mut Frame, area: Rect, stage: &Stage, palette: Palette) {
-    let keys = " q quit  p pause  +/- speed  tab ↑↓ select ";
-    let ways = [stage.page.as_str(), stage.kubectl.as_str()];
-    let ways: Vec<&str> = ways.into_iter().filter(|way| !way.is_empty()).collect();
-    let room = usize::from(area.width).saturating_sub(width(keys) + 1);
-    let ways = ways.join("  ");
-    // A path that is cut is of no use: the page has it too.
-    let ways = if width(&ways) <= room { &ways } else { &stage.page };
-    frame.render_widget(Paragraph::new(Line::styled(keys, palette.quiet())), area);
-    let right = Line::from(vec![Span::raw(fitted(ways, room.min(width(ways)))), Span::raw(" ")]);
-    frame.render_widget(Paragraph::new(right).alignment(Alignment::Right), area);
+pub(super) fn draw_bottom(
+    frame: &mut Frame,
+    area: Rect,
+    stage: &Stage,
+    lines: &[String],
+    palette: Palette,
+) {
+    frame.render_widget(Paragraph::new(Line::styled(keys(stage), palette.quiet())), area);
+    let lines: Vec<Line<'_>> = lines.iter().map(|line| Line::raw(format!("{line} "))).collect();
+    frame.render_widget(Paragraph::new(lines).alignment(Alignment::Right), area);
 }
 
 /// As many figures as there is room for.

@@ -3,6 +3,7 @@
 use ratatui::{
     buffer::Buffer,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
     widgets::Widget as _,
 };
@@ -13,25 +14,29 @@ use super::{
 };
 use crate::{
     amounts::{bytes, cores, count, price},
-    scene::{Node, PodState, Pool, Scene},
+    scene::{Amount, Node, PodState, Pool, Scene},
 };
 
-/// The widths of a table's columns.
-#[derive(Clone, Copy, Debug)]
+/// The widths of a table's columns; none has a width of 0. Where there is little room, whole columns
+/// are left out: a part of a number would be another number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Columns {
     name: usize,
     instance_type: usize,
-    /// Whether there is room for each of these.
-    price: bool,
-    capacity_type: bool,
-    zone: bool,
+    capacity_type: usize,
+    zone: usize,
+    price: usize,
     bar: usize,
 }
 
 /// Columns of a phase.
 const PHASE: usize = 8;
-/// Columns of a zone.
-const ZONE: usize = 13;
+/// Columns of a percentage with the blanks around it.
+const PERCENT: usize = 6;
+/// Columns that are kept for pods, enough for `for 12 pods`.
+const PODS: usize = 11;
+/// Columns of bars, from the shortest.
+const BARS: [usize; 3] = [6, 8, 14];
 
 /// Pools and their machines, one line each, with the number of the machine that it is about.
 pub(super) fn lines(
@@ -39,13 +44,14 @@ pub(super) fn lines(
     columns: u16,
     palette: Palette,
 ) -> Vec<(Option<usize>, Line<'static>)> {
-    let widths = Columns::of(scene, usize::from(columns));
+    let columns = usize::from(columns);
+    let widths = Columns::of(scene, columns);
     let mut lines = Vec::new();
     for pool in &scene.pools {
-        lines.push((None, pool_line(pool, palette)));
+        lines.push((None, pool_line(pool, columns, palette)));
         let own = scene.nodes.iter().enumerate().filter(|(_, node)| node.pool == pool.name);
         for (number, node) in own {
-            lines.push((Some(number), node_line(node, widths, usize::from(columns), palette)));
+            lines.push((Some(number), node_line(node, widths, columns, palette)));
         }
     }
     lines
@@ -69,45 +75,74 @@ pub(super) fn draw(
 }
 
 impl Columns {
+    /// As many columns as there is room for, those first that matter most.
     fn of(scene: &Scene, columns: usize) -> Self {
-        let widest = |text: fn(&Node) -> &String, least, most| {
-            let widest = scene.nodes.iter().map(|node| width(text(node))).max().unwrap_or(0);
-            widest.clamp(least, most)
+        let widest = |text: fn(&Node) -> String| {
+            scene.nodes.iter().map(|node| width(&text(node))).max().unwrap_or(0)
         };
-        let name = widest(|node| &node.name, 8, if columns < 100 { 14 } else { 24 });
-        let instance_type = widest(|node| &node.instance_type, 4, 20);
-        let bar = match columns {
-            150.. => 14,
-            86.. => 8,
-            _ => 6,
+        let always = 1 + PHASE + 1 + 2 * PERCENT + PODS;
+        let name = widest(|node| node.name.clone()).clamp(8, columns.saturating_sub(always).max(8));
+        let mut left = columns.saturating_sub(always + name + 1);
+        let mut bar = 0;
+        let mut longer_bars = |left: &mut usize, most: usize| {
+            for next in BARS.into_iter().filter(|next| *next <= most) {
+                if next > bar && 2 * (next - bar) <= *left {
+                    *left -= 2 * (next - bar);
+                    bar = next;
+                }
+            }
+            bar
         };
-        let (price, capacity_type, zone) = (columns >= 92, columns >= 106, columns >= 124);
-        Self { name, instance_type, price, capacity_type, zone, bar }
+        longer_bars(&mut left, BARS[0]);
+        let mut column = |wanted: usize| {
+            let fits = wanted > 0 && wanted < left;
+            left -= if fits { wanted + 1 } else { 0 };
+            if fits { wanted } else { 0 }
+        };
+        let instance_type = column(widest(|node| node.instance_type.clone()));
+        let price = column(widest(price_of));
+        let capacity_type = column(widest(|node| node.capacity_type.clone()));
+        let zone = column(widest(|node| node.zone.clone()));
+        let bar = longer_bars(&mut left, usize::MAX);
+        Self { name, instance_type, capacity_type, zone, price, bar }
     }
 }
 
-fn pool_line(pool: &Pool, palette: Palette) -> Line<'static> {
+fn price_of(node: &Node) -> String {
+    node.price.map(price).unwrap_or_default()
+}
+
+fn pool_line(pool: &Pool, columns: usize, palette: Palette) -> Line<'static> {
     let name = if pool.name.is_empty() { "no pool" } else { &pool.name };
-    let limit = pool.cpu_limit.map(|limit| format!(" (limit {})", cores(limit)));
-    let limit = limit.unwrap_or_default();
-    let figures = if pool.nodes == 0 {
-        format!("no nodes{limit}")
-    } else {
-        format!(
-            "{}, {}, cpu {} of {}{limit}, memory {} of {}, {}/h",
-            count(pool.nodes, "node"),
-            count(pool.pods, "pod"),
-            cores(pool.cpu.requested),
-            cores(pool.cpu.total),
-            bytes(pool.memory.requested),
-            bytes(pool.memory.total),
-            price(pool.price),
-        )
+    let name = format!("{name}  ");
+    let figures = pool_figures(pool, columns.saturating_sub(width(&name)));
+    Line::from(vec![Span::styled(name, Palette::strong()), Span::styled(figures, palette.quiet())])
+}
+
+/// As many figures of a pool as there is room for.
+fn pool_figures(pool: &Pool, room: usize) -> String {
+    let of = |amount: Amount, in_words: fn(f64) -> String| {
+        format!("{} of {}", in_words(amount.requested), in_words(amount.total))
     };
-    Line::from(vec![
-        Span::styled(format!("{name}  "), Palette::strong()),
-        Span::styled(figures, palette.quiet()),
-    ])
+    let limit = pool.cpu_limit.map(|limit| format!("cpu limit {}", cores(limit)));
+    // With how much they matter: what does not fit is left out from the end of that order.
+    let figures = match pool.nodes {
+        0 => vec![(0, "no nodes".to_owned()), (1, limit.unwrap_or_default())],
+        nodes => vec![
+            (0, count(nodes, "node")),
+            (4, count(pool.pods, "pod")),
+            (1, format!("cpu {}", of(pool.cpu, cores))),
+            (2, format!("memory {}", of(pool.memory, bytes))),
+            (3, format!("{}/h", price(pool.price))),
+            (5, limit.unwrap_or_default()),
+        ],
+    };
+    let most_of = |most: usize| {
+        let kept = figures.iter().filter(|(rank, text)| *rank <= most && !text.is_empty());
+        kept.map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    let fits = (0..=5).rev().map(most_of).find(|text| width(text) <= room);
+    fits.unwrap_or_else(|| most_of(0))
 }
 
 fn node_line(node: &Node, widths: Columns, columns: usize, palette: Palette) -> Line<'static> {
@@ -122,15 +157,15 @@ fn node_line(node: &Node, widths: Columns, columns: usize, palette: Palette) -> 
         Span::styled("▌", style),
         Span::raw(format!("{} ", fitted(&node.name, widths.name))),
         Span::styled(format!("{} ", fitted(node.phase.word(), PHASE)), style),
-        Span::raw(format!("{} ", fitted(&node.instance_type, widths.instance_type))),
     ];
     let more = [
-        (widths.capacity_type, format!("{:9} ", node.capacity_type)),
-        (widths.zone, format!("{} ", fitted(&node.zone, ZONE))),
-        (widths.price, format!("{:>6} ", node.price.map(price).unwrap_or_default())),
+        (widths.instance_type, node.instance_type.clone(), Style::new()),
+        (widths.capacity_type, node.capacity_type.clone(), palette.quiet()),
+        (widths.zone, node.zone.clone(), palette.quiet()),
+        (widths.price, format!("{:>1$}", price_of(node), widths.price), palette.quiet()),
     ];
-    for (_, text) in more.into_iter().filter(|(has_room, _)| *has_room) {
-        spans.push(Span::styled(text, palette.quiet()));
+    for (columns, text, style) in more.into_iter().filter(|(columns, ..)| *columns > 0) {
+        spans.push(Span::styled(format!("{} ", fitted(&text, columns)), style));
     }
     spans.extend(bar(node.cpu.share(), widths.bar, cpu, palette.quiet()));
     spans.push(Span::raw(" "));

@@ -90,6 +90,7 @@ impl Palette {
             Kind::Moved => ("→", self.waits()),
             Kind::Ready => ("✓", self.good()),
             Kind::Lost => ("!", self.bad()),
+            Kind::Back => ("↺", self.good()),
             Kind::Leaving => ("−", self.waits()),
             Kind::Gone => ("·", self.quiet()),
             Kind::Settled => ("★", self.good()),

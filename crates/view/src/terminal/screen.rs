@@ -68,7 +68,8 @@ impl Screen {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('c') if control => return Some(Wish::Quit),
-            KeyCode::Char('q') | KeyCode::Esc => return Some(Wish::Quit),
+            KeyCode::Char('q') => return Some(Wish::Quit),
+            KeyCode::Esc => *self = Self::new(self.palette),
             KeyCode::Char('p' | ' ') => return Some(Wish::HoldOrGoOn),
             KeyCode::Char('+' | '=') => return Some(Wish::Faster),
             KeyCode::Char('-') => return Some(Wish::Slower),
@@ -125,16 +126,17 @@ impl Screen {
     /// Draws everything.
     pub fn draw(&self, frame: &mut Frame, scene: &Scene, stage: &Stage) {
         let area = frame.area();
+        let ways = header::bottom(stage, area);
         let [top, chapter, middle, bottom] = Layout::vertical([
             Constraint::Length(1),
             Constraint::Length(1),
             Constraint::Fill(1),
-            Constraint::Length(1),
+            Constraint::Length(ways.len() as u16),
         ])
         .areas(area);
         header::draw_top(frame, top, scene, stage, self.palette);
         header::draw_chapter(frame, chapter, stage, self.palette);
-        header::draw_bottom(frame, bottom, stage, self.palette);
+        header::draw_bottom(frame, bottom, stage, &ways, self.palette);
         if area.width >= WIDE {
             let [left, right] =
                 Layout::horizontal([Constraint::Fill(4), Constraint::Fill(3)]).areas(middle);

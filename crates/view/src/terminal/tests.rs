@@ -73,11 +73,11 @@ fn the_smallest_terminal_shows_what_matters() {
              joiner demo  01:40  ×10          2 waiting  2 running  1 node  1 lost  0.600/h
              2/6 A burst Many pods at once.
             ┌ Nodes: 3  cpu, memory, pods ─────────────────────────────────────────────────┐
-            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h  │
-            │▌batch-one   ready    c-8x ███░░░  51% █░░░░░  13% ■■·                        │
-            │▌batch-two   lost     c-8x ██░░░░  26% ░░░░░░   6% □·                         │
-            │▌batch-three booting  c-8x █████░  76% █░░░░░  20% for 3 pods                 │
-            │general  no nodes (limit 64)                                                  │
+            │batch  3 nodes, 3 pods, cpu 12 of 24, memory 6Gi of 47Gi, 0.600/h             │
+            │▌batch-one   ready    c-8x spot a 0.200 ███░░░  51% █░░░░░  13% ■■·           │
+            │▌batch-two   lost     c-8x spot a 0.200 ██░░░░  26% ░░░░░░   6% □·            │
+            │▌batch-three booting  c-8x spot a 0.200 █████░  76% █░░░░░  20% for 3 pods    │
+            │general  no nodes, cpu limit 64                                               │
             │                                                                              │
             │                                                                              │
             │                                                                              │
@@ -91,9 +91,9 @@ fn the_smallest_terminal_shows_what_matters() {
             │01:11 + batch-three     c-8x, spot, 0.200/h  for 3 pods: cpu 6, memory 3Gi; c…│
             │01:00 ! batch-two       does not answer any more  kubelet is silent           │
             │00:40 ✓ batch ×2        are ready  the last 37 s after it was asked for       │
-            │00:04 + batch ×2        c-8x, spot, 0.400/h  for 6 pods: cpu 12, memory 6Gi; …│
             └──────────────────────────────────────────────────────────────────────────────┘
-             q quit  p pause  +/- speed  tab ↑↓ select                http://127.0.0.1:4646
+             q quit  p pause  +/- speed  tab ↑↓ select  esc clear     http://127.0.0.1:4646
+                                                 export KUBECONFIG=/tmp/joiner-x/kubeconfig
         "#]],
     );
 }
@@ -107,11 +107,11 @@ fn a_large_terminal_shows_everything() {
              joiner demo  01:40  ×10                                                                   2 waiting  2 running  1 not ready  1 node  1 coming  1 lost  0.600/h
              2/6 A burst Many pods at once.
             ┌ Nodes: 3  cpu, memory, pods ────────────────────────────────────────────────────────────┐┌ CPU over time  █ requested  ░ capacity ───────────────────────────┐
-            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h             ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
-            │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                               ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
-            │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                                ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
-            │▌batch-three booting  c-8x ██████░░  76% ██░░░░░░  20% for 3 pods                        ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
-            │general  no nodes (limit 64)                                                             ││                              ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆░│
+            │batch  3 nodes, 3 pods, cpu 12 of 24, memory 6Gi of 47Gi, 0.600/h, cpu limit 64          ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-one   ready    c-8x spot a 0.200 ████░░░░  51% █░░░░░░░  13% ■■·                  ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-two   lost     c-8x spot a 0.200 ██░░░░░░  26% █░░░░░░░   6% □·                   ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │▌batch-three booting  c-8x spot a 0.200 ██████░░  76% ██░░░░░░  20% for 3 pods           ││                              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ │
+            │general  no nodes, cpu limit 64                                                          ││                              ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆░│
             │                                                                                         ││                              ████████████████████████████████████▆│
             │                                                                                         ││                              █████████████████████████████████████│
             │                                                                                         │└───────────────────────────────────────────────────────────────────┘
@@ -143,7 +143,7 @@ fn a_large_terminal_shows_everything() {
             │                                                                                         ││                                                                   │
             │                                                                                         ││                                                                   │
             └─────────────────────────────────────────────────────────────────────────────────────────┘└───────────────────────────────────────────────────────────────────┘
-             q quit  p pause  +/- speed  tab ↑↓ select                                                    http://127.0.0.1:4646  export KUBECONFIG=/tmp/joiner-x/kubeconfig
+             q quit  p pause  +/- speed  tab ↑↓ select  esc clear                                         http://127.0.0.1:4646  export KUBECONFIG=/tmp/joiner-x/kubeconfig
         "#]],
     );
 }
@@ -163,12 +163,11 @@ fn a_tall_one_has_the_chart_and_details() {
             │                                       █████████████████████████████████████████████████│
             └────────────────────────────────────────────────────────────────────────────────────────┘
             ┌ Nodes: 3  cpu, memory, pods ───────────────────────────────────────────────────────────┐
-            │batch  3 nodes, 3 pods, cpu 12 of 24 (limit 64), memory 6Gi of 47Gi, 0.600/h            │
-            │▌batch-one   ready    c-8x ████░░░░  51% █░░░░░░░  13% ■■·                              │
-            │▌batch-two   lost     c-8x ██░░░░░░  26% █░░░░░░░   6% □·                               │
-            │▌batch-three booting  c-8x ██████░░  76% ██░░░░░░  20% for 3 pods                       │
-            │general  no nodes (limit 64)                                                            │
-            │                                                                                        │
+            │batch  3 nodes, 3 pods, cpu 12 of 24, memory 6Gi of 47Gi, 0.600/h, cpu limit 64         │
+            │▌batch-one   ready    c-8x spot a 0.200 ████░░░░  51% █░░░░░░░  13% ■■·                 │
+            │▌batch-two   lost     c-8x spot a 0.200 ██░░░░░░  26% █░░░░░░░   6% □·                  │
+            │▌batch-three booting  c-8x spot a 0.200 ██████░░  76% ██░░░░░░  20% for 3 pods          │
+            │general  no nodes, cpu limit 64                                                         │
             │                                                                                        │
             │                                                                                        │
             │                                                                                        │
@@ -183,7 +182,7 @@ fn a_tall_one_has_the_chart_and_details() {
             │  1× shop/web         a machine is on its way                                           │
             └────────────────────────────────────────────────────────────────────────────────────────┘
             ┌ What happened, and why ────────────────────────────────────────────────────────────────┐
-            │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resources: the …│
+            │01:13 ✗ shop/web        no place for 1 pod  no instance type has enough resources: the… │
             │01:11 + batch-three     c-8x, spot, 0.200/h  for 3 pods: cpu 6, memory 3Gi; cheapest of…│
             │01:00 ! batch-two       does not answer any more  kubelet is silent                     │
             │00:40 ✓ batch ×2        are ready  the last 37 s after it was asked for                 │
@@ -197,7 +196,8 @@ fn a_tall_one_has_the_chart_and_details() {
             │cpu 24                                                                                  │
             │                                                                                        │
             └────────────────────────────────────────────────────────────────────────────────────────┘
-             q quit  p pause  +/- speed  tab ↑↓ select                          http://127.0.0.1:4646
+             q quit  p pause  +/- speed  tab ↑↓ select  esc clear               http://127.0.0.1:4646
+                                                           export KUBECONFIG=/tmp/joiner-x/kubeconfig
         "#]],
     );
 }
@@ -242,6 +242,106 @@ fn keys_wish_or_select() {
     }
     press(&mut screen, &scene, KeyCode::BackTab);
     assert_eq!(screen.focus(), Panel::Happenings);
+}
+
+#[test]
+fn escape_selects_nothing_and_never_ends_the_program() {
+    let scene = scene();
+    let mut screen = Screen::new(Palette::new(false));
+    let untouched = shown(&screen, &scene, 160, 40);
+    for code in [KeyCode::Esc, KeyCode::Down, KeyCode::Tab, KeyCode::Down, KeyCode::Tab] {
+        assert_eq!(press(&mut screen, &scene, code), None);
+    }
+    press(&mut screen, &scene, KeyCode::Down);
+    assert_ne!(shown(&screen, &scene, 160, 40), untouched);
+    for _ in 0..2 {
+        assert_eq!(press(&mut screen, &scene, KeyCode::Esc), None);
+        assert_eq!(shown(&screen, &scene, 160, 40), untouched);
+    }
+}
+
+#[test]
+fn the_key_that_holds_time_says_what_it_does_next() {
+    let keys = |held| {
+        let stage = Stage { held, ..stage() };
+        let screen = Screen::new(Palette::new(false));
+        drawn(&screen, &scene(), &stage, 80, 24).backend().to_string()
+    };
+    assert!(keys(false).contains("p pause") && !keys(false).contains("p resume"));
+    assert!(keys(true).contains("p resume") && !keys(true).contains("p pause"));
+}
+
+/// A scene with long names and large numbers.
+fn large() -> Scene {
+    let mut scene = scene();
+    let amount = |requested, total| Amount { requested, total };
+    let gib = 1_073_741_824.0;
+    for (number, node) in scene.nodes.iter_mut().enumerate() {
+        node.name = format!("general-purpose-6ln5{number}");
+        node.instance_type = "c-16x-amd64-linux".to_owned();
+        node.capacity_type = "on-demand".to_owned();
+        node.zone = "test-zone-a".to_owned();
+        node.price = Some(1234.567);
+        node.cpu = amount(123.0, 128.0);
+        node.memory = amount(123.0 * gib, 256.0 * gib);
+    }
+    for pool in &mut scene.pools {
+        (pool.nodes, pool.pods, pool.price) = (123, 4567, 12_345.678);
+        pool.cpu = amount(12_345.0, 23_456.0);
+        pool.memory = amount(34_567.0 * gib, 45_678.0 * gib);
+        pool.cpu_limit = Some(98_765.0);
+    }
+    scene
+}
+
+/// Numbers in a text, as far as they stand by themselves.
+fn numbers(text: &str) -> Vec<String> {
+    let parts = text.split(|sign: char| !sign.is_ascii_alphanumeric() && sign != '.');
+    let parts = parts.map(|part| part.trim_end_matches("Gi").trim_end_matches('.'));
+    let parts = parts.filter(|part| !part.is_empty());
+    parts
+        .filter(|part| part.chars().all(|c| c.is_ascii_digit() || c == '.'))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn where_there_is_little_room_columns_are_left_out_and_digits_never() {
+    let screen = Screen::new(Palette::new(false));
+    let scene = large();
+    let all = numbers(&shown(&screen, &scene, 400, 60));
+    for columns in 50..200 {
+        let text = shown(&screen, &scene, columns, 24);
+        let table = text.lines().skip_while(|line| !line.contains("┌ Nodes")).skip(1);
+        let table = table.take_while(|line| !line.contains('└'));
+        for line in table {
+            for number in numbers(line) {
+                assert!(all.contains(&number), "{number} of {columns} columns:\n{text}");
+            }
+        }
+    }
+    let small = shown(&screen, &scene, 80, 24);
+    for part in ["general-purpose-6ln50", "96%", "48%", "123 nodes", "cpu 12345 of 23456"] {
+        assert!(small.contains(part), "no {part} in\n{small}");
+    }
+}
+
+#[test]
+fn the_smallest_terminal_shows_all_ways_to_the_cluster() {
+    let vcenter = "vCenter https://127.0.0.1:41443 joiner@vsphere.local joiner-demo";
+    let long = format!("export KUBECONFIG=/var/folders/{}/kubeconfig", "x".repeat(90));
+    let stage = Stage { vcenter: vcenter.to_owned(), kubectl: long.clone(), ..stage() };
+    let screen = Screen::new(Palette::new(false));
+    for columns in [80, 100, 150, 250] {
+        let terminal = drawn(&screen, &scene(), &stage, columns, 24);
+        let cells = &terminal.backend().buffer().content;
+        let text: String = cells.iter().map(ratatui::buffer::Cell::symbol).collect();
+        let bottom: String = text.split_whitespace().collect();
+        for way in [&stage.page, &long, &stage.vcenter] {
+            let way: String = way.split_whitespace().collect();
+            assert!(bottom.contains(&way), "no {way} in {columns} columns");
+        }
+    }
 }
 
 #[test]

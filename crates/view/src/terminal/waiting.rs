@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use ratatui::text::{Line, Span};
 
-use super::{Palette, words::fitted};
+use super::{
+    Palette,
+    words::{fitted, fitted_words},
+};
 use crate::{
     amounts::{bytes, cores, span},
     scene::{Scene, Waiting},
@@ -46,7 +49,7 @@ pub(super) fn lines(scene: &Scene, columns: u16, palette: Palette) -> Vec<Line<'
             (format!("{size} each, {waited}"), palette.quiet())
         };
         let room = usize::from(columns).saturating_sub(who.chars().count());
-        Line::from(vec![Span::raw(who), Span::styled(fitted(&what, room), style)])
+        Line::from(vec![Span::raw(who), Span::styled(fitted_words(&what, room), style)])
     };
     groups(scene).into_iter().map(line).collect()
 }

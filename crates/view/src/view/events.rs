@@ -6,6 +6,7 @@ use super::{Change, View};
 use crate::{
     happenings::{Figures, Note},
     scene::Kind,
+    types,
 };
 
 /// Whose refusals are about the nodes that there are. Why no machine is made for a pod is what
@@ -30,13 +31,17 @@ impl View {
                 }
             }
             ("Pod", "FailedScheduling") if !is_of_scheduler(event) => {
-                self.refuse(at, &(namespace, name), reason_of_refusal(&message));
+                let why = types::in_sentence(reason_of_refusal(&message));
+                self.refuse(at, &(namespace, name), &why);
             }
             ("NodeClaim", "DisruptionTerminating") => {
-                if let Some(claim) = self.claims.get_mut(&name)
-                    && claim.why_leaving.is_empty()
-                {
-                    after_colon(&message).clone_into(&mut claim.why_leaving);
+                let why = self.in_words(&within_a_line(after_colon(&message)));
+                let Some(claim) = self.claims.get_mut(&name) else { return };
+                if claim.why_leaving.is_empty() {
+                    claim.why_leaving = why;
+                }
+                if claim.deleting.is_some() {
+                    self.tell_of_end(at, &name, 0.0);
                 }
             }
             _ => {}
@@ -71,6 +76,15 @@ fn headed_for(message: &str) -> &str {
 /// The reason in `Failed to schedule pod, no pool …`.
 fn reason_of_refusal(message: &str) -> &str {
     message.strip_prefix("Failed to schedule pod, ").unwrap_or(message)
+}
+
+/// A sentence as it stands behind a colon; a reason that is only a word stays as it is.
+fn within_a_line(sentence: &str) -> String {
+    let mut signs = sentence.chars();
+    match signs.next() {
+        Some(first) if sentence.contains(' ') => first.to_lowercase().chain(signs).collect(),
+        _ => sentence.to_owned(),
+    }
 }
 
 /// What follows the first colon; everything where there is none.

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{View, claims::Claim, nodes::Seat};
-use crate::scene::{Amount, Node, Phase, Pod, PodState, Totals};
+use crate::{
+    scene::{Amount, Node, Phase, Pod, PodState, Totals},
+    types,
+};
 
 impl View {
     /// All machines, by pool and then by age.
@@ -31,7 +34,7 @@ impl View {
     }
 
     /// The node of a claim.
-    fn seat_of(&self, claim: &Claim) -> Option<(&String, &Seat)> {
+    pub(super) fn seat_of(&self, claim: &Claim) -> Option<(&String, &Seat)> {
         if claim.node.is_empty() {
             self.seats.iter().find(|(node, seat)| claim.is_of(node, seat))
         } else {
@@ -61,13 +64,16 @@ impl View {
             name: name.to_owned(),
             node: seat.map(|(node, _)| node.clone()),
             pool: claim.shape.pool.clone(),
-            instance_type: claim.shape.instance_type.clone(),
+            instance_type: types::in_words(&claim.shape.instance_type),
             zone: claim.shape.zone.clone(),
             capacity_type: claim.shape.capacity_type.clone(),
             price: self.known_price(&claim.shape),
             phase,
             since,
-            why: trouble.unwrap_or(&claim.why_leaving).clone(),
+            why: match trouble {
+                Some(trouble) => trouble.clone(),
+                None => claim.why_shown(),
+            },
             cpu: Amount { requested: asks.0, total: offers.0 },
             memory: Amount { requested: asks.1, total: offers.1 },
             planned_pods: if phase.is_coming() { claim.asked.pods } else { 0 },
@@ -87,7 +93,7 @@ impl View {
             name: name.to_owned(),
             node: Some(name.to_owned()),
             pool: seat.shape.pool.clone(),
-            instance_type: seat.shape.instance_type.clone(),
+            instance_type: types::in_words(&seat.shape.instance_type),
             zone: seat.shape.zone.clone(),
             capacity_type: seat.shape.capacity_type.clone(),
             price: self.known_price(&seat.shape),
@@ -142,7 +148,12 @@ fn phase_of(claim: &Claim, seat: Option<&Seat>, pods: &[Pod]) -> (Phase, f64) {
             None => (Phase::Ready, since),
         };
     }
-    match (claim.registered, claim.launched) {
+    // A Node that the cloud has made says nothing of the machine before there is a kubelet.
+    let joined = claim.registered.and_then(|registered| match seat {
+        Some(seat) => seat.heard.map(|heard| heard.max(registered)),
+        None => Some(registered),
+    });
+    match (joined, claim.launched) {
         (Some(since), _) => (Phase::Joining, since),
         (None, Some(since)) => (Phase::Booting, since),
         (None, None) => (Phase::Asked, claim.since),

@@ -5,7 +5,10 @@ use joiner_operator::index::resources;
 use k8s_openapi::api::core::v1::Node;
 
 use super::{Change, View, claims::Shape};
-use crate::{happenings::Note, scene::Kind};
+use crate::{
+    happenings::{Figures, Note},
+    scene::Kind,
+};
 
 /// What matters of a node.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +19,9 @@ pub(super) struct Seat {
     pub(super) memory: f64,
     /// When it was first seen.
     pub(super) since: f64,
+    /// When its kubelet was first heard: whether it is ready was unknown before. Some clouds make the
+    /// Node object before there is a kubelet.
+    pub(super) heard: Option<f64>,
     /// Since when it is ready, if it is.
     pub(super) ready: Option<f64>,
     /// Since when it is not ready any more, if it was.
@@ -34,13 +40,32 @@ impl View {
             return;
         }
         let first = Seat { since: at, ..Seat::default() };
-        let seat = read(node, at, self.seats.get(&name).unwrap_or(&first));
+        let before = self.seats.get(&name).unwrap_or(&first);
+        let seat = read(node, at, before);
+        let missed = before.lost.filter(|_| seat.ready.is_some());
         if seat.lost == Some(at) && seat.deleting.is_none() {
             let subject = self.claim_of(&name, &seat).map_or(&name, |(claim, _)| claim);
             let note = Note::new(Kind::Lost, subject, "", &seat.trouble);
             self.happenings.note(at, note);
         }
+        if let Some(missed) = missed.filter(|_| seat.deleting.is_none()) {
+            self.tell_return(at, &name, &seat, at - missed);
+        }
         self.seats.insert(name, seat);
+    }
+
+    /// Tells that a machine answers again, unless it is on its way out all the same.
+    fn tell_return(&mut self, at: f64, node: &str, seat: &Seat, missed_for: f64) {
+        let claim = self.claim_of(node, seat);
+        if claim.is_some_and(|(_, claim)| claim.deleting.is_some()) {
+            return;
+        }
+        let subject = claim.map_or(node, |(claim, _)| claim);
+        let figures = Figures { seconds: missed_for, ..Figures::default() };
+        let note = Note { figures, ..Note::new(Kind::Back, subject, "", "") };
+        let pool = &seat.shape.pool;
+        let note = if pool.is_empty() { note } else { note.of_group(pool) };
+        self.happenings.note(at, note);
     }
 }
 
@@ -62,6 +87,7 @@ fn read(node: &Node, at: f64, before: &Seat) -> Seat {
         cpu: allocatable.get(CPU).as_f64(),
         memory: allocatable.get(MEMORY).as_f64(),
         since: before.since,
+        heard: before.heard.or_else(|| ready.map(|_| at)),
         ready: is_ready.then(|| before.ready.unwrap_or(at)),
         lost: (was_ready && !is_ready).then(|| before.lost.unwrap_or(at)),
         trouble: ready.and_then(|condition| condition.message.clone()).unwrap_or_default(),

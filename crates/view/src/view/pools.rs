@@ -39,8 +39,8 @@ impl View {
             pool.name.clone_from(&node.pool);
             pool.nodes += 1;
             pool.pods += node.pods.iter().filter(|pod| !pod.daemon).count();
-            pool.cpu = pool.cpu.plus(node.cpu);
-            pool.memory = pool.memory.plus(node.memory);
+            pool.cpu = pool.cpu.plus(node.cpu.covered());
+            pool.memory = pool.memory.plus(node.memory.covered());
             pool.price += node.price.unwrap_or_default();
         }
         pools.into_values().collect()

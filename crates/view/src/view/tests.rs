@@ -6,7 +6,10 @@ use serde_json::json;
 use crate::{
     amounts::clock,
     scene::{Node, PodState, Scene},
-    testing::{Stand, busy, claim, daemon, event, leaving, moment, node, pod, pod_on, pool},
+    testing::{
+        Stand, busy, claim, daemon, event, event_of_claim, failed, leaving, moment, node, pod,
+        pod_on, pool, silent,
+    },
 };
 
 const ALL: [&str; 3] = ["Launched", "Registered", "Initialized"];
@@ -68,8 +71,11 @@ fn a_machine_goes_through_its_phases() {
     note(&stand, 1.0);
     stand.see(2.0, claim("batch-one", &ALL[..1]));
     note(&stand, 2.0);
-    stand.see(30.0, node("batch-one", false));
-    stand.see(31.0, claim("batch-one", &ALL[..2]));
+    // Some clouds make the Node before there is a kubelet.
+    stand.see(28.0, silent(node("batch-one", false)));
+    stand.see(29.0, claim("batch-one", &ALL[..2]));
+    note(&stand, 29.0);
+    stand.see(31.0, node("batch-one", false));
     note(&stand, 31.0);
     stand.see(35.0, node("batch-one", true));
     stand.see(36.0, claim("batch-one", &ALL));
@@ -91,6 +97,7 @@ fn a_machine_goes_through_its_phases() {
         [
             ("asked", 1.0),
             ("booting", 2.0),
+            ("booting", 2.0),
             ("joining", 31.0),
             ("ready", 36.0),
             ("lost", 50.0),
@@ -103,12 +110,13 @@ fn a_machine_goes_through_its_phases() {
     check_lines(
         &stand.view.scene(moment(80.0)),
         &expect![[r#"
-        00:02 Launched batch-one| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
-        00:36 Ready batch-one| ready | 35 s after it was asked for
-        00:50 Lost batch-one| does not answer any more | kubelet is silent
-        01:00 Leaving batch-one| is drained and removed | Drifted
-        01:12 Gone batch-one| is gone | 0.200/h saved
-    "#]],
+            00:02 Launched batch-one| c-8x, spot, 0.200/h | for 3 pods: cpu 6, memory 3Gi; cheapest of 2 types that fit
+            00:36 Ready batch-one| ready | 35 s after it was asked for
+            00:50 Lost batch-one| does not answer any more | kubelet is silent
+            00:55 Back batch-one| is back | 5 s after it was missed
+            01:00 Leaving batch-one| is drained and removed | it is not what its NodePool or NodeClass asks for any more
+            01:12 Gone batch-one| is gone | 0.200/h saved
+        "#]],
     );
 }
 
@@ -261,4 +269,152 @@ fn an_object_that_cannot_be_read_is_named() {
     let mut stand = Stand::new();
     stand.see(0.0, pool("general"));
     assert_eq!(stand.view.scene(moment(1.0)).pools.len(), 1);
+}
+
+/// What pods want and what there is for them are told of the same machines, whatever their phase.
+#[test]
+fn a_pool_has_at_least_what_is_planned_on_it() {
+    let mut stand = Stand::new();
+    let check = |stand: &Stand, what: &str, at_least: f64| {
+        let scene = stand.view.scene(moment(100.0));
+        let pool = scene.pools.iter().find(|pool| pool.name == "batch").unwrap();
+        for amount in [pool.cpu, pool.memory] {
+            assert!(amount.requested <= amount.total, "{what}: {amount:?}");
+        }
+        assert!(pool.cpu.total >= at_least, "{what}: {:?}", pool.cpu);
+    };
+    stand.see(0.0, pool("batch"));
+    check(&stand, "nothing", 0.0);
+    stand.see(1.0, claim("batch-one", &[]));
+    check(&stand, "asked for 6 cores, of a size that is not known yet", 6.0);
+    stand.see(2.0, claim("batch-one", &ALL[..1]));
+    check(&stand, "launched", 7.9);
+    stand.see(3.0, claim("batch-two", &[]));
+    check(&stand, "one launched, one asked for", 13.9);
+    stand.see(30.0, node("batch-one", false));
+    stand.see(31.0, claim("batch-one", &ALL[..2]));
+    stand.see(36.0, claim("batch-one", &ALL));
+    check(&stand, "one ready", 14.0);
+    stand.see(37.0, pod_on("web-1", "batch-one", true));
+    stand.see(60.0, leaving(claim("batch-one", &ALL), "Drifted"));
+    stand.gone(71.0, node("batch-one", true));
+    check(&stand, "its node is gone, its pod is not", 6.0);
+}
+
+#[test]
+fn every_end_is_told_with_its_whole_reason() {
+    let mut stand = Stand::new();
+    let all = |name: &str| claim(name, &ALL);
+    for name in ["said", "word", "late", "unsaid", "silent", "never"] {
+        stand.see(0.0, if name == "never" { claim(name, &[]) } else { all(name) });
+    }
+    stand.see(0.0, node("silent", true));
+    // The node of a claim may have another name, which is not in the picture.
+    let mut said = all("said");
+    said["status"]["nodeName"] = "kwok-said-3b7997ba".into();
+    stand.see(1.0, said.clone());
+    let sentence = "kwok-said-3b7997ba and other hold nothing that would have to move; 0.2000 per hour are saved";
+    stand.see(10.0, leaving(said, sentence));
+    stand.see(20.0, leaving(all("word"), "Underutilized"));
+    stand.see(30.0, deleted(all("late")));
+    let told = "Disrupting NodeClaim: Its node has not been ready for a minute";
+    stand.see(31.0, event_of_claim("late", "DisruptionTerminating", told));
+    stand.see(40.0, deleted(all("unsaid")));
+    stand.view.pass(moment(41.0));
+    stand.view.pass(moment(43.0));
+    stand.see(50.0, node("silent", false));
+    stand.see(60.0, deleted(all("silent")));
+    stand.gone(60.0, node("silent", false));
+    stand.view.pass(moment(63.0));
+    let full = "no room for a vsphere-vm.cpu-8.mem-32gb.os-linux";
+    stand.see(70.0, deleted(failed(claim("never", &[]), "Launched", full)));
+    stand.gone(71.0, claim("never", &[]));
+    check_lines(
+        &stand.view.scene(moment(80.0)),
+        &expect![[r#"
+            00:00 Launched batch ×5| c-8x, spot, 1.000/h | for 15 pods: cpu 30, memory 15Gi; cheapest of 2 types that fit
+            00:00 Ready batch ×5| are ready | the last 0 s after it was asked for
+            00:10 Leaving said| is drained and removed | said and other hold nothing that would have to move; 0.2000 per hour are saved
+            00:20 Leaving word| is drained and removed | its pods fit elsewhere, and that costs less
+            00:31 Leaving late| is drained and removed | its node has not been ready for a minute
+            00:41 Asked never| a machine is asked for | for 3 pods (cpu 6, memory 3Gi)
+            00:43 Leaving unsaid| is drained and removed | its NodeClaim was deleted
+            00:50 Lost silent| does not answer any more | kubelet is silent
+            01:03 Leaving silent| is drained and removed | its node does not answer: kubelet is silent
+            01:11 Leaving never| is given up | no room for a 8 cpu 32Gi
+            01:11 Gone never| is gone | 
+        "#]],
+    );
+}
+
+#[test]
+fn a_claim_that_is_not_marked_any_more_stays_and_has_no_reason() {
+    let mut stand = Stand::new();
+    let mut marked = leaving(claim("batch-one", &ALL), "Underutilized");
+    marked["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
+    stand.see(0.0, marked);
+    let why = |stand: &Stand| stand.view.scene(moment(9.0)).nodes[0].why.clone();
+    assert_eq!(why(&stand), "its pods fit elsewhere, and that costs less");
+    stand.see(1.0, claim("batch-one", &ALL));
+    assert_eq!(why(&stand), "");
+}
+
+#[test]
+fn machines_that_answer_again_are_back() {
+    let mut stand = Stand::new();
+    let both = ["batch-one", "batch-two"];
+    for name in both {
+        stand.see(0.0, claim(name, &ALL));
+    }
+    for (at, ready) in [(1.0, true), (50.0, false), (98.0, true)] {
+        for name in both {
+            stand.see(at, of_pool(node(name, ready)));
+        }
+    }
+    stand.see(110.0, node("old-1", true));
+    stand.see(120.0, node("old-1", false));
+    stand.see(130.0, node("old-1", true));
+    // One that goes all the same is not back.
+    stand.see(200.0, of_pool(node("batch-one", false)));
+    stand.see(201.0, leaving(claim("batch-one", &ALL), "Unhealthy"));
+    stand.see(202.0, of_pool(node("batch-one", true)));
+    check_lines(
+        &stand.view.scene(moment(210.0)),
+        &expect![[r#"
+        00:00 Launched batch ×2| c-8x, spot, 0.400/h | for 6 pods: cpu 12, memory 6Gi; cheapest of 2 types that fit
+        00:00 Ready batch ×2| are ready | the last 0 s after it was asked for
+        00:50 Lost batch-one| does not answer any more | kubelet is silent
+        00:50 Lost batch-two| does not answer any more | kubelet is silent
+        01:38 Back batch ×2| are back | the last 48 s after it was missed
+        02:00 Lost old-1| does not answer any more | kubelet is silent
+        02:10 Back old-1| is back | 10 s after it was missed
+        03:20 Lost batch-one| does not answer any more | kubelet is silent
+        03:21 Leaving batch-one| is drained and removed | its node is not healthy
+    "#]],
+    );
+}
+
+#[test]
+fn a_derived_name_of_a_type_is_told_as_its_size() {
+    let mut stand = Stand::new();
+    stand.see(0.0, claim("batch-one", &[]));
+    let mut launched = claim("batch-one", &ALL[..1]);
+    let derived = "vsphere-vm.cpu-8.mem-32gb.os-linux";
+    launched["metadata"]["labels"]["node.kubernetes.io/instance-type"] = derived.into();
+    stand.see(1.0, launched);
+    let scene = stand.view.scene(moment(2.0));
+    assert_eq!(scene.nodes[0].instance_type, "8 cpu 32Gi");
+    assert_eq!(scene.happenings[0].what, "8 cpu 32Gi, spot");
+}
+
+/// The same object while it is being deleted.
+fn deleted(mut object: serde_json::Value) -> serde_json::Value {
+    object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    object
+}
+
+/// A node of the pool `batch`.
+fn of_pool(mut node: serde_json::Value) -> serde_json::Value {
+    node["metadata"]["labels"] = json!({"karpenter.sh/nodepool": "batch"});
+    node
 }
