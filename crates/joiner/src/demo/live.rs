@@ -10,12 +10,13 @@ use std::{
     time::Duration,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use joiner_apiserver::Serving;
 use joiner_clock::Clock;
 use joiner_lab::{Setup, history::Keep};
 use joiner_view::{
     page::{self, Publisher},
+    scene::Scene,
     stage::{Stage, Wish},
     terminal::{Palette, Screen, Session},
 };
@@ -26,7 +27,7 @@ use super::{
     control::control_loop_with,
     estate, laboratory, lines, run_estate,
     story::{Play, play, story},
-    vsphere::Estate,
+    vsphere::{Estate, Opened},
 };
 use crate::{
     build::metrics_page,
@@ -37,6 +38,9 @@ use crate::{
 
 /// How many times as fast as usual time passes: the story takes less than a minute.
 pub(super) const SPEED: f64 = 10.0;
+/// How long before the present the story begins. Until then passes forty minutes at the usual speed,
+/// and ages are still told in minutes: kubectl leaves them out from eight hours on.
+const BEGINS_BEFORE: SignedDuration = SignedDuration::from_hours(6);
 /// The speeds that keys and buttons choose from.
 const SPEEDS: [f64; 8] = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0];
 /// Where the page is unless that port is taken.
@@ -52,8 +56,10 @@ pub(super) fn run(args: &DemoArgs, speed: f64) -> Result<Exit, Failure> {
              happening",
         ));
     }
-    // What the simulation has to compute must not look like a slow cluster.
-    let clock = Clock::faster_at_rest(Timestamp::now(), speed);
+    // What the simulation has to compute must not look like a slow cluster, and what it writes must
+    // not be in the future for kubectl.
+    let start = Timestamp::now().saturating_sub(BEGINS_BEFORE).unwrap_or(Timestamp::MIN);
+    let clock = Clock::catching_up(start, speed);
     let (resting, working) = (clock.clone(), clock.clone());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -76,17 +82,27 @@ async fn show(args: &DemoArgs, speed: f64, clock: Clock) -> Result<Exit, Failure
     let listener = page_listener(args.port).await?;
     let address = listener.local_addr()?;
     let (router, publisher, wishes) = page::page();
+    let estate = estate(args, &lab);
+    let vcenter = match &estate {
+        Some(estate) => Some(estate.open().await?),
+        None => None,
+    };
     let stage = Stage {
         title: "joiner demo".to_owned(),
         speed,
         page: format!("http://{address}"),
         kubectl: format!("export KUBECONFIG={}", kubeconfig.path.display()),
+        vcenter: vcenter.as_ref().map(Opened::told).unwrap_or_default(),
+        govc: vcenter.as_ref().map(Opened::govc).unwrap_or_default(),
         ..Stage::default()
     };
     if args.headless {
         output::talk(&format!("joiner: the page is at {}; {}", stage.page, stage.kubectl));
+        if vcenter.is_some() {
+            let how = stage.govc.join("; ");
+            output::talk(&format!("joiner: {}; {how}", stage.vcenter));
+        }
     }
-    let estate = estate(args, &lab);
     let audience = Audience::new(clock.now(), stage, estate.clone());
     let audience = Rc::new(RefCell::new(audience));
     let picture =
@@ -203,14 +219,14 @@ impl Picture {
         let mut screen = Screen::new(Palette::new(coloured));
         let mut session = Session::open()?;
         let mut frames = tokio::time::interval(FRAME);
-        let mut scene = self.audience.borrow().scene(self.clock.now());
+        let mut scene = self.scene();
         loop {
             let wish = tokio::select! {
                 biased;
                 key = session.key() => screen.press(key?, &scene),
                 wish = self.wishes.recv() => wish,
                 _ = frames.tick() => {
-                    scene = self.audience.borrow().scene(self.clock.now());
+                    scene = self.scene();
                     None
                 }
             };
@@ -237,6 +253,7 @@ impl Picture {
             let now = self.clock.now();
             let mut audience = self.audience.borrow_mut();
             lines::print(&audience.news(now))?;
+            audience.stage_mut().caught_up = self.clock.has_caught_up();
             self.publisher.publish(&audience.scene(now), audience.stage());
             if audience.has_ended() {
                 // What could still have been told together with something that will not come.
@@ -244,6 +261,13 @@ impl Picture {
                 return lines::print(&audience.news(later));
             }
         }
+    }
+
+    /// What there is to see now.
+    fn scene(&self) -> Scene {
+        let mut audience = self.audience.borrow_mut();
+        audience.stage_mut().caught_up = self.clock.has_caught_up();
+        audience.scene(self.clock.now())
     }
 
     fn grant(&self, wish: Option<Wish>) {

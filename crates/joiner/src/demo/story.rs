@@ -76,7 +76,8 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
             acts: base(web, provider).into_iter().map(Act::Create).collect(),
         },
         Chapter {
-            at: at(75),
+            // Long enough for machines of a second turn to be there.
+            at: at(95),
             title: "A burst",
             text: format!(
                 "{frames} frames to render on machines of their own, and the shop is busy: \
@@ -89,7 +90,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
             ],
         },
         Chapter {
-            at: later(150),
+            at: later(170),
             title: "A pod that fits nowhere",
             text: "A training job asks for 24 cores, more than any machine of these pools has. \
                    Nothing is made; it is said why."
@@ -98,7 +99,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
             acts: vec![Act::Create(training("train", "24", provider))],
         },
         Chapter {
-            at: later(195),
+            at: later(215),
             title: "It asks for less",
             text: "Its owner has read the reason and asks for 12 cores.".to_owned(),
             burst: false,
@@ -114,8 +115,8 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
     });
     chapters.push(Chapter {
         at: at(match provider {
-            DemoProvider::Kwok => 400,
-            DemoProvider::Vsphere => 540,
+            DemoProvider::Kwok => 420,
+            DemoProvider::Vsphere => 560,
         }),
         title: "The load goes away",
         text: format!(
@@ -134,7 +135,7 @@ pub(crate) fn story(seed: u64, provider: DemoProvider) -> Story {
 
 fn machine_fails() -> Chapter {
     Chapter {
-        at: SignedDuration::from_secs(250),
+        at: SignedDuration::from_secs(270),
         title: "A machine fails",
         text: "The host under the fullest machine of the shop dies, without a word to anyone."
             .to_owned(),
@@ -147,7 +148,7 @@ fn machine_fails() -> Chapter {
 fn datastore_fills() -> Chapter {
     let [name, other] = DATASTORES;
     Chapter {
-        at: SignedDuration::from_secs(82),
+        at: SignedDuration::from_secs(102),
         title: "A datastore fills up",
         text: format!(
             "Somebody copies images to {name} while machines are cloned to it; \
@@ -160,7 +161,7 @@ fn datastore_fills() -> Chapter {
 
 fn host_fails() -> Chapter {
     Chapter {
-        at: SignedDuration::from_secs(290),
+        at: SignedDuration::from_secs(310),
         title: "A host fails",
         text: "The busiest host dies, and all its machines with it; HA starts them on others."
             .to_owned(),
@@ -171,7 +172,7 @@ fn host_fails() -> Chapter {
 
 fn machine_is_deleted() -> Chapter {
     Chapter {
-        at: SignedDuration::from_secs(390),
+        at: SignedDuration::from_secs(410),
         title: "A machine is deleted by hand",
         text: "Somebody deletes the fullest machine of the shop in vCenter, with pods on it."
             .to_owned(),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use joiner_clock::Clock;
 use joiner_cloud::CloudProvider;
 use joiner_lab::{Lab, cluster::machines::MachineSpec};
-use joiner_vcenter::VCenter;
+use joiner_vcenter::{Serving, VCenter};
 use joiner_view::{prices::Prices, site::Site};
 use joiner_vim::{Credentials, VimSettings};
 use joiner_vsphere::{NodeClass, ProviderSettings, Settings, Vsphere};
@@ -26,7 +26,10 @@ use serde_json::json;
 pub(super) use cloud_controller::cloud_controller;
 pub(super) use estate::{DATASTORES, class};
 
-use crate::{lab, vcenter};
+use crate::{
+    errors::{Failure, chain},
+    lab, vcenter,
+};
 
 /// The name of the cluster, which its machines' names begin with.
 const CLUSTER: &str = "demo";
@@ -102,6 +105,14 @@ impl Estate {
         Arc::new(Vsphere::new(vim, self.clock.clone(), settings))
     }
 
+    /// Opens the vCenter to programs on this computer, as a real one is reached: with a certificate,
+    /// which has no authority here.
+    pub(super) async fn open(&self) -> Result<Opened, Failure> {
+        let serving = self.vcenter.serve(true).await;
+        let serving = serving.map_err(|error| Failure::bad_input(chain(&error)))?;
+        Ok(Opened { serving })
+    }
+
     /// What machines cost.
     pub(super) fn prices() -> Prices {
         let class = NodeClass::read(&class()).expect("the demonstration's class is valid");
@@ -140,6 +151,32 @@ impl Estate {
     /// Somebody deletes a machine. False if there is none of that name.
     pub(super) fn delete(&self, machine: &str) -> bool {
         self.vcenter.remove_vm(machine).is_ok()
+    }
+}
+
+/// The vCenter on a port of this computer, for as long as this is kept.
+#[derive(Debug)]
+pub(super) struct Opened {
+    serving: Serving,
+}
+
+impl Opened {
+    /// Where it is and how to log on, in a line.
+    pub(super) fn told(&self) -> String {
+        format!("vCenter {} {} {}", self.serving.url(), estate::USER, estate::PASSWORD)
+    }
+
+    /// How `govc` is pointed at it.
+    pub(super) fn govc(&self) -> Vec<String> {
+        let values = [
+            ("GOVC_URL", self.serving.url()),
+            ("GOVC_USERNAME", estate::USER.to_owned()),
+            ("GOVC_PASSWORD", estate::PASSWORD.to_owned()),
+            ("GOVC_INSECURE", "true".to_owned()),
+            // Newer clients ask for a newer version, which is refused.
+            ("GOVC_VIM_VERSION", estate::API_VERSION.to_owned()),
+        ];
+        values.map(|(name, value)| format!("export {name}={value}")).into()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use joiner_vcenter::{
     Inventory,
-    inventory::{Account, Cluster, Datacenter, Datastore, Host, Machine, Network},
+    inventory::{About, Account, Cluster, Datacenter, Datastore, Host, Machine, Network},
 };
 use serde_json::{Value, json};
 
@@ -15,8 +15,11 @@ pub(in crate::demo) const DATASTORES: [&str; 2] = ["ssd-1", "ssd-2"];
 pub(super) const FOLDER: &str = "k8s";
 /// The machine of the control plane, which is there from the beginning.
 pub(super) const CONTROL_PLANE: &str = "control-plane-1";
+/// The version of the interface that the vCenter speaks.
+pub(super) const API_VERSION: &str = "8.0.3.0";
 pub(super) const USER: &str = "joiner@vsphere.local";
-pub(super) const PASSWORD: &str = "only in this process";
+/// It is no secret: every user of this computer may ask the vCenter of a demonstration.
+pub(super) const PASSWORD: &str = "joiner-demo";
 
 /// Two clusters of three hosts with HA, two datastores, and two templates.
 pub(super) fn inventory() -> Inventory {
@@ -47,6 +50,7 @@ pub(super) fn inventory() -> Inventory {
     };
     Inventory {
         accounts: vec![Account::administrator(USER, PASSWORD)],
+        about: About { api_version: API_VERSION.to_owned(), ..About::default() },
         datacenters: vec![datacenter],
         ..Inventory::default()
     }

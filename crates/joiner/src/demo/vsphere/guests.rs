@@ -13,7 +13,7 @@ use joiner_lab::{
 };
 use joiner_vcenter::{GuestEvent, GuestMachine, VCenter};
 
-use crate::output;
+use crate::{demo::READY_SECONDS, output};
 
 /// Installing what a worker needs takes so long, and up to as long again.
 const JOINS_AFTER_SECONDS: u64 = 5;
@@ -50,10 +50,13 @@ fn boot(machine: &GuestMachine, machines: &Machines, mut chance: Chance) {
         return;
     }
     let joins_after = JOINS_AFTER_SECONDS + chance.below(JOINS_AFTER_SECONDS);
+    let (soonest, latest) = (*READY_SECONDS.start(), *READY_SECONDS.end());
+    let ready_after = u64::from(soonest) + chance.below(u64::from(latest - soonest) + 1);
     let booted = spec(machine).map(|spec| MachineSpec {
         // The vCenter has waited for the boot.
         boot_delay: SignedDuration::ZERO,
         join_delay: SignedDuration::from_secs(joins_after as i64),
+        ready_delay: SignedDuration::from_secs(ready_after as i64),
         ..spec
     });
     let told = booted
