@@ -4,15 +4,16 @@ use joiner_operator::metrics::{Build, Registry};
 
 use crate::errors::{Failure, chain};
 
+/// What `joiner --version` says: the version, and the commit or `unknown`.
+pub(crate) const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (", env!("JOINER_BUILT_FROM"), ")");
+
 /// What this program was built from.
 pub(crate) const BUILD: Build = Build {
     version: env!("CARGO_PKG_VERSION"),
     architecture: std::env::consts::ARCH,
     compiler: concat!("rust", env!("CARGO_PKG_RUST_VERSION")),
-    commit: match option_env!("JOINER_COMMIT") {
-        Some(commit) => commit,
-        None => "unknown",
-    },
+    commit: env!("JOINER_BUILT_FROM"),
 };
 
 /// A page of metrics that says so.

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::{
     bench::BenchArgs,
+    build::VERSION,
     connection::ClusterArgs,
     doctor::Examined,
     output::Format,
@@ -18,7 +19,7 @@ use crate::{
 
 /// Gives Kubernetes on private clouds the machines it needs.
 #[derive(Debug, Parser)]
-#[command(name = "joiner", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "joiner", version = VERSION, arg_required_else_help = true, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -9,12 +9,14 @@ mod disrupt;
 mod explain;
 mod explain_nodes;
 mod house;
+mod install;
 mod lab;
 mod live;
 mod log_fields;
 mod plan;
 mod right_size;
 mod vcenter_life;
+mod version;
 mod vsphere;
 
 use std::{

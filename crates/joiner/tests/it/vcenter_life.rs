@@ -10,14 +10,11 @@ mod cluster;
 mod guests;
 mod vcenter;
 
-use std::{
-    collections::BTreeSet,
-    env, fs,
-    process::{Command, Stdio},
-};
+use std::{collections::BTreeSet, env, fs};
 
 use joiner_realparts::{
     control_plane::{ControlPlane, Options, Parts},
+    http::Server,
     vcsim::{PASSWORD, USER, Vcsim},
 };
 use serde_json::{Value, json};
@@ -26,44 +23,40 @@ use self::{
     cluster::{Cluster, condition, name},
     vcenter::VCenter,
 };
-use crate::lab::Served;
+use crate::install::{Installed, VSPHERE, apply, of_account};
 
 /// What the cluster is called, and what its machines' names begin with.
 const CLUSTER: &str = "life";
 /// Pods, each of which has a node for itself.
 const PODS: usize = 3;
 
-/// The program as it runs in a cluster, with nothing of this process's environment. What it says is
-/// kept with the control plane's logs.
-fn controller(plane: &ControlPlane, vcsim: &Vcsim) -> Served {
-    let log = fs::File::create(plane.folder().join("joiner.log")).unwrap();
-    let child = Command::new(env!("CARGO_BIN_EXE_joiner"))
-        .arg("run")
-        .env_clear()
-        .env("HOME", plane.folder())
-        .env("KUBECONFIG", plane.kubeconfig())
-        .env("METRICS_PORT", "0")
-        .env("HEALTH_PROBE_PORT", "0")
-        .env("LEADER_ELECTION_NAMESPACE", "kube-system")
-        .env("CLUSTER_NAME", CLUSTER)
-        .env("GOVC_URL", vcsim.url())
-        .env("GOVC_USERNAME", USER)
-        .env("GOVC_PASSWORD", PASSWORD)
-        .env("GOVC_INSECURE", "true")
-        .env("VSPHERE_FOLDER", "/")
-        .stdin(Stdio::null())
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn();
-    Served(child.unwrap())
+/// Joiner, installed as people install it, and running as its Deployment says: with the rights of its
+/// service account, and with variables from a Secret. What it says is kept with the control plane's
+/// logs.
+async fn installed(plane: &ControlPlane, vcsim: &Vcsim) -> Installed {
+    let server = Server::new(plane.url(), plane.token());
+    apply(&server, VSPHERE).await;
+    let example = include_str!("../../../../examples/vsphere-start/secret.yaml");
+    let mut secret: Value = serde_saphyr::from_str(example).unwrap();
+    secret["stringData"] = json!({
+        "CLUSTER_NAME": CLUSTER,
+        "GOVC_URL": vcsim.url(),
+        "GOVC_USERNAME": USER,
+        "GOVC_PASSWORD": PASSWORD,
+        "GOVC_INSECURE": "true",
+        "VSPHERE_FOLDER": "/",
+    });
+    apply(&server, &secret.to_string()).await;
+    let config = fs::read_to_string(plane.kubeconfig()).unwrap();
+    let config = of_account(&server, serde_json::from_str(&config).unwrap()).await;
+    Installed::start(&server, &config, plane.folder(), VSPHERE).await
 }
 
 /// What `kubeadm` leaves in a cluster for those who join, a class and a pool.
 async fn furnish(cluster: &Cluster, plane: &ControlPlane) {
-    for definition in joiner_api::crd::crds() {
-        cluster.define(serde_json::to_value(definition).unwrap()).await;
+    for kind in [cluster::CLASSES, cluster::POOLS, cluster::CLAIMS] {
+        cluster.until(&format!("{kind} is served"), async || cluster.get(kind).await).await;
     }
-    cluster.define(joiner_vsphere::crd()).await;
     let kubeconfig =
         json!({"clusters": [{"name": "", "cluster": {"server": plane.url()}}]}).to_string();
     let info = json!({
@@ -107,15 +100,16 @@ async fn pods_become_machines_that_join_and_nothing_is_left_of_them() {
     let delays = ["-method-delay", "CloneVm:500,LockHandoff:0"];
     let vcsim = Vcsim::start(&program, &[&size[..], &delays].concat()).await.unwrap();
     let (cluster, vcenter) = (Cluster::of(&plane), VCenter::of(&vcsim));
+    let mut installed = installed(&plane, &vcsim).await;
+    installed.ready().await;
     furnish(&cluster, &plane).await;
-    let mut controller = controller(&plane, &vcsim);
     tokio::select! {
         never = guests::join_for_ever(&vcenter, &cluster) => match never {},
         () = life(&cluster, &vcenter) => {}
     }
-    let told = Command::new("kill").arg(controller.0.id().to_string()).status().unwrap();
-    assert!(told.success());
-    assert_eq!(controller.0.wait().unwrap().code(), Some(0), "it ends when it is told to");
+    // A right that is missing would be named here.
+    assert_eq!(installed.readiness().await.matches("may not").count(), 0);
+    installed.end();
 }
 
 async fn life(cluster: &Cluster, vcenter: &VCenter) {

@@ -12,7 +12,6 @@ pub(super) const CLASSES: &str = "/apis/karpenter.vsphere.com/v1alpha1/vsphereno
 pub(super) const POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
 pub(super) const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
 pub(super) const NODES: &str = "/api/v1/nodes";
-const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
@@ -44,17 +43,6 @@ impl Cluster {
     pub(super) async fn create(&self, path: &str, object: Value) {
         let (status, answer) = self.send("POST", path, Some(object)).await;
         assert_eq!(status, 201, "{answer}");
-    }
-
-    /// Creates a definition and waits until objects of it can be created.
-    pub(super) async fn define(&self, definition: Value) {
-        let spec = &definition["spec"];
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let version = text(&spec["versions"][0]["name"]);
-        let path =
-            format!("/apis/{}/{version}/{}", text(&spec["group"]), text(&spec["names"]["plural"]));
-        self.create(DEFINITIONS, definition).await;
-        self.until(&format!("{path} is served"), async || self.get(&path).await).await;
     }
 
     pub(super) async fn get(&self, path: &str) -> Option<Value> {
