@@ -60,7 +60,7 @@ impl OneClaim<'_, '_> {
     fn check_labels_and_taints(&self, findings: &mut Findings) {
         let mut seen = BTreeSet::new();
         for &pod in self.pods {
-            if !seen.insert(self.facts.spec_of[pod]) {
+            if !seen.insert(self.facts.spec_of[&pod]) {
                 continue;
             }
             let spec = self.facts.spec(pod);
@@ -79,7 +79,7 @@ impl OneClaim<'_, '_> {
     /// Why none of a pod's alternatives is sure to be met.
     fn unsuitable(&self, pod: usize, spec: &SpecFacts<'_>) -> Option<String> {
         let well_known = &self.facts.snapshot.catalog.well_known;
-        let shortfalls = self.shape.left.shortfalls(self.facts.spec_of[pod], spec, well_known);
+        let shortfalls = self.shape.left.shortfalls(self.facts.spec_of[&pod], spec, well_known);
         // Nobody can promise the fields of a node that does not exist. Pods that move are not
         // asked about them.
         let promised = |i: usize| {
@@ -87,7 +87,7 @@ impl OneClaim<'_, '_> {
                 || !spec.spec.node_affinity.get(i).is_some_and(|term| term.has_fields)
         };
         let mut first = None;
-        for (i, wanted) in spec.alternatives.iter().enumerate() {
+        for (i, wanted) in spec.alternatives().iter().enumerate() {
             let why = match &shortfalls[i] {
                 Some(why) => why.clone(),
                 None if !promised(i) => "it selects nodes by their fields".to_owned(),

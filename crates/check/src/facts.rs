@@ -1,6 +1,6 @@
 //! What many checks need of the snapshot and the plan, computed once.
 
-use std::{collections::HashMap, hash::Hash};
+use std::{cell::OnceCell, collections::HashMap, hash::Hash};
 
 use joiner_core::{
     plan::Plan,
@@ -52,8 +52,15 @@ impl<'a, T: Hash + Eq> Interned<'a, T> {
 pub(crate) struct SpecFacts<'a> {
     pub(crate) spec: &'a PodSpec,
     pub(crate) requests: Row,
-    /// One set of requirements per node affinity alternative.
-    pub(crate) alternatives: Vec<Requirements>,
+    alternatives: OnceCell<Vec<Requirements>>,
+}
+
+impl SpecFacts<'_> {
+    /// One set of requirements per node affinity alternative. They are made when they are first asked for: of pods that
+    /// stay where they are nobody asks.
+    pub(crate) fn alternatives(&self) -> &[Requirements] {
+        self.alternatives.get_or_init(|| self.spec.requirement_alternatives())
+    }
 }
 
 /// The specs of some pods.
@@ -74,7 +81,7 @@ impl<'a> Specs<'a> {
             .map(|spec| SpecFacts {
                 spec,
                 requests: columns.row(&spec.requests),
-                alternatives: spec.requirement_alternatives(),
+                alternatives: OnceCell::new(),
             })
             .collect();
         Self { all, columns }
@@ -88,8 +95,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) settings: &'a PlanSettings,
     pub(crate) plan: &'a Plan,
     pub(crate) specs: Specs<'a>,
-    /// The spec of each pod to place.
-    pub(crate) spec_of: Vec<usize>,
+    /// The spec of each pod that has a place. Whatever others ask for, nothing follows from it.
+    pub(crate) spec_of: HashMap<usize, usize>,
     /// The spec of each pod of each node.
     pub(crate) spec_of_bound: Vec<Vec<usize>>,
     /// Who goes where.
@@ -104,7 +111,9 @@ impl<'a> Facts<'a> {
         findings: &mut Findings,
     ) -> Self {
         let mut specs = Interned::default();
-        let spec_of = snapshot.pods.iter().map(|pod| specs.number(&*pod.spec)).collect();
+        let placement = placement::resolve(snapshot, plan, findings);
+        let placed = placement.claims.iter().chain(&placement.nodes).flatten();
+        let spec_of = placed.map(|pod| (*pod, specs.number(&*snapshot.pods[*pod].spec))).collect();
         let spec_of_bound = snapshot
             .nodes
             .iter()
@@ -117,7 +126,7 @@ impl<'a> Facts<'a> {
             specs: Specs::of(&specs, snapshot),
             spec_of,
             spec_of_bound,
-            placement: placement::resolve(snapshot, plan, findings),
+            placement,
         }
     }
 
@@ -128,7 +137,7 @@ impl<'a> Facts<'a> {
 
     /// The spec of a pod to place.
     pub(crate) fn spec(&self, pod: usize) -> &SpecFacts<'a> {
-        &self.specs.all[self.spec_of[pod]]
+        &self.specs.all[self.spec_of[&pod]]
     }
 
     /// What `pods` ask for together.

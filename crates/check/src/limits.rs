@@ -135,7 +135,7 @@ fn names_reservation_itself(
     facts.settings.reserved_fallback
         && (shape.pool.template.get(key).is_some()
             || facts.placement.claims[number].iter().any(|&pod| {
-                facts.spec(pod).alternatives.iter().any(|wanted| wanted.get(key).is_some())
+                facts.spec(pod).alternatives().iter().any(|wanted| wanted.get(key).is_some())
             }))
 }
 

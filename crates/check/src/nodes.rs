@@ -42,7 +42,7 @@ fn assumed_labels(facts: &Facts<'_>, node: usize) -> BTreeSet<String> {
         let preferred = spec.spec.preferred_node_affinity.iter();
         let preferred = preferred.map(|each| Requirements::from_specs(&each.term.expressions));
         let volumes = facts.pod(pod).volumes.alternatives.iter().cloned();
-        for wanted in spec.alternatives.iter().cloned().chain(preferred).chain(volumes) {
+        for wanted in spec.alternatives().iter().cloned().chain(preferred).chain(volumes) {
             let excluded = wanted.iter().filter(|(_, wanted)| wanted.operator() == Operator::NotIn);
             assumed.extend(excluded.map(|(key, _)| key.to_owned()));
         }
@@ -71,7 +71,7 @@ impl OneNode<'_, '_> {
                 findings.add(Rule::Taint, pod.key(), message);
             }
             // A pod that moves is not asked about the fields of nodes.
-            let alternatives = spec.alternatives.iter().enumerate().filter(|(i, _)| {
+            let alternatives = spec.alternatives().iter().enumerate().filter(|(i, _)| {
                 let term = spec.spec.node_affinity.get(*i);
                 pod.role == Role::Moving || !term.is_some_and(|term| term.has_fields)
             });

@@ -79,7 +79,7 @@ impl Left {
     ) -> Rc<[Option<String>]> {
         let mut suits = self.suits.borrow_mut();
         let judged = suits.entry(number).or_insert_with(|| {
-            let alternatives = spec.alternatives.iter();
+            let alternatives = spec.alternatives().iter();
             alternatives
                 .map(|wanted| compat::shortfall(&self.requirements, wanted, well_known))
                 .collect()

@@ -124,6 +124,12 @@ impl<'c, 'a> Topology<'c, 'a> {
         &self.facts.specs.all[kind.spec]
     }
 
+    /// Whether the plan places any pod of some kinds.
+    fn any_placed(&self, kinds: &[usize]) -> bool {
+        let mut here = kinds.iter().flat_map(|kind| &self.kinds[*kind].here);
+        here.any(|here| here.placed > 0)
+    }
+
     /// The kinds that `selector` selects in the namespaces that `covers` says.
     fn selected(&self, selector: &LabelSelector, covers: impl Fn(&str) -> bool) -> Vec<usize> {
         let matches = |&number: &usize| {
@@ -312,7 +318,7 @@ fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
     let placement = &facts.placement;
     for (machine, pods) in placement.claims.iter().enumerate() {
         for &pod in pods {
-            add(facts.pod(pod), facts.spec_of[pod], machine, true);
+            add(facts.pod(pod), facts.spec_of[&pod], machine, true);
         }
     }
     for (number, node) in facts.snapshot.nodes.iter().enumerate() {
@@ -323,7 +329,7 @@ fn kinds<'a>(facts: &Facts<'a>) -> Vec<Kind<'a>> {
             }
         }
         for &pod in &placement.nodes[number] {
-            add(facts.pod(pod), facts.spec_of[pod], machine, true);
+            add(facts.pod(pod), facts.spec_of[&pod], machine, true);
         }
     }
     kinds

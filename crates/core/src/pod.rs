@@ -82,6 +82,18 @@ pub struct PodSpec {
     pub host_ports: BTreeSet<HostPort>,
     /// Whether it asks for devices through Dynamic Resource Allocation.
     pub uses_dra: bool,
+    /// Whether its lists were left unread, so that nobody knows what it asks for: such a pod is not placed. Of one that
+    /// stays where it is, what others must mind is there all the same.
+    pub unread: Option<Unread>,
+}
+
+/// Why the lists of a pod were left unread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Unread {
+    /// How many entries they have.
+    pub entries: usize,
+    /// How many entries are read of all pods with such long lists.
+    pub max: usize,
 }
 
 /// One alternative of a required node affinity.
@@ -177,7 +189,7 @@ impl HostPort {
     }
 
     /// The address, however it is written, or the text if it is none.
-    fn address(&self) -> Result<IpAddr, &str> {
+    pub fn address(&self) -> Result<IpAddr, &str> {
         if self.ip.is_empty() {
             return Ok(Ipv4Addr::UNSPECIFIED.into());
         }
@@ -271,13 +283,9 @@ impl SpreadConstraint {
     /// The selector with the pod's own values of `matchLabelKeys` added. Keys the pod does not have
     /// are left out.
     pub fn effective_selector(&self, labels: &Labels) -> Option<LabelSelector> {
-        let mut selector = self.selector.clone()?;
-        for key in &self.match_label_keys {
-            if let Some(value) = labels.get(key) {
-                selector = selector.and(SelectorTerm::In(key.clone(), [value.clone()].into()));
-            }
-        }
-        Some(selector)
+        let own = self.match_label_keys.iter().filter_map(|key| Some((key, labels.get(key)?)));
+        let own = own.map(|(key, value)| SelectorTerm::In(key.clone(), [value.clone()].into()));
+        Some(self.selector.clone()?.and_all(own))
     }
 }
 

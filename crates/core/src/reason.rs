@@ -72,6 +72,8 @@ reason_ids! {
     WaitingReservation = "waiting.reservation",
     /// The pod waits for its volumes.
     WaitingVolume = "waiting.volume",
+    /// Looking for a place is more work than the pass can spend on pods with such long lists.
+    WaitingWork = "waiting.work",
     /// The machine goes: it holds nothing that would have to move.
     NodeEmpty = "node.empty",
     /// The machine goes: it is not what its pool wants any more.

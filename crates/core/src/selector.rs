@@ -13,7 +13,8 @@ use crate::label::Labels;
 /// operator, `In` without values) matches nothing, see [`LabelSelector::nothing`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct LabelSelector {
-    terms: BTreeSet<SelectorTerm>,
+    /// In order, each once. Pods may have thousands of selectors with one term each, so this is no tree.
+    terms: Vec<SelectorTerm>,
     nothing: bool,
 }
 
@@ -33,13 +34,16 @@ pub enum SelectorTerm {
 impl LabelSelector {
     /// Matches no object.
     pub fn nothing() -> Self {
-        Self { terms: BTreeSet::new(), nothing: true }
+        Self { terms: Vec::new(), nothing: true }
     }
 
     /// All of `terms` must hold; a list term without values can never hold in Kubernetes and
     /// matches nothing.
     pub fn new(terms: impl IntoIterator<Item = SelectorTerm>) -> Self {
-        let terms: BTreeSet<_> = terms.into_iter().collect();
+        let mut terms: Vec<_> = terms.into_iter().collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms.shrink_to_fit();
         let refused = terms.iter().any(|term| match term {
             SelectorTerm::In(_, values) | SelectorTerm::NotIn(_, values) => values.is_empty(),
             SelectorTerm::Exists(_) | SelectorTerm::DoesNotExist(_) => false,
@@ -57,11 +61,16 @@ impl LabelSelector {
     }
 
     /// The same selector with one more condition.
-    pub fn and(mut self, term: SelectorTerm) -> Self {
+    pub fn and(self, term: SelectorTerm) -> Self {
+        self.and_all([term])
+    }
+
+    /// The same selector with more conditions.
+    pub fn and_all(mut self, terms: impl IntoIterator<Item = SelectorTerm>) -> Self {
         if self.nothing {
             return self;
         }
-        self.terms.insert(term);
+        self.terms.extend(terms);
         Self::new(self.terms)
     }
 

@@ -13,6 +13,7 @@ mod disruption;
 pub mod fleet;
 mod in_flight;
 mod intern;
+mod long;
 mod nodes;
 pub mod orders;
 mod overlays;
@@ -33,6 +34,7 @@ pub(crate) use self::convert::taints;
 pub use self::{convert::resources, requests::of_pod as requests_of_pod};
 use self::{
     disruption::Disruption,
+    long::LongPods,
     nodes::Machines,
     pods::PodReader,
     spread::{DefaultSpread, SchedulerConfig},
@@ -103,7 +105,7 @@ pub fn snapshot(
 ) -> Indexed {
     let mut notes = Vec::new();
     let spread = DefaultSpread::new(objects, &settings.scheduler_config);
-    let mut reader = PodReader::new(VolumeIndex::new(objects), spread);
+    let mut reader = PodReader::new(VolumeIndex::new(objects), spread, LongPods::new(objects));
     let machines = Machines::new(objects, &mut notes);
     let disruption = Disruption::new(objects, now);
     let mut pods =

@@ -174,6 +174,10 @@ fn pod_remedy(reason: &Reason) -> Option<String> {
         ReasonId::WaitingReservation => {
             "nothing: it is tried again when reserved capacity is free".to_owned()
         }
+        ReasonId::WaitingWork => {
+            "shorten the pod's lists of affinity terms, spread constraints, node selector terms, host ports or volumes"
+                .to_owned()
+        }
         ReasonId::WaitingVolume => "see the message: the volume has to be there first".to_owned(),
         _ => return None,
     })

@@ -13,6 +13,7 @@ mod provision;
 mod solve;
 mod static_claim;
 mod validate;
+mod work;
 
 pub use drain::{Moves, drain};
 pub use provision::{Planned, Report, provision};

@@ -11,6 +11,7 @@ use joiner_core::{
 use crate::{
     solve::{Choices, Solver, unplaced},
     validate,
+    work::{self, Affordable},
 };
 
 /// A plan and the reasons behind it.
@@ -28,6 +29,8 @@ pub struct Planned {
 pub struct Report {
     /// Reasons, each with its pool.
     pub pools: Vec<Reason>,
+    /// How much was looked at, in entries of lists: the same on every machine and in every run.
+    pub work: u64,
 }
 
 /// Decides which claims to create, and which machines that exist to use, for the pods of a
@@ -52,21 +55,22 @@ pub(crate) struct Reproducible {
 
 pub(crate) fn planned(snapshot: &Snapshot, settings: &PlanSettings) -> Reproducible {
     let sorted = Sorted::new(&snapshot.pods, snapshot, settings);
-    let Passed { mut plan, pools, choices, .. } = best_pass(snapshot, settings, &sorted.considered);
+    let Passed { mut plan, pools, choices, work, .. } = best_pass(snapshot, settings, &sorted);
     plan.unschedulable.extend(sorted.refused);
     plan.deferred.extend(sorted.deferred);
     for list in [&mut plan.unschedulable, &mut plan.deferred] {
         list.sort_by(|a, b| a.pod.cmp(&b.pod));
     }
     Reproducible {
-        planned: Planned { plan, report: Report { pools } },
+        planned: Planned { plan, report: Report { pools, work } },
         considered: sorted.considered,
         choices,
     }
 }
 
 /// Passes over at most this many pods are tried in every way that choices among equals can be made.
-/// Above it one way has to do: with many machines the differences even out, and time matters more.
+/// Above it one way has to do: with many machines the differences even out, and time matters more. So it does where pods
+/// are looked at whose lists are long.
 const EVERY_WAY_PODS_MAX: usize = 2_000;
 
 /// What one pass came to.
@@ -81,10 +85,13 @@ struct Passed {
     left_out: usize,
     /// Whether places are right in whatever order pods and machines come.
     holds: bool,
+    /// How much was looked at.
+    work: u64,
 }
 
 /// Of the passes that hold the one that leaves fewest pods out, then the cheapest, then the one with fewest machines.
-fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -> Passed {
+fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, sorted: &Sorted) -> Passed {
+    let considered = sorted.considered.as_slice();
     let prepared = Solver::new(snapshot, settings, considered);
     let pools = prepared.unusable_pools();
     // COMPAT: without a pool that machines could be made from, upstream does not look at nodes that
@@ -103,9 +110,11 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
         let is_real = |pod: u32| snapshot.pods[pod as usize].role != Role::Buffer;
         let left_out = refused.iter().filter(|(pod, _)| is_real(*pod)).count();
         let holds = solver.holds();
-        Passed { plan: solver.finish(&refused), pools: pools.clone(), choices, left_out, holds }
+        let work = solver.work();
+        let plan = solver.finish(&refused);
+        Passed { plan, pools: pools.clone(), choices, left_out, holds, work }
     };
-    let every_way = considered.len() <= EVERY_WAY_PODS_MAX;
+    let every_way = considered.len() <= EVERY_WAY_PODS_MAX && !sorted.has_costly;
     let ways = ways(every_way, prepared.can_count_hosts());
     let worth = |passed: &Passed| {
         let plan = &passed.plan;
@@ -114,7 +123,9 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
     };
     // It does not hold, so that any pass that does is better.
     let mut best = Passed::default();
+    let mut work = 0;
     for passed in std::iter::repeat_n(prepared, ways.len()).zip(ways).map(pass) {
+        work += passed.work;
         if worth(&passed) < worth(&best) {
             best = passed;
         }
@@ -122,7 +133,7 @@ fn best_pass(snapshot: &Snapshot, settings: &PlanSettings, considered: &[u32]) -
             break;
         }
     }
-    best
+    Passed { work, ..best }
 }
 
 /// The ways to choose that are tried, in this order. Those that compare hosts with none of the pods always hold, so they
@@ -140,6 +151,8 @@ pub(crate) struct Sorted {
     pub(crate) considered: Vec<u32>,
     pub(crate) refused: Vec<Unplaced>,
     pub(crate) deferred: Vec<Unplaced>,
+    /// Whether pods are among those to place that cost much more than ordinary ones.
+    has_costly: bool,
 }
 
 impl Sorted {
@@ -148,11 +161,17 @@ impl Sorted {
         snapshot: &Snapshot,
         settings: &PlanSettings,
     ) -> Self {
-        let mut sorted = Self::default();
+        let pods: Vec<&Pod> = pods.into_iter().collect();
+        let mut affordable = Affordable::new(&pods, snapshot);
+        let mut sorted = Self { has_costly: affordable.has_costly, ..Self::default() };
         let mut validated = validate::Validated::default();
         for (index, pod) in pods.into_iter().enumerate() {
             if let Some(waiting) = &pod.volumes.waiting {
                 let reason = Reason::new(ReasonId::WaitingVolume, waiting.clone());
+                sorted.deferred.push(unplaced(pod.key(), vec![reason]));
+            } else if let Some(unread) = pod.spec.unread {
+                sorted.deferred.push(unplaced(pod.key(), vec![work::left_unread(unread)]));
+            } else if let Some(reason) = affordable.deferred.remove(&index) {
                 sorted.deferred.push(unplaced(pod.key(), vec![reason]));
             } else if let Some(reasons) = refusal(pod, snapshot, settings, &mut validated) {
                 sorted.refused.push(unplaced(pod.key(), reasons));

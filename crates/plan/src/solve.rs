@@ -17,6 +17,7 @@ mod journal;
 mod labels;
 mod limits;
 mod nodes;
+mod ports;
 mod reservations;
 mod template;
 mod topology;
@@ -35,13 +36,13 @@ use joiner_core::{
 use self::{
     amounts::Columns,
     claims::{ClaimOrder, Claims, Joining},
-    class::{ClassContext, Classes},
+    class::{ClassContext, Classes, Variant},
     labels::LabelSpace,
     limits::Remaining,
     nodes::Nodes,
     reservations::Reservations,
     template::Template,
-    topology::{Machine, Topology, Way},
+    topology::{GroupId, Machine, Topology, Way},
     trial::Trial,
     zones::Zones,
 };
@@ -51,6 +52,7 @@ pub(crate) use self::{
     finish::{Shapes, unplaced},
     trial::{Placements, Rules},
 };
+use crate::work::{Budget, Scale};
 
 /// How choices among equals are made. Upstream leaves them to chance; here each way gives one plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,6 +109,8 @@ pub(crate) struct Solver<'s> {
     /// The least of each resource that any pod of the pass asks for.
     least: Vec<i64>,
     placed: u64,
+    /// What is left for pods whose lists are long.
+    budget: Budget,
     trial: Trial,
 }
 
@@ -144,11 +148,25 @@ pub(crate) struct Moment {
 }
 
 /// Why a pod found no place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Refusal {
     /// Nothing suits.
     NoPlace,
     /// Reserved capacity would suit, but is taken; the pod waits for it.
+    Reserved,
+    /// Nothing suited so far, and looking once more is more work than is left for it.
+    UsedUp,
+}
+
+/// Where a pod can go.
+#[derive(Debug)]
+enum Place {
+    /// A node, by its position among the candidates.
+    Node(usize),
+    Claim(usize, Joining),
+    /// A new claim.
+    Template(usize, Joining),
+    /// Reserved capacity would suit, but is taken.
     Reserved,
 }
 
@@ -187,7 +205,8 @@ impl<'s> Solver<'s> {
         rank: impl Fn(usize) -> u32,
     ) -> Self {
         let choices = Choices::default();
-        let columns = learn_columns(snapshot);
+        let budget = Scale::new(snapshot, pods.len()).budget();
+        let columns = learn_columns(snapshot, considered.iter().map(|pod| pods.get(*pod)));
         let mut labels = LabelSpace::new(&snapshot.catalog.well_known);
         let mut templates: Vec<Template<'s>> = snapshot
             .usable_pools()
@@ -205,7 +224,11 @@ impl<'s> Solver<'s> {
             columns: &columns,
         };
         let mut classes = Classes::new(ctx, considered, &mut labels, &mut topology);
-        topology.declare_bound(snapshot, &mut labels);
+        topology.declare_bound(
+            snapshot,
+            classes.all.iter().map(|class| class.example),
+            &mut labels,
+        );
         let nodes = Nodes::new(snapshot, settings.ignore_dra, &columns, &mut labels, rank);
         topology.observe(snapshot, &templates, &nodes, &labels);
         classes.meet_groups(&topology);
@@ -235,6 +258,7 @@ impl<'s> Solver<'s> {
             classes,
             least,
             placed: 0,
+            budget,
             trial: Trial::default(),
         }
     }
@@ -259,18 +283,18 @@ impl<'s> Solver<'s> {
 
     /// Whether the places of pods that are spread over hosts are right in whatever order pods and machines come. A machine
     /// that was opened late, and has none of these pods, makes the lowest count 0 for those that were placed before.
-    pub(crate) fn holds(&self) -> bool {
-        let must_be_spread = |pod: &u32, group| {
-            let class = &self.classes.all[self.classes.of_pod[*pod as usize] as usize];
-            let strict = class.variants.last();
-            strict.is_some_and(|strict| strict.host_uses.iter().any(|used| used.group == group))
-        };
-        self.topology.too_crowded_hosts().all(|(group, machine)| {
+    pub(crate) fn holds(&mut self) -> bool {
+        let crowded: Vec<(GroupId, Machine)> = self.topology.too_crowded_hosts().collect();
+        crowded.into_iter().all(|(group, machine)| {
             let pods = match machine {
                 Machine::Node(position) => &self.nodes.candidate(position).pods,
                 Machine::Claim(claim) => &self.claims.get(claim).pods,
             };
-            !pods.iter().any(|pod| must_be_spread(pod, group))
+            !pods.iter().any(|pod| {
+                let class = self.classes.of_pod[*pod as usize] as usize;
+                let strict = self.classes.all[class].strict_uses(&self.labels.work);
+                strict.hosts.iter().any(|used| used.group == group)
+            })
         })
     }
 
@@ -330,30 +354,46 @@ impl<'s> Solver<'s> {
         if typical && let Some(refusal) = self.still_refused(class_index) {
             return Err(refusal);
         }
+        let wishes = self.classes.all[class_index].wishes();
+        if self.budget.is_used_up(wishes) {
+            return Err(Refusal::UsedUp);
+        }
+        let before = self.work();
+        let found = self.find_place(pod_index, class_index);
+        self.budget.spend(wishes, self.work() - before);
+        found
+    }
+
+    /// How much has been looked at so far, in entries of lists.
+    pub(crate) fn work(&self) -> u64 {
+        self.labels.work.units() + self.topology.work()
+    }
+
+    fn find_place(&mut self, pod_index: u32, class_index: usize) -> Result<(), Refusal> {
+        let pod = self.pods.get(pod_index);
+        let typical = pod.volumes.attached.is_empty();
         if pod.role == Role::Buffer {
             // Where pods are that only keep room for others, the scheduler sees none.
             self.topology.finish_lowest_hosts();
         }
         let ready_only = self.trial.knows_ready_nodes_only() && !self.is_own(pod_index);
         let mut refusal = Refusal::NoPlace;
-        for variant in 0..self.classes.all[class_index].variants.len() {
-            if !self.classes.all[class_index].variants[variant].wanted.possible {
-                continue;
-            }
-            if let Some(node) = self.find_node(pod_index, class_index, variant) {
-                if ready_only && !self.nodes.candidate(node).node.initialized {
-                    break;
+        for form in 0..self.classes.all[class_index].forms() {
+            match self.first_place(pod_index, class_index, form) {
+                None => {}
+                Some(Place::Node(node)) => {
+                    if ready_only && !self.nodes.candidate(node).node.initialized {
+                        break;
+                    }
+                    self.put_on_node(pod, pod_index, class_index, node);
+                    return Ok(());
                 }
-                self.put_on_node(pod, pod_index, class_index, node);
-                return Ok(());
-            }
-            if let Some((claim, joining)) = self.find_claim(pod, class_index, variant) {
-                self.put_on_claim(pod, pod_index, class_index, claim, joining);
-                return Ok(());
-            }
-            match self.find_template(pod, class_index, variant) {
-                Ok(_) if self.trial.knows_ready_nodes_only() => break,
-                Ok((template, joining)) => {
+                Some(Place::Claim(claim, joining)) => {
+                    self.put_on_claim(pod, pod_index, class_index, claim, joining);
+                    return Ok(());
+                }
+                Some(Place::Template(..)) if self.trial.knows_ready_nodes_only() => break,
+                Some(Place::Template(template, joining)) => {
                     let claim = self.claims.open(template, &joining);
                     let taints = &self.templates[template].pool.taints;
                     self.topology.open_host(claim, joining.requirements, taints, &self.labels);
@@ -362,19 +402,69 @@ impl<'s> Solver<'s> {
                     return Ok(());
                 }
                 // The pod may get what it waits for without giving anything up.
-                Err(Refusal::Reserved) => {
+                Some(Place::Reserved) => {
                     refusal = Refusal::Reserved;
                     break;
                 }
-                Err(Refusal::NoPlace) => {}
             }
         }
         if typical {
             let now = Moment { placed: self.placed, claims: self.claims.len(), refusal };
-            self.classes.all[class_index].refused_at = Some(now);
+            let class = &mut self.classes.all[class_index];
+            class.refused_at = Some(now);
+            class.learn_what_is_asked(&self.labels);
             self.trial.note_refused(class_index);
         }
         Err(refusal)
+    }
+
+    /// The place of the first variant of a form that has one.
+    ///
+    /// Each variant gives up one more wish about other pods, so that it has a place if the one before has. The first that
+    /// has one is found by halving: a pod with many wishes is not tried once for each.
+    fn first_place(&mut self, pod: u32, class: usize, form: usize) -> Option<Place> {
+        if !self.classes.all[class].form(form, &mut self.labels).wanted.possible {
+            return None;
+        }
+        let variants = self.classes.all[class].variants(form);
+        let first = self.place_of(pod, class, form, 0);
+        if first.is_some() || variants == 1 {
+            return first;
+        }
+        let (mut refused, mut placed) = (0, variants - 1);
+        let mut place = self.place_of(pod, class, form, placed)?;
+        while placed - refused > 1 {
+            let middle = usize::midpoint(refused, placed);
+            match self.place_of(pod, class, form, middle) {
+                Some(found) => (placed, place) = (middle, found),
+                None => refused = middle,
+            }
+        }
+        Some(place)
+    }
+
+    /// Where a variant of a pod can go.
+    fn place_of(
+        &mut self,
+        pod_index: u32,
+        class: usize,
+        form: usize,
+        step: usize,
+    ) -> Option<Place> {
+        let uses = self.classes.all[class].uses(form, step, &self.labels.work);
+        let variant = Variant { class, form, uses };
+        let pod = self.pods.get(pod_index);
+        if let Some(node) = self.find_node(pod_index, &variant) {
+            return Some(Place::Node(node));
+        }
+        if let Some((claim, joining)) = self.find_claim(pod, &variant) {
+            return Some(Place::Claim(claim, joining));
+        }
+        match self.find_template(pod, &variant) {
+            Ok((template, joining)) => Some(Place::Template(template, joining)),
+            Err(Refusal::Reserved) => Some(Place::Reserved),
+            Err(Refusal::NoPlace | Refusal::UsedUp) => None,
+        }
     }
 
     /// Whether nothing has happened since a pod of this class was refused that could make a difference to it.
@@ -383,9 +473,8 @@ impl<'s> Solver<'s> {
         let then = class.refused_at?;
         // Room only shrinks, and requirements only narrow; for a pod that looks at nothing but its own machine, only a
         // new claim is news.
-        let steady = !class.minds_others()
-            && then.refusal == Refusal::NoPlace
-            && class.variants.iter().all(|v| self.labels.only_well_known(v.wanted.all));
+        let steady =
+            !class.minds_others() && then.refusal == Refusal::NoPlace && class.asks_well_known();
         let same = then.placed == self.placed || (steady && then.claims == self.claims.len());
         same.then_some(then.refusal)
     }
@@ -467,19 +556,10 @@ impl<'s> Solver<'s> {
     }
 }
 
-/// Every resource that anything of the snapshot mentions.
-fn learn_columns(snapshot: &Snapshot) -> Columns {
+/// Every resource that machines have or pools limit, as exact as anything of the snapshot mentions it. What pods and
+/// daemons ask for besides is nowhere.
+fn learn_columns<'p>(snapshot: &'p Snapshot, considered: impl Iterator<Item = &'p Pod>) -> Columns {
     let mut columns = Columns::default();
-    let mut visited = rustc_hash::FxHashSet::default();
-    let bound = snapshot.nodes.iter().flat_map(|node| &node.pods);
-    for pod in snapshot.pods.iter().chain(bound) {
-        if visited.insert(&raw const *pod.spec) {
-            columns.learn(&pod.spec.requests);
-        }
-    }
-    for daemon in &snapshot.daemons {
-        columns.learn(&daemon.spec.requests);
-    }
     for node in &snapshot.nodes {
         columns.learn(&node.allocatable);
         columns.learn(&node.counted_capacity());
@@ -494,6 +574,16 @@ fn learn_columns(snapshot: &Snapshot) -> Columns {
             columns.learn(&offering.capacity);
             columns.learn(&offering.overhead);
         }
+    }
+    let mut visited = rustc_hash::FxHashSet::default();
+    let bound = snapshot.nodes.iter().flat_map(|node| &node.pods);
+    for pod in considered.chain(bound) {
+        if visited.insert(&raw const *pod.spec) {
+            columns.learn_asked(&pod.spec.requests);
+        }
+    }
+    for daemon in &snapshot.daemons {
+        columns.learn_asked(&daemon.spec.requests);
     }
     columns
 }

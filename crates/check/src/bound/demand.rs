@@ -58,7 +58,7 @@ impl Demands {
             let volumes = pod.volumes.alternatives.as_slice();
             let number = *alike.entry((spec, &pod.namespace, look, volumes)).or_insert_with(|| {
                 let facts = &specs.all[spec];
-                let taste = tastes.number(&facts.spec.tolerations, &facts.alternatives, volumes);
+                let taste = tastes.number(&facts.spec.tolerations, facts.alternatives(), volumes);
                 let members = groups.of(pod);
                 let key = (taste, facts.requests.to_vec(), members);
                 *numbers.entry(key).or_insert_with_key(|(taste, requests, members)| {

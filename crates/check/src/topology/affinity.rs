@@ -12,6 +12,9 @@ use crate::finding::{Findings, Rule};
 
 pub(super) fn check(topology: &mut Topology<'_, '_>, findings: &mut Findings) {
     for (term, own, owners) in topology.terms(|spec| &spec.affinity) {
+        if !topology.any_placed(&owners) {
+            continue;
+        }
         let domains = topology.domains(&term.topology_key);
         let selected = topology.selected_by_term(term, own);
         let group = Group::new(topology, term, own, &domains, &owners, &selected);
@@ -150,7 +153,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
     /// of its alternatives it accepts a domain that has one.
     fn had_to_join(&self, kind: usize) -> bool {
         let spec = self.topology.spec(&self.topology.kinds[kind]);
-        spec.alternatives.iter().all(|wanted| {
+        spec.alternatives().iter().all(|wanted| {
             let accepted = wanted.get(&self.term.topology_key);
             self.bound.iter().any(|&domain| {
                 accepted.is_none_or(|accepted| accepted.has(&self.domain_value(domain)))
@@ -170,7 +173,7 @@ impl<'g, 'c, 'a> Group<'g, 'c, 'a> {
 
     fn accepts_everywhere(&self, kind: usize) -> bool {
         let spec = self.topology.spec(&self.topology.kinds[kind]);
-        spec.alternatives.iter().all(|wanted| wanted.get(&self.term.topology_key).is_none())
+        spec.alternatives().iter().all(|wanted| wanted.get(&self.term.topology_key).is_none())
     }
 
     /// An island needs a pod that may be the first. Of several islands, all but one were opened

@@ -50,7 +50,9 @@ impl Tally<'_> {
 pub(super) fn check<'a>(topology: &mut Topology<'_, 'a>, findings: &mut Findings) {
     for (term, own, owners) in topology.terms(|spec| &spec.anti_affinity) {
         let selected = topology.selected_by_term(term, own);
-        if selected.is_empty() {
+        // What was together before is not the plan's fault.
+        if selected.is_empty() || !(topology.any_placed(&owners) || topology.any_placed(&selected))
+        {
             continue;
         }
         let domains = topology.domains(&term.topology_key);

@@ -355,7 +355,7 @@ impl<'g, 'a> Group<'g, '_, 'a> {
             return Some(self.lowest_host(counts));
         }
         let spec: &SpecFacts<'_> = self.topology.spec(&self.topology.kinds[kind]);
-        let floors = spec.alternatives.iter().map(|wanted| {
+        let floors = spec.alternatives().iter().map(|wanted| {
             let accepted = |domain: &str| wanted.get(key).is_none_or(|own| own.has(domain));
             if self.has_too_few_domains(accepted) {
                 return Some(0);
@@ -390,7 +390,7 @@ impl<'g, 'a> NodeFilter<'g, 'a> {
         let owner = group.owners.first().map(|&kind| &group.topology.kinds[kind]);
         let spec = owner.map(|kind| group.topology.spec(kind));
         let decides = group.identity.affinity.is_some();
-        let alternatives = spec.filter(|_| decides).map(|spec| spec.alternatives.clone());
+        let alternatives = spec.filter(|_| decides).map(|spec| spec.alternatives().to_vec());
         let mut alternatives = alternatives.unwrap_or_default();
         if alternatives.iter().all(Requirements::is_empty) {
             alternatives.clear();

@@ -33,6 +33,10 @@ pub(super) struct Measurement {
     pub(super) seconds: Vec<f64>,
     /// The most memory that the process had, reading the files included.
     pub(super) peak_bytes: u64,
+    /// How long the first pass took from the objects on: putting them in the planner's words, and planning.
+    pub(super) pass_seconds: f64,
+    /// How much memory that took, besides the objects.
+    pub(super) pass_bytes: u64,
     /// What is wrong with the plan.
     pub(super) findings: Vec<String>,
     /// Why pods have no place, a few examples.
@@ -89,7 +93,12 @@ pub(super) fn run(
         instance_types: Some(folder.instance_types()),
     };
     let settings = Settings::for_bench(preferences);
-    let snapshot = Input::read(&input, &settings)?.snapshot(&input, &settings)?;
+    let objects = Input::read(&input, &settings)?;
+    // What is watched from here on starts again from what there is now.
+    let before_peak = peak_memory();
+    let (growth, started) = (Growth::watch(), Instant::now());
+    let mut pass = None;
+    let snapshot = objects.snapshot(&input, &settings)?;
     let mut seconds = Vec::new();
     let mut first: Option<Plan> = None;
     let mut findings = Vec::new();
@@ -97,13 +106,15 @@ pub(super) fn run(
         let start = Instant::now();
         let plan = joiner_plan::provision(&snapshot, &settings.plan).plan;
         seconds.push(start.elapsed().as_secs_f64());
+        pass.get_or_insert_with(|| (started.elapsed().as_secs_f64(), growth.most()));
         if first.as_ref().is_some_and(|first| *first != plan) {
             findings.push("the same input gave two different plans".to_owned());
         }
         first.get_or_insert(plan);
     }
     let plan = first.expect("there was at least one run");
-    let peak_bytes = peak_memory();
+    let (pass_seconds, pass_bytes) = pass.unwrap_or_default();
+    let peak_bytes = peak_memory().max(before_peak);
     let unplaced = || plan.unschedulable.iter().chain(&plan.deferred);
     findings.extend(
         joiner_check::check(&snapshot, &settings.plan, &plan).iter().map(ToString::to_string),
@@ -116,6 +127,8 @@ pub(super) fn run(
         lower_bound: joiner_check::lower_bound(&snapshot, &plan),
         seconds,
         peak_bytes,
+        pass_seconds,
+        pass_bytes,
         findings,
         examples: unplaced()
             .take(EXAMPLES)

@@ -28,9 +28,30 @@ pub(super) struct Result {
     /// How much longer it took than without the pods that never fit; 0.05 is 5 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) never_fit_overhead: Option<f64>,
+    /// What a whole pass takes, where some pods have long lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) pass: Option<Pass>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) karpenter: Option<Karpenter>,
 }
+
+/// A pass from the objects on: putting them in the planner's words, and planning.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Pass {
+    /// How many pods have long lists.
+    pub(super) long_pods: usize,
+    /// How long the longest took.
+    pub(super) seconds: f64,
+    /// How much memory it took at most, besides the objects.
+    pub(super) bytes: u64,
+}
+
+/// What a pass over one object of 1.5 MB may take, and how long it may be over many.
+const PASS_MAX: (f64, f64) = (0.2, 1.0);
+
+/// What a pass over such objects may need besides the objects, however many they are.
+const PASS_BYTES_MAX: u64 = 64 << 20;
 
 /// Karpenter on the same files.
 #[derive(Debug, Clone, Serialize)]
@@ -78,6 +99,7 @@ impl Result {
             lower_bound,
             price_ratio: if lower_bound > 0.0 { price / lower_bound } else { 1.0 },
             never_fit_overhead: None,
+            pass: None,
             karpenter: (!karpenter.is_empty()).then(|| Karpenter::new(karpenter, p50_seconds)),
         }
     }
@@ -89,6 +111,15 @@ impl Result {
         }
     }
 
+    /// Notes what a whole pass took over so many pods with long lists.
+    pub(super) fn tell_pass(&mut self, seeds: &[Measurement], long_pods: usize) {
+        self.pass = Some(Pass {
+            long_pods,
+            seconds: seeds.iter().map(|seed| seed.pass_seconds).fold(0.0, f64::max),
+            bytes: seeds.iter().map(|seed| seed.pass_bytes).max().unwrap_or(0),
+        });
+    }
+
     /// What a row of figures does not say.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
@@ -98,6 +129,20 @@ impl Result {
             remarks.push(format!(
                 "{}: pods that never fit cost the others {cost} (at most 10 % is wanted).",
                 self.workload
+            ));
+        }
+        if let Some(Pass { long_pods, seconds, bytes }) = &self.pass {
+            let max = if *long_pods > 1 { PASS_MAX.1 } else { PASS_MAX.0 };
+            let style = |is_good| if is_good { GOOD } else { BAD };
+            let time = text::styled(&duration(*seconds), style(*seconds <= max));
+            let memory =
+                text::styled(&format!("{} MiB", bytes >> 20), style(*bytes <= PASS_BYTES_MAX));
+            remarks.push(format!(
+                "{}: with {long_pods} × 1.5 MB of lists a whole pass took {time} (at most {} is wanted) and {memory} besides \
+                 the objects (at most {} MiB).",
+                self.workload,
+                duration(max),
+                PASS_BYTES_MAX >> 20
             ));
         }
         if let Some(expected) = self.expected_claims.map(number)

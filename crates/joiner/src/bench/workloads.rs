@@ -35,6 +35,8 @@ pub(super) struct Workload {
     pub(super) objects: fn(usize, &mut Random, &mut dyn FnMut(Value)),
     /// How many of so many pods can never be placed.
     pub(super) never_fit: fn(usize) -> usize,
+    /// Of how many seeds at most the mean is taken, unless told.
+    pub(super) seeds_max: u64,
     /// How many claims so many pods of a seed need, where that is known.
     pub(super) claims: fn(usize, u64) -> Option<usize>,
 }
@@ -113,7 +115,33 @@ pub(super) const ALL: &[Workload] = &[
         never_fit: |pods| pods / 5,
         ..DEFAULTS
     },
+    Workload {
+        name: LONG_LISTS,
+        about: "one pod in ten is an object of 1.5 MB, all of it preferences about other pods",
+        sizes: &[10, 1_000],
+        objects: long_lists,
+        never_fit: left_out,
+        // Each has 150 MB of objects.
+        seeds_max: 1,
+        ..DEFAULTS
+    },
 ];
+
+/// The workload that tells what long lists cost the others.
+pub(super) const LONG_LISTS: &str = "long-lists";
+
+/// How many preferences make an object of 1.5 MB.
+const LONG_LIST: usize = 20_000;
+
+/// How many of so many pods have long lists.
+pub(super) fn long_pods(pods: usize) -> usize {
+    pods / 10
+}
+
+/// Of the pods with long lists one is read, and beside many others none is planned: each preference is held against each.
+fn left_out(pods: usize) -> usize {
+    long_pods(pods) - usize::from(pods < 150).min(long_pods(pods))
+}
 
 /// The workload that is also run without its hopeless pods.
 pub(super) const NEVER_FIT: &str = "never-fit";
@@ -126,6 +154,7 @@ const DEFAULTS: Workload = Workload {
     instance_types: || instance_type_file(&fake_types(), &FAKE_LABELS),
     objects: |_, _, _| {},
     never_fit: |_| 0,
+    seeds_max: u64::MAX,
     claims: |_, _| None,
 };
 
@@ -458,6 +487,25 @@ fn never_fit(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
             pod["spec"]["affinity"] =
                 json!({"nodeAffinity": preferred_zone(random.one_of(&ZONES))});
         }
+        add(pod);
+    }
+}
+
+/// Pods of one workload, and some that would rather be away from 20,000 others.
+fn long_lists(pods: usize, random: &mut Random, add: &mut dyn FnMut(Value)) {
+    let long = long_pods(pods);
+    diverse(pods - long, random, add);
+    let mut names = Names::new("long");
+    let preference = |number: usize| {
+        let away = term(label::ZONE, &json!({"n": number.to_string()}));
+        json!({"weight": 1, "podAffinityTerm": away})
+    };
+    let preferences: Value = (0..LONG_LIST).map(preference).collect();
+    for _ in 0..long {
+        let size = Size::draw(random);
+        let mut pod = pod(&names.next(), random, &json!({"app": "long"}), size);
+        pod["spec"]["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] =
+            preferences.clone();
         add(pod);
     }
 }

@@ -9,8 +9,8 @@ use joiner_api::requirement::Requirement;
 use joiner_core::{
     label::Labels,
     pod::{
-        AffinityTerm, HostPort, InclusionPolicy, NodeTerm, PodSpec, SpreadConstraint, Weighted,
-        WhenUnsatisfiable,
+        AffinityTerm, HostPort, InclusionPolicy, NodeTerm, PodSpec, SpreadConstraint, Unread,
+        Weighted, WhenUnsatisfiable,
     },
     requirement::{Operator, RequirementSpec},
     resources::Resources,
@@ -148,6 +148,25 @@ pub(super) fn pod_spec(spec: &core::PodSpec, requests: Resources) -> PodSpec {
         tolerations: tolerations(spec),
         host_ports: host_ports(spec),
         uses_dra: uses_dra(spec),
+        unread: None,
+    }
+}
+
+/// What matters of a pod that is left unread: what it uses where it is, and whom it keeps away.
+pub(super) fn unread_pod_spec(
+    spec: &core::PodSpec,
+    requests: Resources,
+    unread: Unread,
+) -> PodSpec {
+    let away = spec.affinity.as_ref().and_then(|affinity| affinity.pod_anti_affinity.as_ref());
+    PodSpec {
+        requests,
+        anti_affinity: affinity_terms(
+            away.and_then(|away| away.required_during_scheduling_ignored_during_execution.as_ref()),
+        ),
+        host_ports: host_ports(spec),
+        unread: Some(unread),
+        ..PodSpec::default()
     }
 }
 

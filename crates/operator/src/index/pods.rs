@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use joiner_core::{
     label::Labels,
-    pod::{Pod, PodSpec, PodVolumes, Role},
+    pod::{Pod, PodSpec, PodVolumes, Role, Unread},
     resources::Resources,
 };
 use k8s_openapi::{
@@ -13,8 +13,8 @@ use k8s_openapi::{
 };
 
 use super::{
-    Pending, convert, disruption::Disruption, intern::Interner, requests, spread::DefaultSpread,
-    volumes::VolumeIndex,
+    Pending, convert, disruption::Disruption, intern::Interner, long::LongPods, requests,
+    spread::DefaultSpread, volumes::VolumeIndex,
 };
 use crate::{
     objects::Objects,
@@ -43,6 +43,7 @@ pub(super) struct Sorted {
 pub(super) struct PodReader<'o> {
     volumes: VolumeIndex<'o>,
     spread: DefaultSpread<'o>,
+    long: LongPods<'o>,
     interner: Interner,
 }
 
@@ -55,8 +56,12 @@ pub(super) struct Shared {
 }
 
 impl<'o> PodReader<'o> {
-    pub(super) fn new(volumes: VolumeIndex<'o>, spread: DefaultSpread<'o>) -> Self {
-        Self { volumes, spread, interner: Interner::default() }
+    pub(super) fn new(
+        volumes: VolumeIndex<'o>,
+        spread: DefaultSpread<'o>,
+        long: LongPods<'o>,
+    ) -> Self {
+        Self { volumes, spread, long, interner: Interner::default() }
     }
 
     /// Sorts all pods. `is_leaving` says of a node whether it goes away; nothing if it is not
@@ -100,13 +105,25 @@ impl<'o> PodReader<'o> {
     }
 
     fn pending(&mut self, pod: &core::Pod) -> Pod {
+        if let Some(unread) = self.long.unread(pod) {
+            return self.left_unread(pod, unread, Role::Pending);
+        }
         let volumes = self.volumes.of_pending(pod);
         self.placed(pod, volumes, Role::Pending)
     }
 
     fn moving(&mut self, pod: &core::Pod) -> Pod {
+        if let Some(unread) = self.long.unread(pod) {
+            return self.left_unread(pod, unread, Role::Moving);
+        }
         let volumes = self.volumes.of_moving(pod);
         self.placed(pod, volumes, Role::Moving)
+    }
+
+    /// A pod that wants a place and is not looked at in this pass.
+    fn left_unread(&mut self, pod: &core::Pod, unread: Unread, role: Role) -> Pod {
+        let spec = PodSpec { unread: Some(unread), ..PodSpec::default() };
+        self.read(pod, spec, PodVolumes::default(), role)
     }
 
     fn placed(&mut self, pod: &core::Pod, volumes: PodVolumes, role: Role) -> Pod {
@@ -125,14 +142,19 @@ impl<'o> PodReader<'o> {
             daemon_set: owner.map(|owner| self.interner.name(&format!("{namespace}/{owner}"))),
             terminating: is_terminating(pod),
         };
-        if is_reschedulable(pod) {
+        let unread = self.long.unread(pod);
+        if is_reschedulable(pod) && unread.is_none() {
             let volumes = self.volumes.of_moving(pod);
             return self.placed(pod, volumes, role);
         }
         let empty = core::PodSpec::default();
         let written = pod.spec.as_ref().unwrap_or(&empty);
         let volumes = self.volumes.of_bound(namespace, name, written);
-        self.read(pod, convert_spec(pod), volumes, role)
+        let spec = match unread {
+            Some(unread) => convert::unread_pod_spec(written, requests::of_pod(pod), unread),
+            None => convert_spec(pod),
+        };
+        self.read(pod, spec, volumes, role)
     }
 
     fn read(&mut self, pod: &core::Pod, spec: PodSpec, volumes: PodVolumes, role: Role) -> Pod {

@@ -43,12 +43,15 @@ pub(super) fn of_spec(spec: &PodSpec, status: Option<&PodStatus>) -> Resources {
             let requests = resize.requests(container);
             running.add(&requests);
             sidecars.add(&requests);
-            peak = peak.higher(&sidecars);
         } else {
-            peak = peak.higher(&requests_of(container).plus(&sidecars));
+            // Only what the container asks for itself: of the rest there are never more than all sidecars ask for.
+            for (name, amount) in requests_of(container).iter() {
+                let together = amount + sidecars.get(name);
+                peak.set(name, peak.get(name).max(together));
+            }
         }
     }
-    let mut requests = running.higher(&peak);
+    let mut requests = running.higher(&peak).higher(&sidecars);
     let of_pod = spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
     for (name, amount) in resources(of_pod).iter() {
         if matches!(name, CPU | MEMORY) || name.starts_with(HUGE_PAGES_PREFIX) {

@@ -107,7 +107,9 @@ impl<'o> VolumeIndex<'o> {
         let pod_name = pod.metadata.name.as_deref().unwrap_or_default();
         let mut volumes = PodVolumes::default();
         let Some(spec) = &pod.spec else { return volumes };
-        for name in claim_names(pod_name, spec) {
+        // A claim may be mounted many times, and many claims may be in the same places.
+        let (mut names, mut places) = (BTreeSet::new(), BTreeSet::new());
+        for name in claim_names(pod_name, spec).filter(|name| names.insert(name.clone())) {
             let Some(claim) = self.claims.get(&(namespace, name.as_str())) else {
                 let text =
                     format!("PersistentVolumeClaim {namespace}/{name} does not exist; create it");
@@ -120,7 +122,11 @@ impl<'o> VolumeIndex<'o> {
                 volumes.waiting.get_or_insert(text);
             }
             volumes.attached.extend(attachment(namespace, &name, &source));
-            volumes.alternatives = combine(volumes.alternatives, alternatives(&source));
+            let more = alternatives(&source);
+            if !places.contains(&more) {
+                volumes.alternatives = combine(volumes.alternatives, more.clone());
+                places.insert(more);
+            }
         }
         volumes
     }

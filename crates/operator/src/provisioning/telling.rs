@@ -28,7 +28,8 @@ const NOMINATED_AT_LEAST: Duration = Duration::from_secs(10);
 /// Tells why pods have no place, and which ones go to machines that exist or are on their way.
 pub(super) fn tell_plan(context: &Context, pass: &Pass) {
     let plan = &pass.planned.plan;
-    for unplaced in plan.unschedulable.iter().filter(|unplaced| !waits_for_reservation(unplaced)) {
+    let told = plan.unschedulable.iter().filter(|unplaced| !waits_for_reservation(unplaced));
+    for unplaced in told.chain(plan.deferred.iter().filter(|unplaced| is_too_much_work(unplaced))) {
         if let Some(pod) = pod_subject(context, &unplaced.pod) {
             context.events.tell(Event::failed_scheduling(&pod, &unplaced.message));
         }
@@ -118,5 +119,14 @@ pub(crate) fn pod_subject(context: &Context, pod: &str) -> Option<Subject> {
 
 /// Pods that wait for reserved capacity wait silently.
 fn waits_for_reservation(unplaced: &Unplaced) -> bool {
-    unplaced.reasons.iter().any(|reason| reason.id == ReasonId::WaitingReservation)
+    has_reason(unplaced, ReasonId::WaitingReservation)
+}
+
+/// Pods whose lists are too long for a pass are told so: they may wait for ever.
+fn is_too_much_work(unplaced: &Unplaced) -> bool {
+    has_reason(unplaced, ReasonId::WaitingWork)
+}
+
+fn has_reason(unplaced: &Unplaced, id: ReasonId) -> bool {
+    unplaced.reasons.iter().any(|reason| reason.id == id)
 }

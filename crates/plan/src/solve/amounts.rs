@@ -1,7 +1,10 @@
 //! Resources as rows of integers.
 //!
-//! Every resource name of a pass becomes a column. A column counts in the coarsest of units, thousandths, millionths and
+//! Every resource that a machine of a pass has becomes a column. A column counts in the coarsest of units, thousandths, millionths and
 //! billionths that is exact for every amount of the pass, so that comparing is comparing `i64`s and nothing is rounded.
+//!
+//! Resources that no machine has share one column, in which only the sign counts: whoever asks for any of them fits
+//! nowhere, and pods may name as many as they like.
 
 use joiner_core::{quantity::Quantity, resources::Resources};
 use rustc_hash::FxHashMap;
@@ -16,7 +19,12 @@ pub(crate) struct Columns {
     lookup: FxHashMap<String, usize>,
     /// Billionths in one unit of each column.
     unit: Vec<i128>,
+    /// The column of resources that no machine has, if anything asks for one.
+    nowhere: Option<usize>,
 }
+
+/// The name of the column of resources that no machine has. No resource has this name.
+const NOWHERE: &str = "";
 
 impl Columns {
     /// Makes room for the resources of `resources`, and a unit that is exact for them.
@@ -26,15 +34,43 @@ impl Columns {
                 Some(column) => *column,
                 None => {
                     self.lookup.insert(name.to_owned(), self.names.len());
-                    self.names.push(name.to_owned());
-                    self.unit.push(1_000_000_000);
-                    self.names.len() - 1
+                    self.push(name)
                 }
             };
-            while quantity.nanos() % self.unit[column] != 0 {
-                self.unit[column] /= 1000;
+            self.refine(column, quantity);
+        }
+    }
+
+    /// The same for resources that are only asked for. Comes after everything that machines have.
+    pub(crate) fn learn_asked(&mut self, resources: &Resources) {
+        for (name, quantity) in resources.iter() {
+            match self.column(name) {
+                Some(column) => self.refine(column, quantity),
+                None if self.nowhere.is_none() => self.nowhere = Some(self.push(NOWHERE)),
+                None => {}
             }
         }
+    }
+
+    fn push(&mut self, name: &str) -> usize {
+        self.names.push(name.to_owned());
+        self.unit.push(1_000_000_000);
+        self.names.len() - 1
+    }
+
+    fn refine(&mut self, column: usize, quantity: Quantity) {
+        while quantity.nanos() % self.unit[column] != 0 {
+            self.unit[column] /= 1000;
+        }
+    }
+
+    /// The resource that a column stands for, of those that `resources` name.
+    pub(crate) fn name_in<'n>(&'n self, column: usize, resources: &'n Resources) -> &'n str {
+        if self.nowhere != Some(column) {
+            return self.name(column);
+        }
+        let mut asked = resources.iter().filter(|(_, quantity)| *quantity > Quantity::ZERO);
+        asked.find(|(name, _)| self.column(name).is_none()).map_or(NOWHERE, |(name, _)| name)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -55,6 +91,10 @@ impl Columns {
         for (name, quantity) in resources.iter() {
             if let Some(column) = self.column(name) {
                 row[column] = self.amount(column, quantity);
+            } else if let Some(nowhere) = self.nowhere {
+                let sign =
+                    i64::from(quantity > Quantity::ZERO) - i64::from(quantity < Quantity::ZERO);
+                row[nowhere] = if row[nowhere] > 0 { row[nowhere] } else { sign };
             }
         }
         row

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use joiner_core::pod::{HostPort, Pod};
+use joiner_core::pod::Pod;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     amounts,
     bits::{SparseBits, ones},
     labels::ReqId,
+    ports::Ports,
     template::RowSetId,
 };
 
@@ -20,7 +21,7 @@ pub(crate) struct Claim<'s> {
     /// Rows of the template that are left, before requirements and requests are looked at.
     pub(crate) rows: RowSetId,
     pub(crate) pods: Vec<u32>,
-    pub(crate) ports: Vec<&'s HostPort>,
+    pub(crate) ports: Ports<'s>,
     /// Claims to attach, by driver.
     pub(crate) volumes: FxHashMap<&'s str, FxHashSet<&'s str>>,
     /// Reservations it holds.
@@ -247,7 +248,7 @@ impl<'s> Claims<'s> {
             requirements: joining.requirements,
             rows: joining.rows,
             pods: Vec::new(),
-            ports: Vec::new(),
+            ports: Ports::default(),
             volumes: FxHashMap::default(),
             reserved: Vec::new(),
             min_values_relaxed: joining.min_values_relaxed,
@@ -271,7 +272,7 @@ impl<'s> Claims<'s> {
         amounts::add(&mut self.requests[claim * self.width..(claim + 1) * self.width], requests);
         let entry = &mut self.all[claim];
         entry.pods.push(pod_index);
-        entry.ports.extend(&pod.spec.host_ports);
+        entry.ports.take(&pod.spec.host_ports);
         for volume in &pod.volumes.attached {
             entry.volumes.entry(&volume.driver).or_default().insert(&volume.claim);
         }
@@ -309,7 +310,7 @@ impl<'s> Claims<'s> {
 
 impl Claim<'_> {
     pub(crate) fn ports_free(&self, pod: &Pod) -> bool {
-        !pod.spec.host_ports.iter().any(|port| self.ports.iter().any(|taken| taken.conflicts(port)))
+        self.ports.are_free(pod.spec.host_ports.iter())
     }
 
     /// How many volumes of each driver would be attached with those of `pod`; a claim that is shared counts once.

@@ -1,17 +1,19 @@
 //! Pods of one kind, and what is left of their wishes as they are relaxed.
 //!
 //! Pods that agree in everything the planner looks at are one class; whatever depends on that alone is worked out once.
-//! A class has variants: the first insists on everything its pods prefer, each further one gives up one more thing.
+//! A class has variants: the first insists on everything its pods prefer, each further one gives up one more thing. They
+//! are not made, but described: by a form (what is asked of labels and taints) and a step (how much of spread and affinity
+//! is given up). So a pod with many preferences costs about as much as it is long.
 
-use std::rc::Rc;
+use std::{cmp::Ordering, rc::Rc};
 
 use joiner_core::{
-    pod::{AffinityTerm, NodeTerm, Pod, PodSpec, SpreadConstraint, Weighted, WhenUnsatisfiable},
+    pod::{AffinityTerm, NodeTerm, Pod, PodSpec, Weighted, WhenUnsatisfiable},
     requirement::{Operator, Requirement, RequirementSpec, Requirements},
     selector::LabelSelector,
     settings::PreferencePolicy,
     snapshot::Snapshot,
-    taint::{Toleration, first_untolerated},
+    taint::{Effect, Taint, Toleration, first_untolerated},
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -21,8 +23,9 @@ use super::{
     bits::Bits,
     labels::{Key, LabelSpace, ReqId},
     template::Template,
-    topology::{GroupId, Kind, Topology, Use},
+    topology::{Filters, GroupId, Kind, Topology, Use},
 };
+use crate::work::Meter;
 
 /// Pods of one kind.
 #[derive(Debug, Clone)]
@@ -30,39 +33,76 @@ pub(crate) struct Class<'s> {
     /// One of them; the others agree with it in all that matters.
     pub(crate) example: &'s Pod,
     pub(crate) requests: Vec<i64>,
-    pub(crate) variants: Vec<Variant>,
+    wishes: Wishes<'s>,
+    /// What is asked of labels and taints, in the order in which wishes are given up. Each is made when it is first asked
+    /// for.
+    forms: Vec<Option<Box<Form>>>,
+    /// What is tolerated as the pods say, and when soft taints are tolerated too.
+    tolerance: [Tolerance; 2],
+    /// The groups that have a say, by how many wishes about other pods are given up. Some are kept, others made again.
+    uses: FxHashMap<GivenUp, Rc<Uses>>,
     /// Where the volumes allow the pod to be; one open entry where they do not care.
     pub(crate) volume_alternatives: Vec<ReqId>,
     /// Groups that count these pods.
     pub(crate) selecting: Vec<GroupId>,
     /// Groups in which these pods keep others away.
     pub(crate) declared: Vec<GroupId>,
+    /// Whether everything asked of labels is of labels that providers fill in, or an exclusion; once it is known.
+    asks_well_known: Option<bool>,
     /// The state of things when a pod of this class was last refused everywhere.
     pub(crate) refused_at: Option<super::Moment>,
 }
 
-/// A class after some of its preferences have been given up.
+/// What pods of a class ask of labels and taints, after some of their wishes have been given up, and what was found out
+/// about that. Spread and affinity are not part of it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Variant {
+pub(crate) struct Form {
     /// What is asked of node labels.
     pub(crate) wanted: ReqIds,
-    pub(crate) tolerations: Vec<Toleration>,
-    /// Whether the taints of each template are tolerated.
-    pub(crate) tolerates: Vec<bool>,
-    /// Spread and affinity over labels.
-    pub(crate) domain_uses: Vec<Use>,
-    /// Spread and affinity over hosts.
-    pub(crate) host_uses: Vec<Use>,
-    /// Nodes that refused this variant for good.
+    /// Nodes that refused it for good.
     pub(crate) dead_nodes: Bits,
     /// All nodes in words before this one are dead.
     pub(crate) first_node_word: usize,
-    /// Claims that refused this variant for good.
+    /// Claims that refused it for good.
     pub(crate) dead_claims: Bits,
     /// Per sort of node: whether labels, taints and volumes suit.
     pub(crate) node_sorts: Vec<Option<bool>>,
     /// Claim requirements → what they become, per volume alternative that suits.
     pub(crate) joins: FxHashMap<ReqId, Rc<[ReqId]>>,
+}
+
+/// A form and what it has in common with the others of its class.
+#[derive(Debug)]
+pub(crate) struct Parts<'c> {
+    pub(crate) requests: &'c [i64],
+    pub(crate) volume_alternatives: &'c [ReqId],
+    pub(crate) tolerations: Rc<[Toleration]>,
+    pub(crate) form: &'c mut Form,
+}
+
+/// What is tolerated.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tolerance {
+    pub(crate) tolerations: Rc<[Toleration]>,
+    /// Whether the taints of each template are tolerated.
+    pub(crate) tolerates: Rc<[bool]>,
+}
+
+/// Spread and affinity of a variant.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    /// Over labels.
+    pub(crate) domains: Vec<Use>,
+    /// Over hosts.
+    pub(crate) hosts: Vec<Use>,
+}
+
+/// A class after some of its wishes have been given up.
+#[derive(Debug, Clone)]
+pub(crate) struct Variant {
+    pub(crate) class: usize,
+    pub(crate) form: usize,
+    pub(crate) uses: Rc<Uses>,
 }
 
 /// What a pod asks of node labels.
@@ -82,61 +122,193 @@ impl Default for ReqIds {
     }
 }
 
-/// What is left of a pod's wishes.
-#[derive(Debug, Clone, PartialEq)]
+/// What pods wish for, in the order in which it is given up: alternatives of the node affinity but for the last, preferred
+/// affinity, preferred anti-affinity and preferred node affinity, each heaviest first, soft spread, and at last that soft
+/// taints are minded.
+///
+/// What is left of the wishes is known by how many have been given up, so that a list costs as much as it is long.
+#[derive(Debug, Clone, Default)]
 struct Wishes<'s> {
-    node_terms: &'s [NodeTerm],
+    /// At least one; without node affinity the one that asks for nothing.
+    node_terms: usize,
     preferred_node: Vec<&'s Weighted<NodeTerm>>,
-    preferred_affinity: Vec<&'s Weighted<AffinityTerm>>,
-    preferred_anti_affinity: Vec<&'s Weighted<AffinityTerm>>,
-    spread: Vec<&'s SpreadConstraint>,
-    tolerates_prefer_no_schedule: bool,
+    prefer_no_schedule: bool,
+    spread: Vec<Wish>,
+    near: Vec<Wish>,
+    preferred_near: Vec<Wish>,
+    away: Vec<Wish>,
+    preferred_away: Vec<Wish>,
+    /// Others want to be away from these pods.
+    kept_away: Vec<Wish>,
 }
 
+/// A group that has a say, as its pods meet it.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    used: Use,
+    by_host: bool,
+    /// Whether it can be given up. Of affinity only those can that are in lists of their own.
+    is_soft: bool,
+}
+
+/// How many wishes about other pods are given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+struct GivenUp {
+    near: usize,
+    away: usize,
+    spread: usize,
+}
+
+/// So many uses are kept of a class, whichever of its variants they are of. Ordinary pods have a few in all.
+const USES_KEPT_MAX: usize = 4_096;
+
+/// Up to so many uses are looked through one by one for one that is there twice.
+const FEW_USES: usize = 8;
+
 impl<'s> Wishes<'s> {
-    fn of(spec: &'s PodSpec, policy: PreferencePolicy) -> Self {
-        let respect = policy == PreferencePolicy::Respect;
-        Self {
-            node_terms: &spec.node_affinity,
+    fn of(
+        ctx: ClassContext<'_, 's>,
+        pod: &'s Pod,
+        labels: &mut LabelSpace,
+        topology: &mut Topology,
+    ) -> Self {
+        let spec = &*pod.spec;
+        let respect = ctx.policy == PreferencePolicy::Respect;
+        let soft_taint = |taint: &Taint| taint.effect == Effect::PreferNoSchedule;
+        let mut wishes = Self {
+            node_terms: spec.node_affinity.len().max(1),
             preferred_node: heaviest_first(&spec.preferred_node_affinity, respect),
-            preferred_affinity: heaviest_first(&spec.preferred_affinity, respect),
-            preferred_anti_affinity: heaviest_first(&spec.preferred_anti_affinity, respect),
-            spread: spec
-                .spread
-                .iter()
-                .filter(|c| respect || c.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule)
-                .collect(),
-            tolerates_prefer_no_schedule: false,
+            prefer_no_schedule: ctx.templates.iter().any(|t| t.pool.taints.iter().any(soft_taint)),
+            ..Self::default()
+        };
+        let wish = |group: GroupId, is_soft: bool, topology: &Topology| {
+            let by_host = topology.group(group).key() == Key::HOSTNAME;
+            Wish { used: Use { group, selects_self: false }, by_host, is_soft }
+        };
+        let mut filters = Filters::new(spec);
+        for constraint in &spec.spread {
+            let is_soft = constraint.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway;
+            if respect || !is_soft {
+                let group = topology.spread(constraint, pod, &mut filters, labels);
+                wishes.spread.push(wish(group, is_soft, topology));
+            }
+        }
+        let mut each = |kind: Kind, terms: &[&AffinityTerm]| {
+            let group = |term: &&AffinityTerm| {
+                let group = topology.affinity(kind, term, &pod.namespace, ctx.snapshot, labels);
+                wish(group, false, topology)
+            };
+            terms.iter().map(group).collect::<Vec<_>>()
+        };
+        let required = |terms: &'s [AffinityTerm]| terms.iter().collect::<Vec<_>>();
+        let preferred = |terms: &'s [Weighted<AffinityTerm>]| {
+            let sorted = heaviest_first(terms, respect).into_iter();
+            sorted.map(|weighted| &weighted.term).collect::<Vec<_>>()
+        };
+        wishes.near = each(Kind::Affinity, &required(&spec.affinity));
+        wishes.preferred_near = each(Kind::Affinity, &preferred(&spec.preferred_affinity));
+        wishes.away = each(Kind::AntiAffinity, &required(&spec.anti_affinity));
+        wishes.preferred_away = each(Kind::AntiAffinity, &preferred(&spec.preferred_anti_affinity));
+        wishes
+    }
+
+    /// How many forms there are. The last one insists on nothing that can be given up.
+    fn forms(&self) -> usize {
+        self.node_terms + self.preferred_node.len() + usize::from(self.prefer_no_schedule)
+    }
+
+    /// How many wishes about other pods can be given up before the first preference about nodes is, and after the last.
+    fn steps(&self, form: usize) -> usize {
+        let last_term = self.node_terms - 1;
+        let others = self.preferred_near.len() + self.preferred_away.len();
+        let soft = self.soft_spreads();
+        let (is_last_term, is_last) =
+            (form == last_term, form == last_term + self.preferred_node.len());
+        usize::from(is_last_term) * others + usize::from(is_last) * soft
+    }
+
+    fn soft_spreads(&self) -> usize {
+        self.spread.iter().filter(|wish| wish.is_soft).count()
+    }
+
+    /// What is given up about other pods in a form, at a step of it.
+    fn given_up(&self, form: usize, step: usize) -> GivenUp {
+        let last_term = self.node_terms - 1;
+        let (near, away) = (self.preferred_near.len(), self.preferred_away.len());
+        match form.cmp(&last_term) {
+            Ordering::Less => GivenUp::default(),
+            Ordering::Equal => GivenUp {
+                near: step.min(near),
+                away: step.saturating_sub(near).min(away),
+                spread: step.saturating_sub(near + away),
+            },
+            Ordering::Greater => {
+                let is_over = form > last_term + self.preferred_node.len();
+                GivenUp { near, away, spread: if is_over { self.soft_spreads() } else { step } }
+            }
         }
     }
 
-    /// One wish less, in the order in which they are given up. `None` when only requirements are left.
-    fn relaxed(mut self, prefer_no_schedule: bool) -> Option<Self> {
-        let soft =
-            |c: &&SpreadConstraint| c.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway;
-        if self.node_terms.len() > 1 {
-            self.node_terms = &self.node_terms[1..];
-        } else if !self.preferred_affinity.is_empty() {
-            self.preferred_affinity.remove(0);
-        } else if !self.preferred_anti_affinity.is_empty() {
-            self.preferred_anti_affinity.remove(0);
-        } else if !self.preferred_node.is_empty() {
-            self.preferred_node.remove(0);
-        } else if let Some(at) = self.spread.iter().position(soft) {
-            self.spread.swap_remove(at);
-        } else if prefer_no_schedule && !self.tolerates_prefer_no_schedule {
-            self.tolerates_prefer_no_schedule = true;
-        } else {
-            return None;
-        }
-        Some(self)
+    /// All groups that have a say when nothing is given up.
+    fn all(&self) -> impl Iterator<Item = &Wish> {
+        let near = self.near.iter().chain(&self.preferred_near);
+        let away = self.away.iter().chain(&self.preferred_away);
+        self.spread.iter().chain(near).chain(away).chain(&self.kept_away)
     }
 
-    fn requirements(&self, spec: &PodSpec, labels: &mut LabelSpace) -> ReqIds {
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Wish> {
+        let near = self.near.iter_mut().chain(&mut self.preferred_near);
+        let away = self.away.iter_mut().chain(&mut self.preferred_away);
+        self.spread.iter_mut().chain(near).chain(away).chain(&mut self.kept_away)
+    }
+
+    fn uses(&self, given_up: GivenUp) -> Uses {
+        let near = self.near.iter().chain(&self.preferred_near[given_up.near..]);
+        let away = self.away.iter().chain(&self.preferred_away[given_up.away..]);
+        let spread = self.spread_without(given_up.spread);
+        let mut uses = Uses::default();
+        let mut seen = FxHashSet::default();
+        for wish in spread.iter().chain(near).chain(away).chain(&self.kept_away) {
+            let list = if wish.by_host { &mut uses.hosts } else { &mut uses.domains };
+            let is_known = if list.len() < FEW_USES {
+                list.iter().any(|known| known.group == wish.used.group)
+            } else {
+                if list.len() == FEW_USES {
+                    seen.extend(list.iter().map(|known| known.group));
+                }
+                !seen.insert(wish.used.group)
+            };
+            if !is_known {
+                list.push(wish.used);
+            }
+        }
+        uses
+    }
+
+    /// Spread constraints without the first so many soft ones. The last one takes the place of the one that goes.
+    fn spread_without(&self, gone: usize) -> Vec<Wish> {
+        let mut left = self.spread.clone();
+        let mut at = 0;
+        for _ in 0..gone {
+            while left.get(at).is_some_and(|wish| !wish.is_soft) {
+                at += 1;
+            }
+            if at < left.len() {
+                left.swap_remove(at);
+            }
+        }
+        left
+    }
+
+    /// What is asked of labels in a form.
+    fn requirements(&self, form: usize, spec: &PodSpec, labels: &mut LabelSpace) -> ReqIds {
+        let last_term = self.node_terms - 1;
         let required: &[RequirementSpec] =
-            self.node_terms.first().map_or(&[], |term| &term.expressions);
-        let preferred: &[RequirementSpec] =
-            self.preferred_node.first().map_or(&[], |weighted| &weighted.term.expressions);
+            spec.node_affinity.get(form.min(last_term)).map_or(&[], |term| &term.expressions);
+        let preferred: &[RequirementSpec] = self
+            .preferred_node
+            .get(form.saturating_sub(last_term))
+            .map_or(&[], |weighted| &weighted.term.expressions);
         let mut strict = Requirements::from_labels(&spec.node_selector);
         let mut all = strict.clone();
         let possible = narrow(&mut all, preferred)
@@ -196,7 +368,7 @@ impl<'s> Classes<'s> {
         labels: &mut LabelSpace,
         topology: &mut Topology,
     ) -> Self {
-        let selected_keys = selected_keys(ctx.snapshot);
+        let selected_keys = selected_keys(ctx, considered);
         let mut of_pod = vec![u32::MAX; ctx.pods.len()];
         let mut by_pointer = FxHashMap::default();
         let mut by_content = FxHashMap::default();
@@ -231,17 +403,7 @@ impl<'s> Classes<'s> {
     /// Finds out which groups concern which class, once every group is known.
     pub(crate) fn meet_groups(&mut self, topology: &Topology) {
         for class in &mut self.all {
-            class.selecting = topology.selecting(&class.example.namespace, &class.example.labels);
-            for variant in &mut class.variants {
-                for used in variant.domain_uses.iter_mut().chain(&mut variant.host_uses) {
-                    used.selects_self = class.selecting.binary_search(&used.group).is_ok();
-                }
-                for group in &class.selecting {
-                    if topology.group(*group).kind() == Kind::KeptAway {
-                        variant.push(*group, topology);
-                    }
-                }
-            }
+            class.meet_groups(topology);
         }
     }
 }
@@ -254,21 +416,20 @@ impl<'s> Class<'s> {
         topology: &mut Topology,
     ) -> Self {
         let spec = &*pod.spec;
-        let prefer_no_schedule = ctx.templates.iter().any(|template| {
-            let taints = &template.pool.taints;
-            taints.iter().any(|taint| taint.effect == joiner_core::taint::Effect::PreferNoSchedule)
-        });
-        let mut variants = Vec::new();
-        let mut wishes = Some(Wishes::of(spec, ctx.policy));
-        while let Some(current) = wishes {
-            variants.push(Variant::new(ctx, pod, &current, labels, topology));
-            wishes = current.relaxed(prefer_no_schedule);
-        }
+        mention(spec, labels);
+        let wishes = Wishes::of(ctx, pod, labels, topology);
         let alternatives = &pod.volumes.alternatives;
+        let lenient = spec.tolerations.iter().cloned().chain([Toleration::prefer_no_schedule()]);
         Self {
             example: pod,
             requests: ctx.columns.row(&spec.requests),
-            variants,
+            forms: vec![None; wishes.forms()],
+            wishes,
+            tolerance: [
+                Tolerance::of(spec.tolerations.as_slice().into(), ctx.templates),
+                Tolerance::of(lenient.collect(), ctx.templates),
+            ],
+            uses: FxHashMap::default(),
             volume_alternatives: if alternatives.is_empty() {
                 vec![ReqId::ANY]
             } else {
@@ -276,86 +437,185 @@ impl<'s> Class<'s> {
             },
             selecting: Vec::new(),
             declared: topology.declared(pod, ctx.snapshot, labels),
+            asks_well_known: None,
             refused_at: None,
+        }
+    }
+
+    fn meet_groups(&mut self, topology: &Topology) {
+        self.selecting = topology.selecting(&self.example.namespace, &self.example.labels);
+        let keeping_away =
+            self.selecting.iter().filter(|id| topology.group(**id).kind() == Kind::KeptAway);
+        self.wishes.kept_away = keeping_away
+            .map(|group| Wish {
+                used: Use { group: *group, selects_self: false },
+                by_host: topology.group(*group).key() == Key::HOSTNAME,
+                is_soft: false,
+            })
+            .collect();
+        for wish in self
+            .wishes
+            .all_mut()
+            .filter(|wish| topology.group(wish.used.group).kind() != Kind::KeptAway)
+        {
+            wish.used.selects_self = self.selecting.binary_search(&wish.used.group).is_ok();
         }
     }
 
     /// Whether spread, affinity or somebody's anti-affinity has a say in where these pods go.
     pub(crate) fn minds_others(&self) -> bool {
-        self.variants.iter().any(|v| !v.domain_uses.is_empty() || !v.host_uses.is_empty())
+        self.wishes.all().next().is_some()
+    }
+
+    /// How many wishes these pods have, and how many others have about them.
+    pub(crate) fn wishes(&self) -> usize {
+        let Wishes { spread, near, preferred_near, away, preferred_away, kept_away, .. } =
+            &self.wishes;
+        let lists = [spread, near, preferred_near, away, preferred_away, kept_away];
+        lists.into_iter().map(Vec::len).sum::<usize>() + self.forms.len()
+    }
+
+    /// How many forms there are, in the order in which they are tried.
+    pub(crate) fn forms(&self) -> usize {
+        self.forms.len()
+    }
+
+    /// How many variants of one form there are. Each further one gives up one more wish about other pods, and nothing
+    /// else, so that it finds a place wherever the one before does.
+    pub(crate) fn variants(&self, form: usize) -> usize {
+        self.wishes.steps(form) + 1
+    }
+
+    /// The groups that have a say at a step of a form.
+    pub(crate) fn uses(&mut self, form: usize, step: usize, work: &Meter) -> Rc<Uses> {
+        let given_up = self.wishes.given_up(form, step);
+        if let Some(known) = self.uses.get(&given_up) {
+            return Rc::clone(known);
+        }
+        let uses = Rc::new(self.wishes.uses(given_up));
+        let size = uses.domains.len() + uses.hosts.len();
+        work.count(size);
+        if self.uses.len() * size > USES_KEPT_MAX {
+            self.uses.clear();
+        }
+        self.uses.insert(given_up, Rc::clone(&uses));
+        uses
+    }
+
+    /// The groups that have a say when everything has been given up that can be.
+    pub(crate) fn strict_uses(&mut self, work: &Meter) -> Rc<Uses> {
+        let last = self.forms.len() - 1;
+        self.uses(last, self.wishes.steps(last), work)
+    }
+
+    /// What is asked of labels and taints, and what all forms have in common.
+    pub(crate) fn parts(&mut self, form: usize, labels: &mut LabelSpace) -> Parts<'_> {
+        self.form(form, labels);
+        let tolerations = Rc::clone(&self.tolerance(form).tolerations);
+        let Self { requests, volume_alternatives, forms, .. } = self;
+        let form = forms[form].get_or_insert_default();
+        Parts { requests, volume_alternatives, tolerations, form }
+    }
+
+    /// What is asked of labels and taints.
+    pub(crate) fn form(&mut self, form: usize, labels: &mut LabelSpace) -> &mut Form {
+        let Self { forms, wishes, example, .. } = self;
+        forms[form].get_or_insert_with(|| {
+            let wanted = wishes.requirements(form, &example.spec, labels);
+            Box::new(Form { wanted, ..Form::default() })
+        })
+    }
+
+    /// The last form that any node could have, if there is one.
+    pub(crate) fn last_possible(&mut self, labels: &mut LabelSpace) -> Option<usize> {
+        (0..self.forms.len()).rev().find(|form| self.form(*form, labels).wanted.possible)
+    }
+
+    /// Those forms that something has been asked about.
+    pub(crate) fn known_forms(&self) -> impl Iterator<Item = &Form> {
+        self.forms.iter().flatten().map(Box::as_ref)
+    }
+
+    pub(crate) fn known_form_mut(&mut self, form: usize) -> Option<&mut Form> {
+        self.forms.get_mut(form)?.as_deref_mut()
+    }
+
+    /// What is tolerated in a form.
+    pub(crate) fn tolerance(&self, form: usize) -> &Tolerance {
+        let is_lenient = self.wishes.prefer_no_schedule && form + 1 == self.forms.len();
+        &self.tolerance[usize::from(is_lenient)]
+    }
+
+    /// Finds out whether only labels are asked for that providers fill in, once all forms have been tried.
+    pub(crate) fn learn_what_is_asked(&mut self, labels: &LabelSpace) {
+        if self.asks_well_known.is_none() && self.forms.iter().all(Option::is_some) {
+            let all = self.known_forms().all(|form| labels.only_well_known(form.wanted.all));
+            self.asks_well_known = Some(all);
+        }
+    }
+
+    /// Whether everything asked of labels is of labels that providers fill in, or an exclusion.
+    pub(crate) fn asks_well_known(&self) -> bool {
+        self.asks_well_known == Some(true)
     }
 }
 
-impl Variant {
-    fn new<'s>(
-        ctx: ClassContext<'_, 's>,
-        pod: &'s Pod,
-        wishes: &Wishes<'s>,
-        labels: &mut LabelSpace,
-        topology: &mut Topology,
-    ) -> Self {
-        let spec = &*pod.spec;
-        let mut tolerations = spec.tolerations.clone();
-        if wishes.tolerates_prefer_no_schedule {
-            tolerations.push(Toleration::prefer_no_schedule());
-        }
-        let mut variant = Self {
-            wanted: wishes.requirements(spec, labels),
-            tolerates: ctx
-                .templates
-                .iter()
-                .map(|template| first_untolerated(&template.pool.taints, &tolerations).is_none())
-                .collect(),
-            tolerations,
-            ..Self::default()
+impl Tolerance {
+    fn of(tolerations: Rc<[Toleration]>, templates: &[Template<'_>]) -> Self {
+        let tolerated = |template: &Template<'_>| {
+            first_untolerated(&template.pool.taints, &tolerations).is_none()
         };
-        for constraint in &wishes.spread {
-            let group = topology.spread(constraint, &pod.namespace, &pod.labels, spec, labels);
-            variant.push(group, topology);
-        }
-        let preferred = |terms: &[&'s Weighted<AffinityTerm>]| {
-            terms.iter().map(|w| &w.term).collect::<Vec<_>>()
-        };
-        let near = spec.affinity.iter().chain(preferred(&wishes.preferred_affinity));
-        let away = spec.anti_affinity.iter().chain(preferred(&wishes.preferred_anti_affinity));
-        let terms = near
-            .map(|term| (Kind::Affinity, term))
-            .chain(away.map(|term| (Kind::AntiAffinity, term)));
-        for (kind, term) in terms {
-            let group = topology.affinity(kind, term, &pod.namespace, ctx.snapshot, labels);
-            variant.push(group, topology);
-        }
-        variant
+        Self { tolerates: templates.iter().map(tolerated).collect(), tolerations }
     }
+}
 
-    fn push(&mut self, group: GroupId, topology: &Topology) {
-        let uses = if topology.group(group).key() == Key::HOSTNAME {
-            &mut self.host_uses
-        } else {
-            &mut self.domain_uses
-        };
-        if !uses.iter().any(|known| known.group == group) {
-            uses.push(Use { group, selects_self: false });
+/// Makes the labels known that pods may ask for. Of the labels of nodes only those are looked at, and nodes are looked at
+/// before forms are made.
+fn mention(spec: &PodSpec, labels: &mut LabelSpace) {
+    let preferred = spec.preferred_node_affinity.iter().map(|weighted| &weighted.term);
+    let expressions = spec.node_affinity.iter().chain(preferred).flat_map(|term| &term.expressions);
+    for expression in expressions {
+        let key = labels.key(&expression.key);
+        if key == Key::HOSTNAME {
+            expression.values.iter().for_each(|value| {
+                labels.value(key, value);
+            });
+        }
+    }
+    for (key, value) in &spec.node_selector {
+        let key = labels.key(key);
+        if key == Key::HOSTNAME {
+            labels.value(key, value);
         }
     }
 }
 
 /// Label keys that some selector looks at. Pods that differ only in other labels are of one class.
-fn selected_keys(snapshot: &Snapshot) -> FxHashSet<&str> {
+fn selected_keys<'s>(ctx: ClassContext<'_, 's>, considered: &[u32]) -> FxHashSet<&'s str> {
     let mut keys = FxHashSet::default();
     let mut visited: FxHashSet<*const PodSpec> = FxHashSet::default();
-    for pod in snapshot.pods.iter().chain(snapshot.nodes.iter().flat_map(|node| &node.pods)) {
-        let spec = &*pod.spec;
+    let of_terms = |keys: &mut FxHashSet<&'s str>, terms: &'s [AffinityTerm]| {
+        let selectors = terms.iter().filter_map(|term| term.selector.as_ref());
+        keys.extend(selectors.flat_map(LabelSelector::keys));
+    };
+    for spec in considered.iter().map(|pod| &*ctx.pods.get(*pod).spec) {
         if !visited.insert(&raw const *spec) {
             continue;
         }
-        let preferred =
-            spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity).map(|w| &w.term);
-        let terms = spec.affinity.iter().chain(&spec.anti_affinity).chain(preferred);
-        let affinity = terms.filter_map(|term| term.selector.as_ref());
+        of_terms(&mut keys, &spec.affinity);
+        of_terms(&mut keys, &spec.anti_affinity);
+        for weighted in spec.preferred_affinity.iter().chain(&spec.preferred_anti_affinity) {
+            of_terms(&mut keys, std::slice::from_ref(&weighted.term));
+        }
         let spread = spec.spread.iter().filter_map(|constraint| constraint.selector.as_ref());
-        keys.extend(affinity.chain(spread).flat_map(LabelSelector::keys));
+        keys.extend(spread.flat_map(LabelSelector::keys));
         keys.extend(spec.spread.iter().flat_map(|c| &c.match_label_keys).map(String::as_str));
+    }
+    // Of pods that stay only those matter that keep others away.
+    for pod in ctx.snapshot.nodes.iter().flat_map(|node| &node.pods) {
+        if !pod.spec.anti_affinity.is_empty() && visited.insert(&raw const *pod.spec) {
+            of_terms(&mut keys, &pod.spec.anti_affinity);
+        }
     }
     keys
 }

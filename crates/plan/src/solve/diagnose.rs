@@ -23,6 +23,7 @@ use super::{
     template::{RowSetId, template_requirements},
     topology::{Kind, Use},
 };
+use crate::work::used_up;
 
 /// How near a refusal is to acceptance: the further a pod gets, the nearer. The second number tells refusals of one kind
 /// apart, in thousandths of what was missing.
@@ -34,8 +35,10 @@ type Refused = (Nearness, Reason);
 impl<'s> Solver<'s> {
     /// The reasons of every pool, nearest miss first.
     pub(crate) fn reasons(&mut self, pod: u32, refusal: Refusal) -> Vec<Reason> {
-        if refusal == Refusal::Reserved {
-            return vec![waiting_for_reservation()];
+        match refusal {
+            Refusal::NoPlace => {}
+            Refusal::Reserved => return vec![waiting_for_reservation()],
+            Refusal::UsedUp => return vec![used_up()],
         }
         let mut found: Vec<(Nearness, usize, Reason)> = Vec::new();
         for (order, pool) in self.pools_in_order().into_iter().enumerate() {
@@ -86,17 +89,16 @@ impl<'s> Solver<'s> {
         let template = self.usable_template(pool)?;
         let class = self.classes.of_pod[pod as usize] as usize;
         let pod = self.pods.get(pod);
-        let variants = &self.classes.all[class].variants;
-        let Some(last) = variants.iter().rposition(|variant| variant.wanted.possible) else {
+        let Some(last) = self.last_variant(class) else {
             return Err(((0, 0), contradiction()));
         };
-        self.taints(class, last, pool)?;
-        let joined = self.requirements(class, last, template)?;
+        self.taints(&last, pool)?;
+        let joined = self.requirements(&last, template)?;
         let rows = self.large_enough(class, template, &joined)?;
         let rows = self.with_ports(&pod.spec, template, &rows)?;
         let rows = self.with_volumes(pod, template, &rows)?;
         self.min_values(template, &joined, &rows)?;
-        let options = self.domains(class, last, template, &joined)?;
+        let options = self.domains(&last, template, &joined)?;
         self.settled(class, template, &options, &rows)?;
         self.limits(template, &options, &rows)?;
         match self.join(pod, class, template, None, &options) {
@@ -108,6 +110,15 @@ impl<'s> Solver<'s> {
                 Err(((10, 0), Reason::new(ReasonId::ShapeTooSmall, message)))
             }
         }
+    }
+
+    /// The variant that insists on least, of those that any node could have.
+    fn last_variant(&mut self, class_index: usize) -> Option<Variant> {
+        let Self { classes, labels, .. } = self;
+        let class = &mut classes.all[class_index];
+        let form = class.last_possible(labels)?;
+        let uses = class.uses(form, class.variants(form) - 1, &labels.work);
+        Some(Variant { class: class_index, form, uses })
     }
 
     /// The template of a pool that machines can be made from.
@@ -148,8 +159,8 @@ impl<'s> Solver<'s> {
         }
     }
 
-    fn taints(&self, class: usize, variant: usize, pool: &NodePool) -> Result<(), Refused> {
-        let tolerations = &self.classes.all[class].variants[variant].tolerations;
+    fn taints(&self, variant: &Variant, pool: &NodePool) -> Result<(), Refused> {
+        let tolerations = &self.classes.all[variant.class].tolerance(variant.form).tolerations;
         let Some(taint) = first_untolerated(&pool.taints, tolerations) else { return Ok(()) };
         let reason = Reason::new(
             ReasonId::PoolTaintUntolerated,
@@ -159,14 +170,10 @@ impl<'s> Solver<'s> {
     }
 
     /// What the template's requirements become, per alternative of the volumes.
-    fn requirements(
-        &mut self,
-        class: usize,
-        variant: usize,
-        template: usize,
-    ) -> Result<Vec<ReqId>, Refused> {
+    fn requirements(&mut self, variant: &Variant, template: usize) -> Result<Vec<ReqId>, Refused> {
         let own = template_requirements(self.templates[template].pool);
-        let wanted = self.classes.all[class].variants[variant].wanted.strict;
+        let class = variant.class;
+        let wanted = self.classes.all[class].form(variant.form, &mut self.labels).wanted.strict;
         let well_known = &self.snapshot.catalog.well_known;
         if let Err(why) = own.compatible(&self.labels.decode(wanted), Some(well_known)) {
             return Err(self.incompatible(template, &why));
@@ -286,8 +293,8 @@ impl<'s> Solver<'s> {
 
     /// Whether types would do if the volumes were elsewhere.
     fn volumes_elsewhere(&mut self, class: usize, template: usize) -> Option<Refused> {
-        let class = &self.classes.all[class];
-        let wanted = class.variants.last()?.wanted.strict;
+        let class = &mut self.classes.all[class];
+        let wanted = class.form(class.forms() - 1, &mut self.labels).wanted.strict;
         let alternatives = class.volume_alternatives.clone();
         let without = self.labels.join(self.templates[template].requirements, wanted)?;
         let offered = !self.templates[template].meeting(without, &self.labels).is_empty();
@@ -333,8 +340,9 @@ impl<'s> Solver<'s> {
             );
             return ((6, -1), Reason::new(ReasonId::ShapeTooSmall, message));
         };
-        let name = self.columns.name(column);
-        let need = class.example.spec.requests.get(name);
+        let requests = &class.example.spec.requests;
+        let name = self.columns.name_in(column, requests);
+        let need = requests.get(name);
         // Printed as the types print it, for a pod that asks for none of it.
         let offered = template.types.first().map(|info| info.instance_type.capacity.get(name));
         let like = if need == Quantity::ZERO { offered.unwrap_or(need) } else { need };
@@ -452,13 +460,13 @@ impl<'s> Solver<'s> {
     /// The ways in which the machine could settle for domains.
     fn domains(
         &mut self,
-        class: usize,
-        variant: usize,
+        variant: &Variant,
         template: usize,
         joined: &[ReqId],
     ) -> Result<Vec<ReqId>, Refused> {
-        let variant: &Variant = &self.classes.all[class].variants[variant];
-        for used in &variant.host_uses {
+        let form = self.classes.all[variant.class].form(variant.form, &mut self.labels);
+        let strict = form.wanted.strict;
+        for used in &variant.uses.hosts {
             if !self.topology.group(used.group).allows_new_host(used.selects_self) {
                 return Err(((9, 0), self.topology_reason(*used, template)));
             }
@@ -466,7 +474,8 @@ impl<'s> Solver<'s> {
         let mut options = Vec::new();
         for requirements in joined {
             options.extend(settle_domains(
-                variant,
+                &variant.uses,
+                strict,
                 *requirements,
                 self.choices,
                 &self.topology,
@@ -477,8 +486,7 @@ impl<'s> Solver<'s> {
         if !options.is_empty() {
             return Ok(options);
         }
-        let strict = variant.wanted.strict;
-        let culprit = variant.domain_uses.iter().copied().find(|used| {
+        let culprit = variant.uses.domains.iter().copied().find(|used| {
             let group = self.topology.group(used.group);
             let key = group.key();
             let own = self.labels.get(strict, key);
@@ -492,7 +500,7 @@ impl<'s> Solver<'s> {
                 !allowed.domains.is_empty()
             })
         });
-        let culprit = culprit.or_else(|| variant.domain_uses.first().copied());
+        let culprit = culprit.or_else(|| variant.uses.domains.first().copied());
         match culprit {
             Some(used) => Err(((9, 0), self.topology_reason(used, template))),
             None => Ok(options),
@@ -563,8 +571,8 @@ impl<'s> Solver<'s> {
         if options.iter().any(offered) {
             return Ok(());
         }
-        let last = self.classes.all[class].variants.last();
-        let settled = last.and_then(|variant| variant.domain_uses.first()).copied();
+        let settled =
+            self.classes.all[class].strict_uses(&self.labels.work).domains.first().copied();
         Err(match settled {
             Some(used) => {
                 let reason = self.topology_reason(used, template);

@@ -1,16 +1,19 @@
 //! Where a pod could go: a node, a claim of this pass, or a new claim.
 
-use joiner_core::pod::Pod;
+use joiner_core::{
+    pod::Pod,
+    taint::{Toleration, first_untolerated},
+};
 
 use super::{
     Refusal, Solver,
     bits::{Bits, ones},
     claims::{Joining, Turn},
-    class::Variant,
+    class::{Form, Parts, Uses, Variant},
     join::JoinRefusal,
     labels::{self, LabelSpace, ReqId},
-    nodes::{Appeal, Nodes},
-    topology::{self, Topology},
+    nodes::{Appeal, Candidate, Nodes},
+    topology::{self, Standing, Topology},
 };
 
 /// Among how many nodes that take a pod the scheduler chooses at least, where there are as many. In large clusters it does
@@ -19,21 +22,15 @@ const SCHEDULER_COMPARES: usize = 100;
 
 impl Solver<'_> {
     /// The first node in order that takes the pod; where the scheduler has its way, the one that appeals to it most.
-    pub(super) fn find_node(
-        &mut self,
-        pod_index: u32,
-        class_index: usize,
-        variant_index: usize,
-    ) -> Option<usize> {
+    pub(super) fn find_node(&mut self, pod_index: u32, variant: &Variant) -> Option<usize> {
         let pod = self.pods.get(pod_index);
         let respect_quiet = self.trial.respects_quiet() && !self.is_own(pod_index);
         let Self { nodes, labels, topology, classes, trial, .. } = self;
-        let class = &mut classes.all[class_index];
-        let (requests, alternatives) = (&class.requests, &class.volume_alternatives);
-        let variant = &mut class.variants[variant_index];
-        let mut domains_suit: Vec<Option<bool>> = Vec::new();
+        let Parts { requests, volume_alternatives: alternatives, tolerations, form } =
+            classes.all[variant.class].parts(variant.form, labels);
+        let mut domains = NodeDomains::new(variant, form.wanted.strict, nodes.sorts.len());
         let mut best: Option<(Appeal, usize)> = None;
-        let (first, last) = (variant.first_node_word, nodes.len().div_ceil(64));
+        let (first, last) = (form.first_node_word, nodes.len().div_ceil(64));
         let (start, mut enough) = if trial.is_scheduled() && first < last {
             (first + pod_index as usize % (last - first), SCHEDULER_COMPARES)
         } else {
@@ -41,35 +38,33 @@ impl Solver<'_> {
         };
         for word in (start..last).chain(first..start) {
             let all = Bits::word_of_all(nodes.len(), word);
-            let alive = all & !variant.dead_nodes.word(word);
+            let alive = all & !form.dead_nodes.word(word);
             if alive == 0 {
-                if word == variant.first_node_word {
-                    variant.first_node_word += 1;
+                if word == form.first_node_word {
+                    form.first_node_word += 1;
                 }
                 continue;
             }
+            labels.work.count(1 + variant.uses.hosts.len());
             let open = alive & !nodes.closed(word, respect_quiet);
-            for bit in ones(open & !refused_hosts(variant, topology, true, word)) {
+            for bit in ones(open & !refused_hosts(&variant.uses, topology, true, word)) {
                 let position = word * 64 + bit;
                 let candidate = nodes.candidate(position);
+                labels.work.count(1 + pod.spec.host_ports.len() + pod.volumes.attached.len());
                 if !nodes.fits(position, requests)
-                    || !suits_sort(variant, alternatives, nodes, candidate.sort, labels)
+                    || !suits_sort(form, &tolerations, alternatives, nodes, candidate.sort, labels)
                     || !candidate.ports_free(pod)
                 {
-                    variant.dead_nodes.insert(position);
+                    form.dead_nodes.insert(position);
                     if nodes.is_touched(position) {
-                        trial.note_dead_node(class_index, variant_index, position);
+                        trial.note_dead_node(variant.class, variant.form, position);
                     }
                     continue;
                 }
                 if !candidate.can_attach(pod) {
                     continue;
                 }
-                domains_suit.resize(nodes.sorts.len(), None);
-                let suits = *domains_suit[candidate.sort].get_or_insert_with(|| {
-                    node_domains_suit(variant, candidate.requirements, topology, labels)
-                });
-                if !suits {
+                if !domains.suit(candidate, topology, labels) {
                     continue;
                 }
                 if !trial.is_scheduled() {
@@ -89,31 +84,24 @@ impl Solver<'_> {
     }
 
     /// The claim with the fewest pods that takes the pod; of equals the one whose turn it is.
-    pub(super) fn find_claim(
-        &mut self,
-        pod: &Pod,
-        class_index: usize,
-        variant_index: usize,
-    ) -> Option<(usize, Joining)> {
+    pub(super) fn find_claim(&mut self, pod: &Pod, variant: &Variant) -> Option<(usize, Joining)> {
         let mut best: Option<((u32, Turn), usize, Joining)> = None;
         for sort in 0..self.claims.sorts.len() {
             let Some(first) = self.claims.sorts[sort].by_pods.first_key_value() else { continue };
             let (first_pods, template) = (*first.0, self.claims.sorts[sort].template);
-            let variant = &self.classes.all[class_index].variants[variant_index];
+            let tolerance = self.classes.all[variant.class].tolerance(variant.form);
             if best.as_ref().is_some_and(|((pods, _), ..)| *pods < first_pods)
-                || !variant.tolerates[template]
+                || !tolerance.tolerates[template]
             {
                 continue;
             }
             let requirements = self.claims.sorts[sort].requirements;
-            let options = self.options(requirements, class_index, variant_index);
+            let options = self.options(requirements, variant);
             if options.is_empty() {
                 continue;
             }
             let limit = best.as_ref().map(|(rank, ..)| *rank);
-            if let Some(found) =
-                self.find_claim_of_sort(pod, class_index, variant_index, sort, &options, limit)
-            {
+            if let Some(found) = self.find_claim_of_sort(pod, variant, sort, &options, limit) {
                 best = Some(found);
             }
         }
@@ -123,8 +111,7 @@ impl Solver<'_> {
     fn find_claim_of_sort(
         &mut self,
         pod: &Pod,
-        class_index: usize,
-        variant_index: usize,
+        variant: &Variant,
         sort: usize,
         options: &[ReqId],
         limit: Option<(u32, Turn)>,
@@ -136,10 +123,12 @@ impl Solver<'_> {
         'search: for (pods, level) in &by_pods {
             let mut cursor = 0;
             loop {
-                let variant = &self.classes.all[class_index].variants[variant_index];
+                let form = &*self.classes.all[variant.class].form(variant.form, &mut self.labels);
+                let work = &self.labels.work;
                 let refused = |word: usize| {
-                    variant.dead_claims.word(word)
-                        | refused_hosts(variant, &self.topology, false, word)
+                    work.count(1 + variant.uses.hosts.len());
+                    form.dead_claims.word(word)
+                        | refused_hosts(&variant.uses, &self.topology, false, word)
                 };
                 let candidates = level.next(*pods, &mut cursor, &self.claims, refused);
                 if candidates.is_empty() {
@@ -150,16 +139,15 @@ impl Solver<'_> {
                     if limit.is_some_and(|best| rank > best) {
                         break 'search;
                     }
-                    match self.join(pod, class_index, template, Some(claim), options) {
+                    match self.join(pod, variant.class, template, Some(claim), options) {
                         Ok(joining) => {
                             found = Some((rank, claim, joining));
                             break 'search;
                         }
                         Err(JoinRefusal { for_good: true, .. }) => {
-                            let variant =
-                                &mut self.classes.all[class_index].variants[variant_index];
-                            variant.dead_claims.insert(claim);
-                            self.trial.note_dead_claim(class_index, variant_index);
+                            let class = &mut self.classes.all[variant.class];
+                            class.form(variant.form, &mut self.labels).dead_claims.insert(claim);
+                            self.trial.note_dead_claim(variant.class, variant.form);
                         }
                         Err(_) => {}
                     }
@@ -177,23 +165,22 @@ impl Solver<'_> {
     pub(super) fn find_template(
         &mut self,
         pod: &Pod,
-        class_index: usize,
-        variant_index: usize,
+        variant: &Variant,
     ) -> Result<(usize, Joining), Refusal> {
+        let new_host = |used: &topology::Use| {
+            self.topology.group(used.group).allows_new_host(used.selects_self)
+        };
+        self.labels.work.count(variant.uses.hosts.len());
+        if !variant.uses.hosts.iter().all(new_host) {
+            return Err(Refusal::NoPlace);
+        }
         for template in 0..self.templates.len() {
-            let variant = &self.classes.all[class_index].variants[variant_index];
-            let host = |used: &topology::Use| {
-                self.topology.group(used.group).allows_new_host(used.selects_self)
-            };
-            if !self.makes_machines(template)
-                || !variant.tolerates[template]
-                || !variant.host_uses.iter().all(host)
-            {
+            let tolerance = self.classes.all[variant.class].tolerance(variant.form);
+            if !self.makes_machines(template) || !tolerance.tolerates[template] {
                 continue;
             }
-            let options =
-                self.options(self.templates[template].requirements, class_index, variant_index);
-            match self.join(pod, class_index, template, None, &options) {
+            let options = self.options(self.templates[template].requirements, variant);
+            match self.join(pod, variant.class, template, None, &options) {
                 Ok(joining) => return Ok((template, joining)),
                 Err(JoinRefusal { reserved: true, .. }) => return Err(Refusal::Reserved),
                 Err(_) => {}
@@ -205,9 +192,8 @@ impl Solver<'_> {
 
 /// Which of 64 machines the pod's spread and affinity over hosts refuse.
 #[inline]
-fn refused_hosts(variant: &Variant, topology: &Topology, nodes: bool, word: usize) -> u64 {
-    variant
-        .host_uses
+fn refused_hosts(uses: &Uses, topology: &Topology, nodes: bool, word: usize) -> u64 {
+    uses.hosts
         .iter()
         .map(|used| topology.group(used.group).refused_hosts(used.selects_self, nodes, word))
         .fold(0, |all, refused| all | refused)
@@ -215,41 +201,68 @@ fn refused_hosts(variant: &Variant, topology: &Topology, nodes: bool, word: usiz
 
 /// Whether nodes of a sort suit in labels, taints and volumes; the answer never changes.
 fn suits_sort(
-    variant: &mut Variant,
+    form: &mut Form,
+    tolerations: &[Toleration],
     alternatives: &[ReqId],
     nodes: &Nodes<'_>,
     sort: usize,
     labels: &mut LabelSpace,
 ) -> bool {
-    if variant.node_sorts.is_empty() {
-        variant.node_sorts = vec![None; nodes.sorts.len()];
+    if form.node_sorts.is_empty() {
+        form.node_sorts = vec![None; nodes.sorts.len()];
     }
-    *variant.node_sorts[sort].get_or_insert_with(|| {
+    let wanted = form.wanted.all;
+    labels.work.count(1);
+    *form.node_sorts[sort].get_or_insert_with(|| {
         let (requirements, taint_set) = nodes.sorts[sort];
-        joiner_core::taint::first_untolerated(nodes.taint_set(taint_set), &variant.tolerations)
-            .is_none()
-            && labels.compatible_strict(requirements, variant.wanted.all)
+        labels.work.count(tolerations.len());
+        first_untolerated(nodes.taint_set(taint_set), tolerations).is_none()
+            && labels.compatible_strict(requirements, wanted)
             && alternatives.iter().any(|volumes| labels.compatible_strict(requirements, *volumes))
     })
 }
 
-/// Whether a node's own domains are allowed to the pod. A node without a label is in no domain of it.
-fn node_domains_suit(
-    variant: &Variant,
-    requirements: ReqId,
-    topology: &Topology,
-    labels: &LabelSpace,
-) -> bool {
-    variant.domain_uses.iter().all(|used| {
-        let group = topology.group(used.group);
-        let key = group.key();
-        let Some(domain) = labels.get(requirements, key).and_then(labels::Req::single) else {
-            return false;
-        };
-        let own = labels.get(variant.wanted.strict, key);
-        group
-            .allowed(used.selects_self, |d| labels.allows(key, own, d), |d| d == domain)
-            .domains
-            .contains(domain)
-    })
+/// Whether the domains of nodes are allowed to a variant of a pod, as long as nothing changes.
+struct NodeDomains<'v> {
+    variant: &'v Variant,
+    /// What the pod requires, without its preferences.
+    strict: ReqId,
+    /// What decides about all domains of a group alike, in the order of the groups.
+    standing: Vec<Standing>,
+    of_sort: Vec<Option<bool>>,
+}
+
+impl<'v> NodeDomains<'v> {
+    fn new(variant: &'v Variant, strict: ReqId, sorts: usize) -> Self {
+        let any = !variant.uses.domains.is_empty();
+        let of_sort = if any { vec![None; sorts] } else { Vec::new() };
+        Self { variant, strict, standing: Vec::new(), of_sort }
+    }
+
+    /// Whether a node's own domains are allowed to the pod. A node without a label is in no domain of it.
+    fn suit(
+        &mut self,
+        candidate: &Candidate<'_>,
+        topology: &Topology,
+        labels: &LabelSpace,
+    ) -> bool {
+        let Self { variant, strict, standing, of_sort } = self;
+        let Some(known) = of_sort.get_mut(candidate.sort) else { return true };
+        *known.get_or_insert_with(|| {
+            variant.uses.domains.iter().enumerate().all(|(at, used)| {
+                let group = topology.group(used.group);
+                let key = group.key();
+                labels.work.count(1);
+                let domain = labels.get(candidate.requirements, key);
+                let Some(domain) = domain.and_then(labels::Req::single) else { return false };
+                let own = labels.get(*strict, key);
+                let pod = |domain| labels.allows(key, own, domain);
+                if standing.len() == at {
+                    labels.work.count(group.domain_count());
+                    standing.push(group.standing(used.selects_self, pod));
+                }
+                group.allows(standing[at], used.selects_self, pod, domain)
+            })
+        })
+    }
 }

@@ -66,13 +66,16 @@ impl<'s> Solver<'s> {
         for candidate in self.nodes.active().filter(|candidate| !candidate.pods.is_empty()) {
             plan.existing.push(self.placement(candidate, &candidate.pods));
         }
-        let mut known: FxHashMap<(u32, bool), Vec<Reason>> = FxHashMap::default();
+        let mut known: FxHashMap<(u32, Refusal), Vec<Reason>> = FxHashMap::default();
         for (pod, refusal) in refused {
             let class = self.classes.of_pod[*pod as usize];
-            let waits = *refusal == Refusal::Reserved;
+            let waits = *refusal != Refusal::NoPlace;
             // What is true of one pod of a class is true of all, but for the volumes each attaches.
             let reasons = if self.pod(*pod).volumes.attached.is_empty() {
-                known.entry((class, waits)).or_insert_with(|| self.reasons(*pod, *refusal)).clone()
+                known
+                    .entry((class, *refusal))
+                    .or_insert_with(|| self.reasons(*pod, *refusal))
+                    .clone()
             } else {
                 self.reasons(*pod, *refusal)
             };

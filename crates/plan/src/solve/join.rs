@@ -11,7 +11,7 @@ use super::{
     Choices, Solver, amounts,
     bits::Bits,
     claims::{Claim, Joining},
-    class::Variant,
+    class::{Parts, Uses, Variant},
     labels::{Key, LabelSpace, ReqId},
     nodes::Nodes,
     reservations::Reservations,
@@ -39,35 +39,30 @@ impl JoinRefusal {
 impl Solver<'_> {
     /// What a claim's requirements may become when a pod joins it: one entry per alternative of its volumes and per
     /// domain it could settle for, in the order they are tried.
-    pub(super) fn options(
-        &mut self,
-        requirements: ReqId,
-        class_index: usize,
-        variant_index: usize,
-    ) -> Vec<ReqId> {
+    pub(super) fn options(&mut self, requirements: ReqId, variant: &Variant) -> Vec<ReqId> {
         let Self { labels, topology, zones, nodes, classes, choices, .. } = self;
-        let class = &mut classes.all[class_index];
-        let variant = &mut class.variants[variant_index];
-        let joins = match variant.joins.get(&requirements) {
+        let Parts { volume_alternatives, form, .. } =
+            classes.all[variant.class].parts(variant.form, labels);
+        let wanted = form.wanted;
+        let joins = match form.joins.get(&requirements) {
             Some(known) => Rc::clone(known),
             None => {
                 let joins: Rc<[ReqId]> = labels
-                    .join(requirements, variant.wanted.all)
+                    .join(requirements, wanted.all)
                     .into_iter()
-                    .flat_map(|own| {
-                        class.volume_alternatives.iter().map(move |volumes| (own, *volumes))
-                    })
+                    .flat_map(|own| volume_alternatives.iter().map(move |volumes| (own, *volumes)))
                     .filter_map(|(own, volumes)| labels.join(own, volumes))
                     .collect();
-                variant.joins.insert(requirements, Rc::clone(&joins));
+                form.joins.insert(requirements, Rc::clone(&joins));
                 joins
             }
         };
-        if variant.domain_uses.is_empty() {
+        if variant.uses.domains.is_empty() {
             return joins.to_vec();
         }
         let settle = |joined: &ReqId| {
-            settle_domains(variant, *joined, *choices, topology, (zones, nodes), labels)
+            let (uses, strict) = (&variant.uses, wanted.strict);
+            settle_domains(uses, strict, *joined, *choices, topology, (zones, nodes), labels)
         };
         joins.iter().flat_map(settle).collect()
     }
@@ -86,6 +81,7 @@ impl Solver<'_> {
         let template = &mut templates[template_index];
         let requests = &classes.all[class_index].requests;
         let existing = claim.map(|claim| claims.get(claim));
+        labels.work.count(1 + pod.spec.host_ports.len() + pod.volumes.attached.len());
         if existing.is_some_and(|claim| !claim.ports_free(pod)) {
             return Err(JoinRefusal::FOR_GOOD);
         }
@@ -252,7 +248,8 @@ impl JoinContext<'_, '_> {
 
 /// The ways in which a claim can settle its domains so that every group allows the pod.
 pub(super) fn settle_domains(
-    variant: &Variant,
+    uses: &Uses,
+    strict: ReqId,
     requirements: ReqId,
     choices: Choices,
     topology: &Topology,
@@ -260,11 +257,11 @@ pub(super) fn settle_domains(
     labels: &mut LabelSpace,
 ) -> Vec<ReqId> {
     let mut per_key: Vec<(Key, Bits, bool)> = Vec::new();
-    for used in &variant.domain_uses {
+    for used in &uses.domains {
         let group = topology.group(used.group);
         let key = group.key();
-        let (own, machine) =
-            (labels.get(variant.wanted.strict, key), labels.get(requirements, key));
+        labels.work.count(1 + group.domain_count());
+        let (own, machine) = (labels.get(strict, key), labels.get(requirements, key));
         let allowed = group.allowed(
             used.selects_self,
             |domain| labels.allows(key, own, domain),

@@ -14,14 +14,19 @@ use joiner_core::{
 use rustc_hash::FxHashMap;
 
 use super::bits::Bits;
+use crate::work::Meter;
 
 /// A label key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key(u16);
+pub(crate) struct Key(u32);
 
 impl Key {
     /// The host name is a key like any other for requirements, but its domains are machines.
     pub(crate) const HOSTNAME: Self = Self(0);
+
+    fn index(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// A set of requirements, by number. Equal sets have equal numbers.
@@ -76,6 +81,7 @@ pub(crate) struct LabelSpace {
     /// (offered, wanted) with nothing open → whether they are compatible.
     strict: FxHashMap<(ReqId, ReqId), bool>,
     pinned: FxHashMap<(ReqId, Key, u32), Option<ReqId>>,
+    pub(crate) work: Meter,
 }
 
 impl Req {
@@ -119,6 +125,7 @@ impl LabelSpace {
             joined: FxHashMap::default(),
             strict: FxHashMap::default(),
             pinned: FxHashMap::default(),
+            work: Meter::default(),
         };
         let hostname = space.key(label::HOSTNAME);
         debug_assert_eq!(hostname, Key::HOSTNAME);
@@ -133,7 +140,7 @@ impl LabelSpace {
         if let Some(key) = self.key_lookup.get(name) {
             return *key;
         }
-        let key = Key(self.keys.len() as u16);
+        let key = Key(self.keys.len() as u32);
         self.keys.push(KeyInfo {
             name: name.to_owned(),
             well_known: self.well_known.contains(name),
@@ -149,12 +156,12 @@ impl LabelSpace {
     }
 
     pub(crate) fn key_name(&self, key: Key) -> &str {
-        &self.keys[usize::from(key.0)].name
+        &self.keys[key.index()].name
     }
 
     /// The number of a value, new or known.
     pub(crate) fn value(&mut self, key: Key, name: &str) -> usize {
-        let info = &mut self.keys[usize::from(key.0)];
+        let info = &mut self.keys[key.index()];
         if let Some(value) = info.lookup.get(name) {
             return *value as usize;
         }
@@ -166,17 +173,18 @@ impl LabelSpace {
 
     /// The number of a value that something has mentioned before.
     pub(crate) fn known_value(&self, key: Key, name: &str) -> Option<usize> {
-        self.keys[usize::from(key.0)].lookup.get(name).map(|value| *value as usize)
+        self.keys[key.index()].lookup.get(name).map(|value| *value as usize)
     }
 
     pub(crate) fn value_name(&self, key: Key, value: usize) -> &str {
-        &self.keys[usize::from(key.0)].values[value].name
+        &self.keys[key.index()].values[value].name
     }
 
     /// The number of a set of requirements.
     pub(crate) fn encode(&mut self, requirements: &Requirements) -> ReqId {
         let mut set: ReqSet = Vec::new();
         for (name, requirement) in requirements.iter() {
+            self.work.count(1 + requirement.values().len());
             let key = self.key(name);
             let req = self.encode_one(key, requirement);
             set.push((key, req));
@@ -240,7 +248,7 @@ impl LabelSpace {
     /// Whether everything asked for is of labels that providers fill in, or an exclusion.
     pub(crate) fn only_well_known(&self, id: ReqId) -> bool {
         let set = &self.sets[id.index()];
-        set.iter().all(|(key, req)| req.is_exclusion() || self.keys[usize::from(key.0)].well_known)
+        set.iter().all(|(key, req)| req.is_exclusion() || self.keys[key.index()].well_known)
     }
 
     /// Whether a key's value is allowed; `None` allows everything.
@@ -255,7 +263,7 @@ impl LabelSpace {
         if gte.is_none() && lte.is_none() {
             return true;
         }
-        self.keys[usize::from(key.0)].values[value]
+        self.keys[key.index()].values[value]
             .number
             .is_some_and(|n| gte.is_none_or(|low| low <= n) && lte.is_none_or(|high| n <= high))
     }
@@ -299,6 +307,7 @@ impl LabelSpace {
     /// Whether the keys that both constrain leave a value.
     pub(crate) fn intersects(&self, a: ReqId, b: ReqId) -> bool {
         let (a, b) = (&self.sets[a.index()], &self.sets[b.index()]);
+        self.work.count(a.len() + b.len());
         let mut rest = b.iter().peekable();
         a.iter().all(|(key, own)| {
             while rest.next_if(|(other, _)| other < key).is_some() {}
@@ -314,7 +323,7 @@ impl LabelSpace {
     pub(crate) fn compatible(&self, offered: ReqId, wanted: ReqId, well_known_open: bool) -> bool {
         let known = self.sets[wanted.index()].iter().all(|(key, req)| {
             req.is_exclusion()
-                || (well_known_open && self.keys[usize::from(key.0)].well_known)
+                || (well_known_open && self.keys[key.index()].well_known)
                 || self.get(offered, *key).is_some()
         });
         known && self.intersects(offered, wanted)
@@ -350,6 +359,7 @@ impl LabelSpace {
     /// Both sets together, compatible or not.
     pub(crate) fn intersect_sets(&mut self, a: ReqId, b: ReqId) -> ReqId {
         let (a, b) = (Rc::clone(&self.sets[a.index()]), Rc::clone(&self.sets[b.index()]));
+        self.work.count(a.len() + b.len());
         let mut merged: ReqSet = (*a).clone();
         for (key, req) in b.iter() {
             match merged.binary_search_by_key(key, |(key, _)| *key) {
@@ -372,7 +382,7 @@ impl LabelSpace {
         };
         let narrowed = match self.get(id, key) {
             Some(req) => self.intersection(key, req, &only),
-            None if self.keys[usize::from(key.0)].well_known => only,
+            None if self.keys[key.index()].well_known => only,
             None => return None,
         };
         if narrowed.values.is_empty() {

@@ -2,7 +2,7 @@
 
 use joiner_core::{
     label,
-    pod::{HostPort, Pod, Role},
+    pod::{Pod, Role},
     requirement::{Requirement, Requirements},
     resources::{CPU, MEMORY, Resources},
     snapshot::{Node, Snapshot},
@@ -15,6 +15,7 @@ use super::{
     bits::Bits,
     journal::{Extent, Journal},
     labels::{LabelSpace, ReqId},
+    ports::Ports,
     template::{UNNAMED_HOST, daemon_tolerates},
 };
 
@@ -93,7 +94,7 @@ pub(crate) struct Candidate<'s> {
     pub(crate) requirements: ReqId,
     pub(crate) sort: usize,
     pub(crate) taint_set: usize,
-    pub(super) ports: Vec<&'s HostPort>,
+    pub(super) ports: Ports<'s>,
     /// Claims attached, by driver.
     pub(super) volumes: FxHashMap<&'s str, FxHashSet<&'s str>>,
     /// The pods that were placed on it.
@@ -172,7 +173,7 @@ impl<'s> Nodes<'s> {
                 requirements,
                 sort,
                 taint_set,
-                ports: Vec::new(),
+                ports: Ports::default(),
                 volumes: FxHashMap::default(),
                 pods: Vec::new(),
                 settled: 0,
@@ -293,7 +294,7 @@ impl<'s> Nodes<'s> {
             self.free_before.extend_from_slice(free);
             self.journal.note(|| Change::Added {
                 position,
-                ports: candidate.ports.len(),
+                ports: candidate.ports.taken().len(),
                 attached: candidate.unattached(pod).collect(),
             });
         }
@@ -366,7 +367,7 @@ impl<'s> Nodes<'s> {
 
 impl<'s> Candidate<'s> {
     fn take(&mut self, pod: &'s Pod) {
-        self.ports.extend(&pod.spec.host_ports);
+        self.ports.take(&pod.spec.host_ports);
         for volume in &pod.volumes.attached {
             self.volumes.entry(&volume.driver).or_default().insert(&volume.claim);
         }
@@ -400,7 +401,7 @@ impl<'s> Candidate<'s> {
     }
 
     pub(crate) fn ports_free(&self, pod: &Pod) -> bool {
-        !pod.spec.host_ports.iter().any(|port| self.ports.iter().any(|taken| taken.conflicts(port)))
+        self.ports.are_free(pod.spec.host_ports.iter())
     }
 
     /// Whether the pod's volumes can be attached besides those that are; a claim that is shared counts once.

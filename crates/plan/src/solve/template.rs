@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 use joiner_core::{
     instance_type::{InstanceType, allocatable},
     label,
-    pod::{HostPort, PodSpec},
+    pod::PodSpec,
     pool::NodePool,
     requirement::{Requirement, Requirements},
     resources::Resources,
@@ -23,6 +23,7 @@ use super::{
     amounts::{self, Columns},
     bits::Bits,
     labels::{Key, LabelSpace, ReqId},
+    ports::Ports,
 };
 
 /// A set of rows, by number.
@@ -70,7 +71,7 @@ pub(crate) struct TypeInfo<'s> {
     /// The daemons that will run on it, by position in the snapshot.
     pub(crate) daemons: Vec<usize>,
     pub(crate) daemon_overhead: Resources,
-    daemon_ports: Vec<&'s HostPort>,
+    daemon_ports: Ports<'s>,
     daemon_volumes: FxHashMap<&'s str, u32>,
     /// Each offering's requirements, in the type's order.
     pub(crate) offerings: Vec<ReqId>,
@@ -178,7 +179,7 @@ impl<'s> Template<'s> {
             capacity: columns.row(&instance_type.capacity),
             daemons: Vec::new(),
             daemon_overhead: Resources::new(),
-            daemon_ports: Vec::new(),
+            daemon_ports: Ports::default(),
             daemon_volumes: FxHashMap::default(),
             offerings: instance_type
                 .offerings
@@ -193,7 +194,7 @@ impl<'s> Template<'s> {
             if runs {
                 info.daemons.push(*index);
                 info.daemon_overhead.add(&daemon.spec.requests);
-                info.daemon_ports.extend(&daemon.spec.host_ports);
+                info.daemon_ports.take(&daemon.spec.host_ports);
                 for volume in &daemon.volumes.attached {
                     *info.daemon_volumes.entry(volume.driver.as_str()).or_default() += 1;
                 }
@@ -253,12 +254,7 @@ impl<'s> Template<'s> {
 
     /// The rows whose daemons leave the host ports of `spec` free.
     pub(crate) fn rows_with_ports(&mut self, base: RowSetId, spec: &PodSpec) -> RowSetId {
-        self.rows_where(base, |info| {
-            !spec
-                .host_ports
-                .iter()
-                .any(|port| info.daemon_ports.iter().any(|other| other.conflicts(port)))
-        })
+        self.rows_where(base, |info| info.daemon_ports.are_free(spec.host_ports.iter()))
     }
 
     /// The rows whose type meets the requirements and has an available offering that does.

@@ -4,10 +4,12 @@
 //! Pods with the same constraint share one group. Counts are arrays over the label's values; for the host name, whose
 //! values are the machines themselves, over nodes and claims.
 
+mod filters;
 mod group;
 mod hosts;
+mod namespaces;
 
-use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use joiner_core::{
     label::Labels,
@@ -18,8 +20,15 @@ use joiner_core::{
 };
 use rustc_hash::FxHashMap;
 
-use self::group::{Definition, Filter, Group};
-pub(crate) use self::group::{Kind, Machine, Way};
+pub(crate) use self::{
+    filters::Filters,
+    group::{Kind, Machine, Standing, Way},
+};
+use self::{
+    filters::{Filter, FilterId},
+    group::{Definition, Group},
+    namespaces::{NamespaceSets, Selectable},
+};
 use super::{
     bits::Bits,
     journal::{Extent, Journal},
@@ -27,6 +36,7 @@ use super::{
     nodes::{Nodes, Seen, Site},
     template::Template,
 };
+use crate::work::Meter;
 
 /// A group, by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,16 +69,23 @@ fn identity(pod: &Pod) -> (*const PodSpec, *const str) {
     (&raw const *pod.spec, &raw const *pod.namespace)
 }
 
+fn size(selector: Option<&LabelSelector>) -> usize {
+    selector.map_or(0, |selector| selector.keys().count())
+}
+
 /// All groups of a pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Topology {
     pub(super) groups: Vec<Group>,
-    lookup: FxHashMap<Definition, GroupId>,
+    lookup: FxHashMap<Rc<Definition>, GroupId>,
+    filters: Vec<Rc<Filter>>,
+    filter_lookup: FxHashMap<Rc<Filter>, FilterId>,
+    namespaces: NamespaceSets,
     /// Groups by a label that every pod they select has.
-    by_label: FxHashMap<(String, String), Vec<GroupId>>,
+    by_label: FxHashMap<String, FxHashMap<String, Vec<GroupId>>>,
     /// Groups that are not in `by_label`.
     elsewhere: Vec<GroupId>,
-    filter_verdicts: FxHashMap<(GroupId, ReqId, usize), bool>,
+    filter_verdicts: FxHashMap<(FilterId, ReqId, usize), bool>,
     /// The groups in which bound pods keep others away.
     declared: Declared,
     /// The groups that count the pods which stay on nodes: once per pod, node after node.
@@ -77,12 +94,18 @@ pub(crate) struct Topology {
     bound_ends: Vec<usize>,
     /// The groups that look on which machine their pods are fewest.
     counted: Vec<GroupId>,
+    work: Meter,
     journal: Journal<Change>,
 }
 
 impl Topology {
     pub(crate) fn group(&self, id: GroupId) -> &Group {
         &self.groups[id.0 as usize]
+    }
+
+    /// How much has been looked at so far, in entries of lists.
+    pub(crate) fn work(&self) -> u64 {
+        self.work.units() + self.namespaces.work.units()
     }
 
     /// The group of a spread constraint.
@@ -93,34 +116,25 @@ impl Topology {
     pub(crate) fn spread(
         &mut self,
         constraint: &SpreadConstraint,
-        namespace: &str,
-        pod_labels: &Labels,
-        spec: &PodSpec,
+        pod: &Pod,
+        filters: &mut Filters<'_>,
         labels: &mut LabelSpace,
     ) -> GroupId {
-        let mut filter = Filter::default();
-        if constraint.node_affinity_policy == InclusionPolicy::Honor {
-            filter.terms =
-                spec.requirement_alternatives().iter().map(|term| labels.encode(term)).collect();
-            filter.terms.sort_unstable();
-            filter.terms.dedup();
-            if filter.terms.contains(&ReqId::ANY) {
-                filter.terms.clear();
-            }
-        }
-        if constraint.node_taints_policy == InclusionPolicy::Honor {
-            filter.tolerations = Some(spec.tolerations.clone());
-        }
-        self.intern(Definition {
+        let honors = [constraint.node_affinity_policy, constraint.node_taints_policy]
+            .map(|policy| policy == InclusionPolicy::Honor);
+        let filter = filters.filter(honors, self, labels);
+        self.work.count(1 + constraint.match_label_keys.len() + size(constraint.selector.as_ref()));
+        let definition = Definition {
             kind: Kind::Spread {
                 max_skew: i64::from(constraint.max_skew),
                 min_domains: constraint.min_domains.and_then(|n| usize::try_from(n).ok()),
             },
             key: labels.key(&constraint.topology_key),
-            namespaces: BTreeSet::from([namespace.to_owned()]),
-            selector: constraint.effective_selector(pod_labels),
+            namespaces: self.namespaces.own(&pod.namespace),
+            selector: constraint.effective_selector(&pod.labels),
             filter,
-        })
+        };
+        self.intern(definition)
     }
 
     /// The group of an affinity term.
@@ -132,24 +146,15 @@ impl Topology {
         snapshot: &Snapshot,
         labels: &mut LabelSpace,
     ) -> GroupId {
-        let namespaces = match &term.namespace_selector {
-            None if term.namespaces.is_empty() => BTreeSet::from([namespace.to_owned()]),
-            None => term.namespaces.clone(),
-            Some(_) => snapshot
-                .namespaces
-                .iter()
-                .filter(|(name, own)| term.covers_namespace(namespace, name, Some(own)))
-                .map(|(name, _)| name.clone())
-                .chain(term.namespaces.iter().cloned())
-                .collect(),
-        };
-        self.intern(Definition {
+        self.work.count(1 + term.namespaces.len() + size(term.selector.as_ref()));
+        let definition = Definition {
             kind,
             key: labels.key(&term.topology_key),
-            namespaces,
+            namespaces: self.namespaces.of_term(term, namespace, snapshot),
             selector: term.selector.clone(),
-            filter: Filter::default(),
-        })
+            filter: FilterId::OPEN,
+        };
+        self.intern(definition)
     }
 
     fn intern(&mut self, definition: Definition) -> GroupId {
@@ -159,14 +164,38 @@ impl Topology {
         let id = GroupId(self.groups.len() as u32);
         match definition.selector.as_ref().and_then(LabelSelector::exact) {
             Some((key, value)) => {
-                self.by_label.entry((key.to_owned(), value.to_owned())).or_default().push(id);
+                let by_value = self.by_label.entry(key.to_owned()).or_default();
+                by_value.entry(value.to_owned()).or_default().push(id);
             }
             // Without a selector nothing is ever selected.
             None if definition.selector.is_some() => self.elsewhere.push(id),
             None => {}
         }
-        self.groups.push(Group::new(definition.clone()));
+        let filter = self.filter(definition.filter);
+        let definition = Rc::new(definition);
+        self.groups.push(Group::new(Rc::clone(&definition), filter));
         self.lookup.insert(definition, id);
+        id
+    }
+
+    fn filter(&mut self, id: FilterId) -> Rc<Filter> {
+        if self.filters.is_empty() {
+            self.intern_filter(Filter::default());
+        }
+        Rc::clone(&self.filters[id.0 as usize])
+    }
+
+    fn intern_filter(&mut self, filter: Filter) -> FilterId {
+        if self.filters.is_empty() && !filter.is_open() {
+            self.intern_filter(Filter::default());
+        }
+        if let Some(id) = self.filter_lookup.get(&filter) {
+            return *id;
+        }
+        let id = FilterId(self.filters.len() as u32);
+        let filter = Rc::new(filter);
+        self.filters.push(Rc::clone(&filter));
+        self.filter_lookup.insert(filter, id);
         id
     }
 
@@ -174,14 +203,16 @@ impl Topology {
     pub(crate) fn selecting(&self, namespace: &str, pod_labels: &Labels) -> Vec<GroupId> {
         let hooked = pod_labels
             .iter()
-            .filter_map(|(key, value)| self.by_label.get(&(key.clone(), value.clone())))
+            .filter_map(|(key, value)| self.by_label.get(key)?.get(value))
             .flatten();
+        self.work.count(pod_labels.len());
         let mut selecting: Vec<GroupId> = hooked
             .chain(&self.elsewhere)
             .copied()
             .filter(|id| {
+                self.work.count(1);
                 let definition = &self.group(*id).definition;
-                definition.namespaces.contains(namespace)
+                self.namespaces.contains(definition.namespaces, namespace)
                     && definition
                         .selector
                         .as_ref()
@@ -192,12 +223,24 @@ impl Topology {
         selecting
     }
 
-    /// Makes the groups in which bound pods keep others away. Has to come before nodes are looked at: of their labels only
-    /// those are seen that something asks for.
-    pub(crate) fn declare_bound(&mut self, snapshot: &Snapshot, labels: &mut LabelSpace) {
+    /// Makes the groups in which bound pods keep some of `pods` away. Has to come before nodes are looked at: of their
+    /// labels only those are seen that something asks for.
+    pub(crate) fn declare_bound<'p>(
+        &mut self,
+        snapshot: &Snapshot,
+        pods: impl Iterator<Item = &'p Pod>,
+        labels: &mut LabelSpace,
+    ) {
+        let selectable = Selectable::new(pods);
         for pod in snapshot.nodes.iter().flat_map(|node| &node.pods) {
             if !pod.spec.anti_affinity.is_empty() && !self.declared.contains_key(&identity(pod)) {
-                let declared = self.declared(pod, snapshot, labels);
+                let terms = pod.spec.anti_affinity.iter();
+                let declared = terms
+                    .filter(|term| selectable.any(term, &pod.namespace, snapshot))
+                    .map(|term| {
+                        self.affinity(Kind::KeptAway, term, &pod.namespace, snapshot, labels)
+                    })
+                    .collect();
                 self.declared.insert(identity(pod), declared);
             }
         }
@@ -235,16 +278,27 @@ impl Topology {
         labels: &LabelSpace,
     ) {
         let mut universe: FxHashMap<(Key, usize), Bits> = FxHashMap::default();
-        for group in &mut self.groups {
-            let key = group.definition.key;
+        // Groups with one key and one filter have the same domains.
+        let mut alike: FxHashMap<(Key, FilterId), usize> = FxHashMap::default();
+        for at in 0..self.groups.len() {
+            self.work.count(1);
+            let definition = &self.groups[at].definition;
+            let key = definition.key;
             if key == Key::HOSTNAME {
                 continue;
             }
+            let first = *alike.entry((key, definition.filter)).or_insert(at);
+            if first != at {
+                let domains = self.groups[first].domains();
+                self.work.count(domains.1.len());
+                self.groups[at].set_domains(domains);
+                continue;
+            }
+            let group = &mut self.groups[at];
             for (at, template) in templates.iter().enumerate() {
-                let tolerated =
-                    group.definition.filter.tolerations.as_ref().is_none_or(|tolerations| {
-                        first_untolerated(&template.pool.taints, tolerations).is_none()
-                    });
+                let tolerated = group.filter.tolerations.as_ref().is_none_or(|tolerations| {
+                    first_untolerated(&template.pool.taints, tolerations).is_none()
+                });
                 if tolerated {
                     let domains =
                         universe.entry((key, at)).or_insert_with(|| template.domains(key, labels));
@@ -252,6 +306,7 @@ impl Topology {
                 }
             }
             for site in nodes.sites() {
+                self.work.count(1);
                 if let Some(domain) = group.domain_of(site, labels) {
                     group.anchor(domain);
                 }
@@ -267,7 +322,9 @@ impl Topology {
         let mut selecting: FxHashMap<(*const str, *const Labels), Vec<GroupId>> =
             FxHashMap::default();
         for (node, seen) in snapshot.nodes.iter().zip(nodes.seen()) {
+            let mut counts: FxHashMap<FilterId, bool> = FxHashMap::default();
             for pod in &node.pods {
+                let known = self.bound.len();
                 self.bound.extend(self.declared.get(&identity(pod)).into_iter().flatten());
                 if !matches!(pod.role, Role::Bound { terminating: false, .. })
                     || node.node.is_none()
@@ -278,11 +335,14 @@ impl Topology {
                     .entry((&raw const *pod.namespace, &raw const *pod.labels))
                     .or_insert_with(|| self.selecting(&pod.namespace, &pod.labels));
                 let groups = groups.iter().copied().filter(|id| {
-                    let definition = &self.groups[id.0 as usize].definition;
+                    let Group { definition, filter, .. } = &self.groups[id.0 as usize];
                     definition.kind != Kind::KeptAway
-                        && definition.filter.accepts(seen.requirements, &node.object_taints, labels)
+                        && *counts.entry(definition.filter).or_insert_with(|| {
+                            filter.accepts(seen.requirements, &node.object_taints, labels)
+                        })
                 });
                 self.bound.extend(groups);
+                self.work.count(self.bound.len() - known);
             }
             self.bound_ends.push(self.bound.len());
             self.shift_bound(self.bound_ends.len() - 1, seen, Way::In, labels);
@@ -401,11 +461,11 @@ impl Topology {
         taints: (usize, &[Taint]),
         labels: &LabelSpace,
     ) -> bool {
-        let filter = &self.groups[id.0 as usize].definition.filter;
+        let Group { definition, filter, .. } = &self.groups[id.0 as usize];
         if filter.is_open() {
             return true;
         }
-        let slot = (id, requirements, taints.0);
+        let slot = (definition.filter, requirements, taints.0);
         if let Some(known) = self.filter_verdicts.get(&slot) {
             return *known;
         }
@@ -427,6 +487,7 @@ impl Topology {
         taints: (usize, &[Taint]),
         labels: &LabelSpace,
     ) {
+        self.work.count(selecting.len() + declared.len());
         for id in selecting {
             if self.group(*id).definition.kind != Kind::KeptAway
                 && self.counts(*id, requirements, taints, labels)

@@ -39,9 +39,9 @@ pub(crate) struct Rules {
 pub(super) struct Trial {
     on: bool,
     rules: Rules,
-    /// Nodes that a variant of a class was found not to fit after they had received pods.
+    /// Nodes that a form of a class was found not to fit after they had received pods.
     dead_nodes: Vec<(usize, usize, usize)>,
-    /// Variants of classes that claims have refused.
+    /// Forms of classes that claims have refused.
     dead_claims: Vec<(usize, usize)>,
     /// Classes that were refused.
     refused: Vec<usize>,
@@ -90,15 +90,15 @@ impl Trial {
         self.rules.claims_max.is_some_and(|max| claims.unsettled().len() > max)
     }
 
-    pub(super) fn note_dead_node(&mut self, class: usize, variant: usize, position: usize) {
+    pub(super) fn note_dead_node(&mut self, class: usize, form: usize, position: usize) {
         if self.on {
-            self.dead_nodes.push((class, variant, position));
+            self.dead_nodes.push((class, form, position));
         }
     }
 
-    pub(super) fn note_dead_claim(&mut self, class: usize, variant: usize) {
+    pub(super) fn note_dead_claim(&mut self, class: usize, form: usize) {
         if self.on {
-            self.dead_claims.push((class, variant));
+            self.dead_claims.push((class, form));
         }
     }
 
@@ -174,10 +174,11 @@ impl Solver<'_> {
 
     /// Forgets which nodes do not fit, but for the first `left` that were found not to.
     fn revive_nodes(&mut self, left: usize) {
-        for (class, variant, position) in self.trial.dead_nodes.drain(left..) {
-            let variant = &mut self.classes.all[class].variants[variant];
-            variant.dead_nodes.remove(position);
-            variant.first_node_word = variant.first_node_word.min(position / 64);
+        for (class, form, position) in self.trial.dead_nodes.drain(left..) {
+            if let Some(form) = self.classes.all[class].known_form_mut(form) {
+                form.dead_nodes.remove(position);
+                form.first_node_word = form.first_node_word.min(position / 64);
+            }
         }
     }
 
@@ -191,8 +192,10 @@ impl Solver<'_> {
     /// Forgets what was true of claims that take no more pods or are no more, and of refusals: the next trial removes
     /// other machines.
     fn end(&mut self) {
-        for (class, variant) in self.trial.dead_claims.drain(..) {
-            self.classes.all[class].variants[variant].dead_claims.clear();
+        for (class, form) in self.trial.dead_claims.drain(..) {
+            if let Some(form) = self.classes.all[class].known_form_mut(form) {
+                form.dead_claims.clear();
+            }
         }
         self.forget_refusals();
         self.trial.on = false;

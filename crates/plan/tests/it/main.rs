@@ -39,4 +39,5 @@ mod spread_domains;
 mod spread_hosts;
 mod support;
 mod volumes;
+mod work;
 mod worked_example;

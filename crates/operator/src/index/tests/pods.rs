@@ -217,6 +217,7 @@ fn a_pod_asks_for_what_is_written() {
         ],
         host_ports: [port("0.0.0.0", 80, "TCP"), port("10.0.0.1", 5353, "UDP")].into(),
         uses_dra: true,
+        unread: None,
     };
     assert_eq!(*index_default(TALKATIVE).pods[0].spec, expected);
 }

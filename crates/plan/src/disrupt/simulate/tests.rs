@@ -8,6 +8,7 @@ use joiner_core::{
     disruption::{ClaimFacts, Fleet, Machine, PodFacts, PoolRules},
     label::{HOSTNAME, INSTANCE_TYPE, ZONE},
     pod::Role,
+    reason::ReasonId,
     requirement::Operator::Exists,
     settings::{MinValuesPolicy, PlanSettings},
     snapshot::Snapshot,
@@ -393,4 +394,46 @@ fn machines_that_were_decided_on_take_no_pods_of_others() {
     let mut simulator = Simulator::new(&snapshot, &fleet, &PlanSettings::default());
     assert_eq!(tell(&simulator.commit(&[0], CONSOLIDATION)), "new small: a");
     assert_eq!(tell(&simulator.without(&[1], CONSOLIDATION)), "new small: b b-1");
+}
+
+/// A pod that would rather be away from so many others.
+fn long(name: &str, wishes: usize) -> PodBuilder {
+    let away = |pod: PodBuilder, n: usize| {
+        pod.prefer_anti_affinity(1, ZONE, selector([("app", n.to_string().as_str())]))
+    };
+    (0..wishes).fold(pod(name).cpu("1"), away)
+}
+
+#[test]
+fn a_machine_stays_whose_pod_is_too_much_work_to_place() {
+    let homeless = |wishes: usize| {
+        let full = machine("a").pod(long("long", wishes));
+        let snapshot = cluster().node(full).node(machine("b")).build();
+        let fleet = fleet(&snapshot);
+        let settings = PlanSettings::default();
+        let mut simulator = Simulator::new(&snapshot, &fleet, &settings);
+        (tell(&simulator.without(&[0], DRIFT)), simulator.explain_homeless(&[0], DRIFT))
+    };
+    let (outcome, reasons) = homeless(60_000);
+    assert_eq!(outcome, "homeless: long");
+    assert_eq!(reasons[0].reasons[0].id, ReasonId::WaitingWork);
+    assert_eq!(homeless(600).0, "b: long");
+}
+
+#[test]
+fn questions_about_long_lists_use_up_what_there_is_and_then_machines_stay() {
+    let full = machine("a").pod(long("long", 20_000).cpu("100"));
+    let snapshot = cluster().node(full).node(machine("b")).build();
+    let (fleet, settings) = (fleet(&snapshot), PlanSettings::default());
+    let mut simulator = Simulator::new(&snapshot, &fleet, &settings);
+    let mut asked = 0;
+    let reason = loop {
+        asked += 1;
+        let reasons = simulator.explain_homeless(&[0], DRIFT);
+        let reason = reasons[0].reasons[0].id;
+        if reason == ReasonId::WaitingWork || asked == 1_000 {
+            break reason;
+        }
+    };
+    assert_eq!(reason, ReasonId::WaitingWork, "after {asked} questions");
 }

@@ -1,14 +1,14 @@
 //! One question about domains, and its counts.
 
-use std::collections::BTreeSet;
+use std::rc::Rc;
 
-use joiner_core::{
-    selector::LabelSelector,
-    snapshot::Node,
-    taint::{Effect, Taint, Toleration, first_untolerated},
+use joiner_core::{selector::LabelSelector, taint::Taint};
+
+use super::{
+    filters::{Filter, FilterId},
+    hosts::HostCounts,
+    namespaces::NamespaceSet,
 };
-
-use super::hosts::HostCounts;
 use crate::solve::{
     bits::Bits,
     labels::{Key, LabelSpace, Req, ReqId},
@@ -34,23 +34,15 @@ pub(crate) enum Kind {
 pub(super) struct Definition {
     pub(super) kind: Kind,
     pub(super) key: Key,
-    pub(super) namespaces: BTreeSet<String>,
+    pub(super) namespaces: NamespaceSet,
     pub(super) selector: Option<LabelSelector>,
-    pub(super) filter: Filter,
-}
-
-/// Which machines count.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(super) struct Filter {
-    /// Machines that meet any of these; empty: all.
-    pub(super) terms: Vec<ReqId>,
-    /// Machines whose taints these tolerate; `None`: all.
-    pub(super) tolerations: Option<Vec<Toleration>>,
+    pub(super) filter: FilterId,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
-    pub(super) definition: Definition,
+    pub(super) definition: Rc<Definition>,
+    pub(super) filter: Rc<Filter>,
     /// Domains that exist, whether or not something is there.
     pub(super) registered: Bits,
     /// The registered domains in order of name.
@@ -102,6 +94,17 @@ impl Way {
     }
 }
 
+/// What decides about all domains of a group alike.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Standing {
+    /// The lowest count among the domains that the pod could use.
+    Lowest(i64),
+    /// Whether the pod may be the first of its kind.
+    MayBeFirst(bool),
+    /// The domain has to be empty.
+    Empty,
+}
+
 /// The domains a group allows.
 #[derive(Debug)]
 pub(crate) struct Allowed {
@@ -110,67 +113,8 @@ pub(crate) struct Allowed {
     pub(crate) one: bool,
 }
 
-impl Filter {
-    pub(super) fn accepts(
-        &self,
-        requirements: ReqId,
-        taints: &[Taint],
-        labels: &LabelSpace,
-    ) -> bool {
-        // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
-        self.may_meet(requirements, false, labels)
-            && self
-                .tolerations
-                .as_ref()
-                .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
-    }
-
-    /// Whether it leaves no machine out.
-    pub(super) fn is_open(&self) -> bool {
-        self.terms.is_empty() && self.tolerations.is_none()
-    }
-
-    /// Whether a machine with these requirements may meet the terms. `well_known_open`: labels that a provider fills in
-    /// may still come.
-    fn may_meet(&self, requirements: ReqId, well_known_open: bool, labels: &LabelSpace) -> bool {
-        let meets = |term: &ReqId| labels.compatible(requirements, *term, well_known_open);
-        self.terms.is_empty() || self.terms.iter().any(meets)
-    }
-
-    /// Whether the scheduler would count a machine with these taints. It leaves soft ones out of account.
-    fn may_tolerate(&self, taints: &[Taint]) -> bool {
-        let tolerated = |taint: &Taint, tolerations: &[Toleration]| {
-            taint.effect == Effect::PreferNoSchedule
-                || tolerations.iter().any(|toleration| toleration.tolerates(taint))
-        };
-        self.tolerations
-            .as_ref()
-            .is_none_or(|tolerations| taints.iter().all(|taint| tolerated(taint, tolerations)))
-    }
-
-    /// Whether a machine to come may count.
-    fn may_count(&self, requirements: ReqId, taints: &[Taint], labels: &LabelSpace) -> bool {
-        self.may_meet(requirements, true, labels) && self.may_tolerate(taints)
-    }
-
-    /// Whether a node may count, now or once it is ready for pods.
-    fn may_count_node(&self, node: &Node, requirements: ReqId, labels: &LabelSpace) -> bool {
-        let counts_now = node.node.is_some()
-            && self.may_meet(requirements, false, labels)
-            && self.may_tolerate(&node.object_taints);
-        let is_ready = node.node.is_some() && node.initialized;
-        counts_now || (!is_ready && self.may_count(requirements, &node.taints, labels))
-    }
-
-    /// Whether a node is certain to count.
-    fn counts_node(&self, node: &Node, requirements: ReqId, labels: &LabelSpace) -> bool {
-        self.is_open()
-            || (node.node.is_some() && self.accepts(requirements, &node.object_taints, labels))
-    }
-}
-
 impl Group {
-    pub(super) fn new(definition: Definition) -> Self {
+    pub(super) fn new(definition: Rc<Definition>, filter: Rc<Filter>) -> Self {
         let hosts = match definition.kind {
             Kind::Spread { max_skew, .. } if definition.key == Key::HOSTNAME => {
                 HostCounts::spread(max_skew)
@@ -179,6 +123,7 @@ impl Group {
         };
         Self {
             definition,
+            filter,
             registered: Bits::new(),
             by_name: Vec::new(),
             anchors: Vec::new(),
@@ -205,6 +150,10 @@ impl Group {
         self.by_name.iter().map(|domain| (*domain, self.count_in(*domain)))
     }
 
+    pub(crate) fn domain_count(&self) -> usize {
+        self.by_name.len()
+    }
+
     fn count_in(&self, domain: usize) -> i64 {
         self.counts.get(domain).copied().unwrap_or(0)
     }
@@ -212,10 +161,16 @@ impl Group {
     /// The domain that nodes of a site are in, if they count for the group and have a Node object that says so.
     pub(super) fn domain_of(&self, site: &Site<'_>, labels: &LabelSpace) -> Option<usize> {
         let domain = labels.get(site.requirements, self.definition.key).and_then(Req::single)?;
-        self.definition
-            .filter
-            .accepts(site.requirements, site.object_taints, labels)
-            .then_some(domain)
+        self.filter.accepts(site.requirements, site.object_taints, labels).then_some(domain)
+    }
+
+    /// The domains that are known before any pod is counted.
+    pub(super) fn domains(&self) -> (Bits, Vec<usize>, Vec<u32>) {
+        (self.registered.clone(), self.by_name.clone(), self.anchors.clone())
+    }
+
+    pub(super) fn set_domains(&mut self, domains: (Bits, Vec<usize>, Vec<u32>)) {
+        (self.registered, self.by_name, self.anchors) = domains;
     }
 
     /// One more pool or site has the domain. The order of names is for the caller to see to.
@@ -292,7 +247,7 @@ impl Group {
         labels: &LabelSpace,
     ) -> bool {
         let Kind::Spread { min_domains, .. } = self.definition.kind else { return false };
-        let filter = &self.definition.filter;
+        let filter = &self.filter;
         let certain =
             nodes.active().filter(|each| filter.counts_node(each.node, each.requirements, labels));
         if min_domains.is_some_and(|min| certain.count() < min) {
@@ -318,7 +273,7 @@ impl Group {
         taints: &[Taint],
         labels: &LabelSpace,
     ) {
-        let counts = self.definition.filter.may_count(requirements, taints, labels);
+        let counts = self.filter.may_count(requirements, taints, labels);
         self.hosts.open(claim, !counts);
     }
 
@@ -346,6 +301,40 @@ impl Group {
     /// Whether a pod with affinity to its own kind may be the first somewhere: none of its kind is where it could be.
     fn may_be_first(&self, selects_self: bool, pod: impl Fn(usize) -> bool) -> bool {
         selects_self && !self.occupied.iter().any(pod)
+    }
+
+    /// What decides about all domains alike, for a pod whose own strict requirements are `pod`.
+    pub(crate) fn standing(
+        &self,
+        selects_self: bool,
+        pod: impl Fn(usize) -> bool + Copy,
+    ) -> Standing {
+        match self.definition.kind {
+            Kind::Spread { min_domains, .. } => Standing::Lowest(self.lowest(pod, min_domains)),
+            Kind::Affinity => Standing::MayBeFirst(self.may_be_first(selects_self, pod)),
+            Kind::AntiAffinity | Kind::KeptAway => Standing::Empty,
+        }
+    }
+
+    /// Whether [`Group::allowed`] leaves the domain of a machine that is in this one and no other.
+    pub(crate) fn allows(
+        &self,
+        standing: Standing,
+        selects_self: bool,
+        pod: impl Fn(usize) -> bool,
+        domain: usize,
+    ) -> bool {
+        match (self.definition.kind, standing) {
+            (Kind::Spread { max_skew, .. }, Standing::Lowest(lowest)) => {
+                let own = i64::from(selects_self);
+                self.registered.contains(domain) && self.count_in(domain) + own - lowest <= max_skew
+            }
+            (Kind::Affinity, Standing::MayBeFirst(may_be_first)) => {
+                let has_company = self.occupied.contains(domain);
+                (has_company || (may_be_first && self.registered.contains(domain))) && pod(domain)
+            }
+            _ => self.registered.contains(domain) && !self.occupied.contains(domain) && pod(domain),
+        }
     }
 
     /// The domains that a pod may go to, of those that `pod` (its own strict requirements) and `machine` allow. Not for

@@ -19,7 +19,8 @@ impl Solver<'_> {
         let _ = writeln!(text, "{reserved:?}\n{:?}\n{}", self.claims, self.placed);
         let _ = writeln!(text, "{:?}", self.limits_left());
         for class in &self.classes.all {
-            let dead: Vec<_> = class.variants.iter().map(|variant| &variant.dead_claims).collect();
+            let dead = class.known_forms().map(|form| &form.dead_claims);
+            let dead: Vec<_> = dead.filter(|claims| !claims.is_empty()).collect();
             let _ = writeln!(text, "{:?} {dead:?}", class.refused_at);
         }
         text
@@ -45,7 +46,7 @@ fn nodes_state(nodes: &Nodes<'_>) -> String {
             .iter()
             .map(|(driver, claims)| (*driver, claims.iter().copied().collect()))
             .collect();
-        let (pods, ports, settled) = (&candidate.pods, &candidate.ports, candidate.settled);
+        let (pods, ports, settled) = (&candidate.pods, candidate.ports.taken(), candidate.settled);
         let _ = writeln!(text, "{free:?} {pods:?} {settled} {ports:?} {volumes:?}");
     }
     text

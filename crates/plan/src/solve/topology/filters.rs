@@ -1,0 +1,139 @@
+//! Which machines count when pods are spread.
+
+use joiner_core::{
+    pod::PodSpec,
+    snapshot::Node,
+    taint::{Effect, Taint, Toleration, first_untolerated},
+};
+
+use super::Topology;
+use crate::solve::labels::{LabelSpace, ReqId};
+
+/// A filter, by number. Equal filters have equal numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FilterId(pub(super) u32);
+
+impl FilterId {
+    /// The filter that leaves no machine out.
+    pub(super) const OPEN: Self = Self(0);
+}
+
+/// Which machines count.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Filter {
+    /// Machines that meet any of these; empty: all.
+    terms: Vec<ReqId>,
+    /// Machines whose taints these tolerate; `None`: all.
+    pub(super) tolerations: Option<Vec<Toleration>>,
+}
+
+/// The filters of the spread constraints of one specification, each made once.
+#[derive(Debug)]
+pub(crate) struct Filters<'s> {
+    spec: &'s PodSpec,
+    /// By whether node affinity and taints are honored.
+    made: [[Option<FilterId>; 2]; 2],
+}
+
+impl<'s> Filters<'s> {
+    pub(crate) fn new(spec: &'s PodSpec) -> Self {
+        Self { spec, made: [[None; 2]; 2] }
+    }
+
+    pub(super) fn filter(
+        &mut self,
+        [affinity, taints]: [bool; 2],
+        topology: &mut Topology,
+        labels: &mut LabelSpace,
+    ) -> FilterId {
+        let Self { spec, made } = self;
+        *made[usize::from(affinity)][usize::from(taints)].get_or_insert_with(|| {
+            let mut filter = Filter::default();
+            if affinity {
+                let alternatives = spec.requirement_alternatives();
+                filter.terms = alternatives.iter().map(|term| labels.encode(term)).collect();
+                filter.terms.sort_unstable();
+                filter.terms.dedup();
+                if filter.terms.contains(&ReqId::ANY) {
+                    filter.terms.clear();
+                }
+            }
+            filter.tolerations = taints.then(|| spec.tolerations.clone());
+            topology.intern_filter(filter)
+        })
+    }
+}
+
+impl Filter {
+    pub(super) fn accepts(
+        &self,
+        requirements: ReqId,
+        taints: &[Taint],
+        labels: &LabelSpace,
+    ) -> bool {
+        // COMPAT: nothing is left open here, not even what a provider will fill in (D24).
+        self.may_meet(requirements, false, labels)
+            && self
+                .tolerations
+                .as_ref()
+                .is_none_or(|tolerations| first_untolerated(taints, tolerations).is_none())
+    }
+
+    /// Whether it leaves no machine out.
+    pub(super) fn is_open(&self) -> bool {
+        self.terms.is_empty() && self.tolerations.is_none()
+    }
+
+    /// Whether a machine with these requirements may meet the terms. `well_known_open`: labels that a provider fills in
+    /// may still come.
+    fn may_meet(&self, requirements: ReqId, well_known_open: bool, labels: &LabelSpace) -> bool {
+        let meets = |term: &ReqId| labels.compatible(requirements, *term, well_known_open);
+        self.terms.is_empty() || self.terms.iter().any(meets)
+    }
+
+    /// Whether the scheduler would count a machine with these taints. It leaves soft ones out of account.
+    fn may_tolerate(&self, taints: &[Taint]) -> bool {
+        let tolerated = |taint: &Taint, tolerations: &[Toleration]| {
+            taint.effect == Effect::PreferNoSchedule
+                || tolerations.iter().any(|toleration| toleration.tolerates(taint))
+        };
+        self.tolerations
+            .as_ref()
+            .is_none_or(|tolerations| taints.iter().all(|taint| tolerated(taint, tolerations)))
+    }
+
+    /// Whether a machine to come may count.
+    pub(super) fn may_count(
+        &self,
+        requirements: ReqId,
+        taints: &[Taint],
+        labels: &LabelSpace,
+    ) -> bool {
+        self.may_meet(requirements, true, labels) && self.may_tolerate(taints)
+    }
+
+    /// Whether a node may count, now or once it is ready for pods.
+    pub(super) fn may_count_node(
+        &self,
+        node: &Node,
+        requirements: ReqId,
+        labels: &LabelSpace,
+    ) -> bool {
+        let counts_now = node.node.is_some()
+            && self.may_meet(requirements, false, labels)
+            && self.may_tolerate(&node.object_taints);
+        let is_ready = node.node.is_some() && node.initialized;
+        counts_now || (!is_ready && self.may_count(requirements, &node.taints, labels))
+    }
+
+    /// Whether a node is certain to count.
+    pub(super) fn counts_node(
+        &self,
+        node: &Node,
+        requirements: ReqId,
+        labels: &LabelSpace,
+    ) -> bool {
+        self.is_open()
+            || (node.node.is_some() && self.accepts(requirements, &node.object_taints, labels))
+    }
+}
