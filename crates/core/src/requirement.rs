@@ -519,8 +519,11 @@ impl Requirements {
     fn looks_like(&self, key: &str, open: Option<&WellKnown>) -> Option<String> {
         let suffix = key.split_once('/').map_or(key, |(_, suffix)| suffix);
         let similar = |known: &&str| known.contains(key) || known.ends_with(suffix);
-        let well_known = open.and_then(|open| open.iter().find(similar));
-        well_known.or_else(|| self.0.keys().map(String::as_str).find(similar)).map(str::to_owned)
+        let keys = || {
+            let own = self.0.keys().map(String::as_str);
+            open.into_iter().flat_map(WellKnown::iter).chain(own)
+        };
+        keys().find(similar).or_else(|| misspelt(key, keys())).map(str::to_owned)
     }
 
     /// Back to the API's form, in order of key.
@@ -535,6 +538,20 @@ impl Requirements {
             .filter_map(|(key, requirement)| Some((key.clone(), requirement.single()?.to_owned())))
             .collect()
     }
+}
+
+/// The known key that one or two slips of the pen turn into this one.
+fn misspelt<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    /// More slips than these make any short word of any other.
+    const SLIPS_MAX: usize = 2;
+    /// Of so many letters one may be wrong.
+    const LETTERS_PER_SLIP: usize = 4;
+
+    let slips = SLIPS_MAX.min(key.len() / LETTERS_PER_SLIP);
+    // Comparing takes the product of both lengths, and those of known keys are bounded.
+    let alike = known.filter(|known| known.len().abs_diff(key.len()) <= slips);
+    let scored = alike.map(|known| (strsim::osa_distance(key, known), known));
+    scored.filter(|(distance, _)| *distance <= slips).min().map(|(_, known)| known)
 }
 
 fn is_exclusion(requirement: &Requirement) -> bool {

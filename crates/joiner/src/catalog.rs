@@ -153,7 +153,7 @@ fn vsphere_class<'o>(objects: &'o Objects, name: &str) -> Option<&'o objects::No
 fn without_class(class: &str, pools: &[String], live: bool) -> String {
     let pools: Vec<String> = pools.iter().map(|pool| format!("{pool:?}")).collect();
     let what_to_do = if live {
-        "in the cluster: create it, or correct the name"
+        "in the cluster: create it, give it with --with, or correct the name"
     } else {
         "in the files: add what `kubectl get vspherenodeclasses -o yaml` prints"
     };

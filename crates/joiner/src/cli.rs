@@ -208,11 +208,21 @@ pub(crate) struct PlanArgs {
     /// Exit with 3 instead of 0 when machines would be made, or would go with --disrupt
     #[arg(long = "detailed-exitcode")]
     pub(crate) detailed_exit_code: bool,
+    /// Exit with 4 when there are such pods
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) fail_on: Option<FailOn>,
     /// Write what was read of the cluster to this folder, a file for each kind, for plan -f
     #[arg(long, value_name = "FOLDER", conflicts_with = "files")]
     pub(crate) dump: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) settings: RawSettings,
+}
+
+/// What a plan may fail on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Pods that were considered and have no place
+    Unschedulable,
 }
 
 /// `joiner explain pod`.
@@ -270,6 +280,10 @@ pub(crate) struct InputArgs {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+    /// Objects that are looked at as if they were in the cluster that is read, such as NodePools to
+    /// try: files, folders, or - for stdin; of two objects of one name the file's counts
+    #[arg(long, value_name = "PATH", num_args = 1.., conflicts_with = "files")]
+    pub(crate) with: Vec<PathBuf>,
     /// The machines that can be had, for every NodePool; without it, KWOK's for KWOKNodeClasses and
     /// those that VsphereNodeClasses list
     #[arg(long, value_name = "FILE")]

@@ -1,7 +1,8 @@
 //! `joiner plan --dump`: what was read of a cluster, for somebody who cannot reach it.
 //!
-//! There are no Secrets in it, since none are read, and of what is read only what a plan depends
-//! on: no environments of containers, no texts for machines.
+//! There are no Secrets in it, since none are read, and of what is read only the fields that a plan depends on.
+
+mod kept;
 
 use std::{
     fs,
@@ -10,12 +11,8 @@ use std::{
 };
 
 use joiner_operator::objects::List;
-use serde_json::Value;
 
 use crate::{errors::Failure, input::Input, output, settings::UNSCHEDULABLE, text};
-
-/// The field of a class that holds a text for machines, in small letters.
-const TEXT_FOR_MACHINES: &str = "additionaluserdata";
 
 /// Writes a file for each kind that was read. What `plan -f` would read besides is left alone, but
 /// then nothing is written: it would not be the same cluster.
@@ -28,7 +25,7 @@ pub(crate) fn write(folder: &Path, input: &Input) -> Result<(), Failure> {
         .objects
         .lists()
         .into_iter()
-        .filter(|list| input.read.contains(&list.resource))
+        .filter(|list| input.read.contains(&list.resource) || !list.items.is_empty())
         .collect();
     let files: Vec<PathBuf> =
         lists.iter().map(|list| folder.join(format!("{}.json", list.resource))).collect();
@@ -42,7 +39,7 @@ pub(crate) fn write(folder: &Path, input: &Input) -> Result<(), Failure> {
     let mut count = 0;
     for (path, list) in files.iter().zip(lists) {
         count += list.items.len();
-        write_list(path, list.items).map_err(|error| failed(path, &error))?;
+        write_list(path, list).map_err(|error| failed(path, &error))?;
     }
     let folder = folder.display();
     output::talk(&format!(
@@ -65,26 +62,14 @@ fn others(folder: &Path, ours: &[PathBuf]) -> io::Result<Option<PathBuf>> {
 }
 
 /// An object on each line, so that two dumps can be compared.
-fn write_list(path: &Path, items: Vec<Value>) -> io::Result<()> {
+fn write_list(path: &Path, list: List) -> io::Result<()> {
     let mut file = BufWriter::new(fs::File::create(path)?);
     file.write_all(b"{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[")?;
-    for (i, mut item) in items.into_iter().enumerate() {
-        forget_texts(&mut item);
+    for (i, mut item) in list.items.into_iter().enumerate() {
+        kept::cut(&list.resource, &mut item);
         file.write_all(if i == 0 { b"\n" } else { b",\n" })?;
         serde_json::to_writer(&mut file, &item)?;
     }
     file.write_all(b"\n]}\n")?;
     file.flush()
-}
-
-/// Takes out what users have machines run when they start: it may hold passwords.
-fn forget_texts(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|name, _| name.to_lowercase() != TEXT_FOR_MACHINES);
-            fields.values_mut().for_each(forget_texts);
-        }
-        Value::Array(items) => items.iter_mut().for_each(forget_texts),
-        _ => {}
-    }
 }

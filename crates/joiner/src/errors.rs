@@ -11,6 +11,8 @@ pub(crate) enum Exit {
     Success,
     /// Done, and something would change (only with `--detailed-exitcode`).
     WouldChange,
+    /// Done, and pods have no place (only with `--fail-on unschedulable`).
+    Unschedulable,
     /// The checker refuses the plan: a bug of ours, and never a plan to act on.
     Refused,
     /// Done, and what was looked at is not as it must be.
@@ -22,6 +24,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Success => 0,
             Exit::WouldChange => 3,
+            Exit::Unschedulable => 4,
             Exit::Refused => EXIT_BUG,
             Exit::Violated => EXIT_VIOLATED,
         })

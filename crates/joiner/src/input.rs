@@ -1,16 +1,19 @@
 //! From files, or from a cluster itself, to a snapshot.
 
+mod laid_over;
 mod spelling;
 
-use std::{collections::BTreeSet, io};
+use std::{collections::BTreeSet, io, path::PathBuf};
 
 use jiff::Timestamp;
 use joiner_core::{disruption::Fleet, instance_type::Catalog, snapshot::Snapshot};
 use joiner_operator::{
     disruption::record,
-    files, index,
+    files,
+    index::{self, Pending},
     live::{self, Live},
     objects::{DEFAULT_NAMESPACE, Objects},
+    workloads::{self, Made},
     world::Wanted,
 };
 use joiner_plan::overlay::{self, Verdict};
@@ -59,7 +62,11 @@ impl Input {
                 "-f reads files, --kubeconfig and --context lead to a cluster: give one of them",
             ));
         }
-        let objects = of_files(args)?;
+        let mut objects = of_files(&args.files)?;
+        // Pods that are only expected have met no scheduler.
+        if settings.index.pending == Pending::Unbound {
+            make_pods(&mut objects, &Objects::default())?;
+        }
         let namespace = DEFAULT_NAMESPACE.to_owned();
         Ok(Self::new(objects, namespace, BTreeSet::new(), args.now()))
     }
@@ -126,12 +133,31 @@ fn under_way(objects: &Objects) -> BTreeSet<String> {
     going.map(|candidate| candidate.node_claim).collect()
 }
 
-fn of_files(args: &InputArgs) -> Result<Objects, Failure> {
-    let objects = files::read(&args.files, io::stdin().lock())
+/// Adds the pods of workloads that have none, neither here nor among `others`, and tells on stderr whose.
+fn make_pods(objects: &mut Objects, others: &Objects) -> Result<(), Failure> {
+    /// How many workloads are named.
+    const NAMED: usize = 3;
+
+    let made = workloads::make_pods(objects, others);
+    let made = made.map_err(|problem| Failure::bad_input(problem.to_string()))?;
+    if !made.is_empty() {
+        let pods = text::count(made.iter().map(|made| made.pods).sum(), "pod");
+        let names: Vec<String> =
+            made.iter().map(|Made { workload, pods }| format!("{workload} ({pods})")).collect();
+        output::talk(&format!(
+            "joiner: {pods} are planned for that are not in the files yet, of {}",
+            text::some_of(&names, NAMED)
+        ));
+    }
+    Ok(())
+}
+
+/// The objects of files. What is not used is told on stderr.
+fn of_files(paths: &[PathBuf]) -> Result<Objects, Failure> {
+    let objects = files::read(paths, io::stdin().lock())
         .map_err(|error| Failure::bad_input(chain(&error)))?;
     if objects.is_empty() {
-        let places: Vec<String> =
-            args.files.iter().map(|path| path.display().to_string()).collect();
+        let places: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         return Err(Failure::bad_input(format!(
             "no Kubernetes object in {}: give what `kubectl get … -o yaml` printed, or a folder of \
              *.yaml, *.yml or *.json files",
@@ -159,6 +185,8 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
         overlays: settings.node_overlay,
         buffers: settings.index.capacity_buffer,
     };
+    let over = if args.with.is_empty() { None } else { Some(of_files(&args.with)?) };
+    let pools = over.as_ref().map(|over| over.node_pools.clone()).unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -169,13 +197,18 @@ fn of_cluster(args: &InputArgs, settings: &Settings) -> Result<Input, Failure> {
         let url = found.url();
         output::progress(&format!("reading the cluster at {url} {}", found.way));
         let client = connection::client(&found, None)?;
-        let live = live::read(&client, &wanted).await.map_err(|problems| {
+        let live = live::read(&client, &wanted, &pools).await.map_err(|problems| {
             let at = |problem| format!("cluster {url}: {}", chain(&problem));
             Failure::BadInput(problems.into_iter().map(at).collect())
         })?;
         Ok::<_, Failure>((live, namespace))
     })?;
-    let Live { objects, read, notes } = live;
+    let Live { mut objects, read, absent, mut notes } = live;
+    notes.extend(laid_over::absence(&absent));
+    if let Some(mut over) = over {
+        make_pods(&mut over, &objects)?;
+        notes.push(laid_over::lay(&mut objects, over));
+    }
     for note in notes {
         output::talk(&format!("joiner: {note}"));
     }

@@ -18,7 +18,7 @@ use joiner_plan::{
 use serde::Serialize;
 
 use crate::{
-    cli::PlanArgs,
+    cli::{FailOn, PlanArgs},
     dump,
     errors::{Exit, Failure},
     input::Input,
@@ -120,6 +120,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
     if !findings.is_empty() {
         refuse(&findings);
         return Ok(Exit::Refused);
+    }
+    let homeless = planned.plan.unschedulable.len();
+    if args.fail_on == Some(FailOn::Unschedulable) && homeless > 0 {
+        output::talk(&format!(
+            "joiner: {} cannot be placed (--fail-on unschedulable)",
+            text::count(homeless, "pod")
+        ));
+        return Ok(Exit::Unschedulable);
     }
     let would_go = disruptions.is_some_and(|(_, disruptions)| !disruptions.commands.is_empty());
     let changes = args.detailed_exit_code && (summary.claims > 0 || would_go);

@@ -29,7 +29,7 @@ pub(crate) use self::{
 use crate::{cli::InputArgs, errors::Failure};
 
 /// Every pod without a node is to be placed.
-const UNBOUND: &str = "unbound";
+pub(crate) const UNBOUND: &str = "unbound";
 /// Only pods that a scheduler found no node for are to be placed.
 pub(crate) const UNSCHEDULABLE: &str = "unschedulable";
 

@@ -119,14 +119,14 @@ fn totals(plan: &Plan, summary: &Summary) -> String {
     lines.join("\n") + "\n"
 }
 
-/// What is known about cheaper plans.
+/// What is known about cheaper plans. The bound is below every plan, and there may be none that reaches it.
 fn bound(summary: &Summary) -> String {
     if summary.lower_bound <= 0.0 {
         return String::new();
     }
     match (text::price(summary.price), text::price(summary.lower_bound)) {
         (price, bound) if price == bound => " (no plan could cost less)".to_owned(),
-        (_, bound) => format!(" (no plan could cost less than {bound})"),
+        (_, bound) => format!(" (at least {bound}; the best possible lies between)"),
     }
 }
 

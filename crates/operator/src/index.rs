@@ -30,8 +30,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use joiner_core::{instance_type::Catalog, label::Labels, pool::NodePool, snapshot::Snapshot};
 
-pub(crate) use self::convert::taints;
 pub use self::{convert::resources, requests::of_pod as requests_of_pod};
+pub(crate) use self::{convert::taints, requests::with_limits_as_requests};
 use self::{
     disruption::Disruption,
     long::LongPods,

@@ -74,4 +74,5 @@ pub mod text;
 pub mod throttle;
 pub mod trouble;
 mod validate;
+pub mod workloads;
 pub mod world;

@@ -3,7 +3,9 @@
 //! What the API server answers is read as files are, so that a cluster and what was written down of
 //! it give the same objects, and an object that cannot be used is named in the same way.
 
-use std::{collections::BTreeSet, time::Duration};
+mod served;
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use joiner_api::{crd::crds, node_pool::NodePool};
 use joiner_cloud::class::ClassKind;
@@ -29,6 +31,8 @@ pub struct Live {
     pub objects: Objects,
     /// What roles call the kinds that were read.
     pub read: BTreeSet<String>,
+    /// What roles call the kinds that the cluster does not have, so that there are no such objects.
+    pub absent: Vec<String>,
     /// What could not be read and need not be.
     pub notes: Vec<String>,
 }
@@ -51,7 +55,7 @@ pub enum LiveError {
     /// A kind may not be listed.
     #[error(
         "{resource} may not be listed ({said}): ask for the verb list on {resource} in all \
-             namespaces"
+             namespaces; the ClusterRole joiner-reader (examples/rbac/reader.yaml) has it"
     )]
     Forbidden {
         /// What roles call the kind.
@@ -71,6 +75,19 @@ pub enum LiveError {
         path: String,
         /// What to do.
         remedy: String,
+    },
+    /// A kind is served in other versions only.
+    #[error(
+        "the cluster has {resource} as {versions}, and not in the version that is read ({path}): \
+             upgrade the definition, or plan from files with -f"
+    )]
+    OtherVersion {
+        /// What roles call the kind.
+        resource: String,
+        /// Groups and versions that are served.
+        versions: String,
+        /// Where it was looked for.
+        path: String,
     },
     /// The API server refused a list for another reason.
     #[error("{resource} could not be listed: the API server said {code} {said:?}; try again")]
@@ -100,18 +117,24 @@ pub enum LiveError {
 
 /// Reads a cluster. Kinds that are not wanted are read too where that is possible, so that what is
 /// written down of a cluster serves for other settings as well. Classes are wanted where a pool
-/// refers to one.
+/// refers to one: a pool of the cluster, or one of `pools`.
 ///
-/// Everything that stands in the way is told at once.
-pub async fn read(client: &Client, wanted: &Wanted) -> Result<Live, Vec<LiveError>> {
+/// A cluster without the definition of a kind has no such objects. Everything else that stands in the way is told at once.
+pub async fn read(
+    client: &Client,
+    wanted: &Wanted,
+    pools: &[Arc<NodePool>],
+) -> Result<Live, Vec<LiveError>> {
     let mut reading = Reading::new(client);
     for resource in objects::resources() {
-        let is_needed = wanted.needs(&resource.kind);
-        reading.take(&resource, is_needed).await?;
+        let need = if wanted.needs(&resource.kind) { Need::Objects } else { Need::Nothing };
+        reading.take(&resource, need).await?;
     }
     for class in &wanted.classes {
-        let is_needed = reading.live.objects.node_pools.iter().any(|pool| refers(pool, class));
-        reading.take(&Resource::of_class(class), is_needed).await?;
+        let mut pools = reading.live.objects.node_pools.iter().chain(pools);
+        let need =
+            if pools.any(|pool| refers(pool, class)) { Need::Objects } else { Need::Nothing };
+        reading.take(&Resource::of_class(class), need).await?;
     }
     reading.finish()
 }
@@ -126,7 +149,7 @@ pub async fn read_only(
     let resources = objects::resources().into_iter();
     let wanted = resources.filter(|resource| kinds.contains(&resource.kind.as_str()));
     for resource in wanted.chain(classes.iter().map(Resource::of_class)) {
-        reading.take(&resource, true).await?;
+        reading.take(&resource, Need::Kind).await?;
     }
     reading.finish()
 }
@@ -134,6 +157,17 @@ pub async fn read_only(
 fn refers(pool: &NodePool, class: &ClassKind) -> bool {
     let reference = pool.spec.template.spec.node_class_ref.as_ref();
     reference.is_some_and(|found| found.group == class.group && found.kind == class.kind)
+}
+
+/// What is needed of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Its objects, if they can be had.
+    Nothing,
+    /// All of its objects; none, where the cluster does not have the kind.
+    Objects,
+    /// The kind itself.
+    Kind,
 }
 
 struct Reading<'c> {
@@ -144,19 +178,35 @@ struct Reading<'c> {
 
 impl<'c> Reading<'c> {
     fn new(client: &'c Client) -> Self {
-        let live = Live { objects: Objects::default(), read: BTreeSet::new(), notes: Vec::new() };
+        let live = Live {
+            objects: Objects::default(),
+            read: BTreeSet::new(),
+            absent: Vec::new(),
+            notes: Vec::new(),
+        };
         Self { client, live, problems: Vec::new() }
     }
 
     /// Reads a kind. Fails only where it makes no sense to go on.
-    async fn take(&mut self, resource: &Resource, is_needed: bool) -> Result<(), Vec<LiveError>> {
-        match list(self.client, resource).await {
+    async fn take(&mut self, resource: &Resource, need: Need) -> Result<(), Vec<LiveError>> {
+        let mut listed = list(self.client, resource).await;
+        if let (Err(LiveError::NotServed { .. }), Need::Objects) = (&listed, need) {
+            listed = match self.is_absent(resource).await {
+                Ok(true) => {
+                    self.live.absent.push(resource.name.clone());
+                    return Ok(());
+                }
+                Ok(false) => listed,
+                Err(error) => Err(error),
+            };
+        }
+        match listed {
             Ok(objects) => {
                 self.live.objects.absorb(objects);
                 self.live.read.insert(resource.name.clone());
             }
-            Err(LiveError::NotServed { .. }) if !is_needed => {}
-            Err(LiveError::Forbidden { resource, .. }) if !is_needed => {
+            Err(LiveError::NotServed { .. }) if need == Need::Nothing => {}
+            Err(LiveError::Forbidden { resource, .. }) if need == Need::Nothing => {
                 let note = format!("{resource} may not be listed, and are not needed now");
                 self.live.notes.push(note);
             }
@@ -166,6 +216,18 @@ impl<'c> Reading<'c> {
             Err(error) => self.problems.push(error),
         }
         Ok(())
+    }
+
+    /// Whether the API server has a kind in no version. Objects of another version than the one that is read would be
+    /// taken for none.
+    async fn is_absent(&self, resource: &Resource) -> Result<bool, LiveError> {
+        let versions = served::versions(self.client, resource).await?;
+        let Resource { name, path, .. } = resource.clone();
+        let is_read = |version: &String| path.contains(&format!("/{version}/"));
+        if versions.is_empty() || versions.iter().any(is_read) {
+            return Ok(versions.is_empty());
+        }
+        Err(LiveError::OtherVersion { resource: name, versions: versions.join(", "), path })
     }
 
     fn finish(self) -> Result<Live, Vec<LiveError>> {
@@ -208,13 +270,22 @@ async fn page(
     params: &ListParams,
 ) -> Result<String, LiveError> {
     let request = Request::new(&resource.path).list(params);
+    get(client, resource, request).await
+}
+
+/// What the API server answers to a request that is about a kind.
+async fn get<E: std::error::Error + 'static>(
+    client: &Client,
+    resource: &Resource,
+    request: Result<http::Request<Vec<u8>>, E>,
+) -> Result<String, LiveError> {
     let request = request.map_err(|error| LiveError::Unreachable(chain(&error)))?;
     match tokio::time::timeout(PATIENCE, client.request_text(request)).await {
         Ok(Ok(text)) => Ok(text),
         Ok(Err(kube::Error::Api(status))) => Err(refusal(resource, status.code, status.message)),
         Ok(Err(error)) => Err(LiveError::Unreachable(chain(&error))),
         Err(_) => Err(LiveError::Unreachable(format!(
-            "no answer to a list of {} within {} seconds",
+            "no answer about {} within {} seconds",
             resource.name,
             PATIENCE.as_secs()
         ))),

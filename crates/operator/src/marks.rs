@@ -17,6 +17,9 @@ pub const DISRUPTION_COMMAND: &str = "joiner.sh/disruption-command";
 /// Annotation of pods: how dear their removal is, as `ReplicaSet`s read it when they shrink.
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
+/// Annotation of a `PersistentVolumeClaim`: it is bound for good.
+pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+
 /// Annotation of claims: when the last pod will be gone, whatever protects it.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 

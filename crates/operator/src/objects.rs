@@ -107,6 +107,22 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// That of an object of this group and kind. What version it is of does not matter.
+    fn of(group: &str, kind: &str, metadata: &ObjectMeta) -> Self {
+        Self {
+            api_version: if group.is_empty() { String::new() } else { format!("{group}/") },
+            kind: kind.to_owned(),
+            namespace: metadata.namespace.clone(),
+            name: metadata.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// What no other object of a cluster has.
+    fn identity(&self) -> String {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        format!("{}/{}/{namespace}/{}", self.group(), self.kind, self.name)
+    }
+
     /// The API group; empty for the core one.
     pub(crate) fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
@@ -269,6 +285,30 @@ macro_rules! objects {
                 lists
             }
 
+            /// Puts others over these: of two objects of one identity, the other one counts. Says which did.
+            pub fn lay_over(&mut self, others: Self) -> Vec<String> {
+                let mut replaced = Vec::new();
+                let mut stays = |head: Head| {
+                    let stays = !others.seen.contains_key(&head.identity());
+                    if !stays {
+                        replaced.push(head.to_string());
+                    }
+                    stays
+                };
+                $(self.$field.retain(|object| {
+                    stays(Head::of($group, $kind, &object.metadata))
+                });)+
+                self.node_classes.retain(|class| {
+                    let metadata = ObjectMeta {
+                        name: Some(class.name.clone()),
+                        ..ObjectMeta::default()
+                    };
+                    stays(Head::of(&class.group, &class.kind, &metadata))
+                });
+                self.absorb(others);
+                replaced
+            }
+
             /// Takes over what others have, of kinds that are not here yet.
             pub(crate) fn absorb(&mut self, mut others: Self) {
                 $(self.$field.append(&mut others.$field);)+
@@ -324,14 +364,7 @@ impl Objects {
                 Invalid::new("metadata.name", "contains a slash; choose another name").into()
             );
         }
-        let key = format!(
-            "{}/{}/{}/{}",
-            head.group(),
-            head.kind,
-            head.namespace.as_deref().unwrap_or_default(),
-            head.name
-        );
-        match self.seen.insert(key, origin) {
+        match self.seen.insert(head.identity(), origin) {
             Some(first) => Err(Refusal::Duplicate(first)),
             None => Ok(()),
         }

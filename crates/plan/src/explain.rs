@@ -19,7 +19,8 @@ use crate::{
 pub struct PodExplanation {
     /// Where it goes.
     pub fate: Fate,
-    /// What a new machine of each pool would say to it, in the order pools are tried.
+    /// What a new machine of each pool would say to it: first the pool that is chosen, then others that would take it, then
+    /// those that would not, nearest miss first.
     pub pools: Vec<PoolVerdict>,
 }
 
@@ -46,6 +47,8 @@ pub enum Fate {
 pub struct PoolVerdict {
     /// The pool.
     pub pool: String,
+    /// Whether the plan makes a machine of this pool for the pod.
+    pub chosen: bool,
     /// The first constraint that refuses the pod; `None` if it would be taken.
     pub refusal: Option<Reason>,
     /// What would help.
@@ -54,7 +57,8 @@ pub struct PoolVerdict {
 
 /// Explains the pod `namespace/name`; `None` if the snapshot has no such pod to place.
 ///
-/// The verdicts are those of the end of the pass: with every other pod where the plan puts it.
+/// The verdicts are those of the end of the pass: with every other pod where the plan puts it. The pool that the plan
+/// chose takes the pod, though another machine of it might be beyond its limits.
 pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<PodExplanation> {
     let index = snapshot.pods.iter().position(|pod| pod.key() == key)?;
     let Reproducible { planned, considered, choices } = planned(snapshot, settings);
@@ -77,12 +81,18 @@ pub fn pod(snapshot: &Snapshot, settings: &PlanSettings, key: &str) -> Option<Po
     } else {
         Vec::new()
     };
-    let verdict = |(pool, refusal): (String, Option<Reason>)| PoolVerdict {
-        pool,
-        remedy: refusal.as_ref().map(remedy),
-        refusal,
+    let chosen = match &fate {
+        Fate::Claim(at) => Some(plan.claims[*at].node_pool.as_str()),
+        _ => None,
     };
-    Some(PodExplanation { fate, pools: pools.into_iter().map(verdict).collect() })
+    let verdict = |(pool, refusal): (String, Option<Reason>)| {
+        let chosen = chosen == Some(pool.as_str());
+        let refusal = refusal.filter(|_| !chosen);
+        PoolVerdict { pool, chosen, remedy: refusal.as_ref().map(remedy), refusal }
+    };
+    let mut pools: Vec<PoolVerdict> = pools.into_iter().map(verdict).collect();
+    pools.sort_by_key(|verdict| !verdict.chosen);
+    Some(PodExplanation { fate, pools })
 }
 
 /// What would make a reason go away.
@@ -99,6 +109,11 @@ fn pod_remedy(reason: &Reason) -> Option<String> {
             "look at the NodePool's conditions (kubectl describe nodepool) and its NodeClass"
                 .to_owned()
         }
+        ReasonId::PoolNoTypes if !fact("key").is_empty() => format!(
+            "write a value of {} that is on offer into the NodePool's requirements, or offer a type with {}",
+            fact("key"),
+            fact("wanted")
+        ),
         ReasonId::PoolNoTypes => {
             "widen the NodePool's requirements, or look why its NodeClass has no instance types"
                 .to_owned()
@@ -106,6 +121,11 @@ fn pod_remedy(reason: &Reason) -> Option<String> {
         ReasonId::PoolTaintUntolerated => {
             format!("add a toleration for {} to the pod, or use a pool without it", fact("taint"))
         }
+        ReasonId::PoolLabelUnknown if !fact("like").is_empty() => format!(
+            "write {} in the pod's selector if that is meant, or set the label {} in the NodePool's template",
+            fact("like"),
+            fact("key")
+        ),
         ReasonId::PoolLabelUnknown => format!(
             "set the label {key} in the NodePool's template (spec.template.metadata.labels or \
              requirements), or drop it from the pod's selector",

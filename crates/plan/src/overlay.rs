@@ -199,7 +199,7 @@ fn targets<'c>(overlay: &Overlay, pools: &'c [NodePool], catalog: &Catalog) -> V
         for (index, instance_type) in catalog.types(&pool.name).iter().enumerate() {
             let mut offered = of_pool.clone();
             offered.add_all(&instance_type.requirements);
-            if offered.compatible(&wanted, None).is_err() {
+            if !offered.is_compatible(&wanted, None) {
                 continue;
             }
             let offerings: Vec<usize> = instance_type

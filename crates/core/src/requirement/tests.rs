@@ -400,6 +400,8 @@ fn errors_read_like_karpenters() {
         ("example.com/zone", "topology.kubernetes.io/zone"),
         ("kubernetes.io/arc", "kubernetes.io/arch"),
         ("example.com/team", "example.org/team"),
+        ("topology.kubernetes.io/zoen", "topology.kubernetes.io/zone"),
+        ("example.org/taem", "example.org/team"),
     ] {
         assert_eq!(
             error(&only("example.org/team", "inA"), &only(wanted, "inA")),

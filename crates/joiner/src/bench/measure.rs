@@ -87,6 +87,7 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let folder = Folder::open(path);
     let input = InputArgs {
+        with: Vec::new(),
         at: None,
         files: vec![folder.snapshot()],
         cluster: ClusterArgs::default(),

@@ -23,7 +23,7 @@ pub(super) struct Result {
     pub(super) expected_claims: Option<f64>,
     pub(super) price: f64,
     pub(super) lower_bound: f64,
-    /// Price over lower bound.
+    /// Price over lower bound: how many times the best possible price it is at most.
     pub(super) price_ratio: f64,
     /// How much longer it took than without the pods that never fit; 0.05 is 5 %.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ impl Result {
             number(self.claims).into(),
             text::price(self.price).into(),
             text::price(self.lower_bound).into(),
-            format!("+{:.1}%", (self.price_ratio - 1.0) * 100.0).into(),
+            format!("≤ {:.1}%", (self.price_ratio - 1.0) * 100.0).into(),
         ];
         cells.extend(match &self.karpenter {
             None => [const { String::new() }; 4].map(Cell::from),
@@ -230,8 +230,8 @@ pub(super) fn render(results: &[Result]) -> String {
         right("MEMORY"),
         right("MACHINES"),
         right("PRICE/H"),
-        right("BOUND"),
-        right("ABOVE"),
+        right("AT LEAST"),
+        right("ABOVE BEST"),
         right("KARPENTER P50"),
         right("FASTER"),
         right("ITS MACHINES"),
@@ -246,6 +246,9 @@ pub(super) fn render(results: &[Result]) -> String {
          included."
             .to_owned(),
         "Machines and prices are means over the seeds; every plan passed the checker.".to_owned(),
+        "The best possible price lies between AT LEAST and PRICE/H; a plan is ABOVE BEST dearer than \
+         it at most."
+            .to_owned(),
     ];
     lines.extend(results.iter().flat_map(Result::remarks));
     lines.join("\n") + "\n"

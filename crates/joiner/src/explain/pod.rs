@@ -6,8 +6,9 @@ use joiner_core::{
     reason::Reason,
     snapshot::Snapshot,
 };
-use joiner_operator::objects::Objects;
+use joiner_operator::{objects::Objects, pods};
 use joiner_plan::explain::{self, PodExplanation};
+use k8s_openapi::api::core::v1 as core;
 use serde::Serialize;
 
 use super::near::near_matches;
@@ -17,7 +18,7 @@ use crate::{
     input::Input,
     output::{self, Format},
     plan,
-    settings::Settings,
+    settings::{Settings, UNBOUND},
     table,
     text::{self, BAD, BOLD, GOOD, WAITS, styled},
 };
@@ -60,6 +61,9 @@ impl Fate<'_> {
 struct PoolVerdict<'p> {
     node_pool: &'p str,
     accepts: bool,
+    /// Whether the plan makes a machine of it for the pod.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    chosen: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'p Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +116,7 @@ impl<'p> Answer<'p> {
         let verdict = |verdict: &'p explain::PoolVerdict| PoolVerdict {
             node_pool: &verdict.pool,
             accepts: verdict.refusal.is_none(),
+            chosen: verdict.chosen,
             reason: verdict.refusal.as_ref(),
             remedy: verdict.remedy.as_deref(),
         };
@@ -156,8 +161,9 @@ fn render(answer: &Answer<'_>) -> String {
     if !answer.node_pools.is_empty() {
         lines.push("\nWhat a new machine of each pool would say to it:".to_owned());
     }
-    for PoolVerdict { node_pool, reason, remedy, .. } in &answer.node_pools {
+    for PoolVerdict { node_pool, chosen, reason, remedy, .. } in &answer.node_pools {
         let verdict = match reason {
+            None if *chosen => styled("welcome, and chosen", GOOD),
             None => styled("welcome", GOOD),
             Some(reason) => table::without_pool(&reason.message, node_pool),
         };
@@ -170,6 +176,44 @@ fn render(answer: &Answer<'_>) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Why a pod that is there needs no place.
+fn settled(pod: &core::Pod) -> String {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    let gates = pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten());
+    let gates: Vec<&str> = gates.map(|gate| gate.name.as_str()).collect();
+    let nominated = pod.status.as_ref().and_then(|status| status.nominated_node_name.as_deref());
+    if pods::is_terminal(pod) {
+        return format!("has finished ({}) and needs no place", phase.unwrap_or_default());
+    }
+    if pods::is_terminating(pod) {
+        return "is being deleted and needs no place".to_owned();
+    }
+    if let Some(node) = pods::node_of(pod) {
+        return format!("is on node {node} and needs no other place");
+    }
+    if pods::belongs_to_node(pod) {
+        let mut owners = pod.metadata.owner_references.iter().flatten();
+        let owner = owners.next().map(|owner| format!("{} {}", owner.kind, owner.name));
+        let owner = owner.unwrap_or_default();
+        return format!(
+            "is one of {owner}, which has a pod on each node that suits it: no node is made for it"
+        );
+    }
+    if !gates.is_empty() {
+        return format!(
+            "is gated: it is placed once {} is gone from spec.schedulingGates",
+            gates.join(" and ")
+        );
+    }
+    if let Some(node) = nominated.filter(|node| !node.is_empty()) {
+        return format!("is to go to node {node}, which a scheduler makes room on");
+    }
+    format!(
+        "is left out: no scheduler has found yet that it fits nowhere; --pending {UNBOUND} looks at \
+         every pod without a node"
+    )
+}
+
 /// Why a pod cannot be explained: it needs no place, or it is not there.
 fn not_waiting(objects: &Objects, snapshot: &Snapshot, key: &str) -> String {
     let there = objects.pods.iter().find(|pod| {
@@ -177,13 +221,7 @@ fn not_waiting(objects: &Objects, snapshot: &Snapshot, key: &str) -> String {
         key.split_once('/') == meta.namespace.as_deref().zip(meta.name.as_deref())
     });
     if let Some(pod) = there {
-        return match pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {
-            Some(node) => format!("pod {key} is on node {node} and needs no other place"),
-            None => format!(
-                "pod {key} is not to be placed: it is finished, being deleted, gated, a daemon's, or \
-                 left out by --pending"
-            ),
-        };
+        return format!("pod {key} {}", settled(pod));
     }
     let near = near_matches(key, snapshot.pods.iter().map(Pod::key));
     let hint = match near.as_slice() {

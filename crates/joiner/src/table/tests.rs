@@ -91,7 +91,7 @@ fn machines_are_one_line_each_and_equal_ones_share_it() {
             new                general  small or 1 other  c      0.1000     1  ██░░░░░░░░  25%  █░░░░░░░░░  13%  example.com/gpu 2
             worker-1 (exists)  general                    a           –    +2  █████░░░░░  50%  ███░░░░░░░  38%
 
-            4 new machines for 10 pods, 0.4000 per hour (no plan could cost less than 0.3700).
+            4 new machines for 10 pods, 0.4000 per hour (at least 0.3700; the best possible lies between).
             2 more pods fit on 1 machine already there.
         "]],
     );

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::check;
+use crate::{check, run_with};
 
 fn explain<'a>(pod: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&["explain", "pod", pod, "-f", "examples/first-look"], more].concat()
@@ -37,8 +37,8 @@ fn a_placed_pod_learns_where() {
               m-4x-amd64-linux or 9 others, zone test-zone-a, 0.1344 per hour, for this pod alone
 
             What a new machine of each pool would say to it:
+              databases  welcome, and chosen
               general    incompatible requirements: label "example.com/tier" does not have known values
-              databases  welcome
               batch      did not tolerate taint example.com/batch:NoSchedule
         "#]],
     );
@@ -164,4 +164,39 @@ fn a_running_pod_needs_no_explanation() {
         exit code: 2
     "]],
     );
+}
+
+#[test]
+fn a_pod_that_is_not_placed_learns_which_of_all_the_reasons_it_is() {
+    let why = |more: &str| {
+        let pod = format!("{{apiVersion: v1, kind: Pod, {more}}}");
+        let told = run_with(&["explain", "pod", "p", "-f", "-"], &pod, &[]);
+        assert_eq!(told.code, Some(2), "{told}");
+        told.stderr.trim_start_matches("joiner: pod default/p ").to_owned()
+    };
+    let spec = "spec: {containers: []}";
+    let states = [
+        format!("metadata: {{name: p}}, {spec}, status: {{phase: Succeeded}}"),
+        format!("metadata: {{name: p, deletionTimestamp: '2026-01-01T00:00:00Z'}}, {spec}"),
+        "metadata: {name: p}, spec: {containers: [], schedulingGates: [{name: example.com/quota}]}"
+            .to_owned(),
+        format!(
+            "metadata: {{name: p, ownerReferences: [{{apiVersion: apps/v1, kind: DaemonSet, name: agent, uid: u}}]}}, {spec}"
+        ),
+    ];
+    let told: String = states.iter().map(|state| why(state)).collect();
+    expect![[r"
+        has finished (Succeeded) and needs no place
+        is being deleted and needs no place
+        is gated: it is placed once example.com/quota is gone from spec.schedulingGates
+        is one of DaemonSet agent, which has a pod on each node that suits it: no node is made for it
+    "]]
+    .assert_eq(&told);
+    let pod = format!("{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, {spec}}}");
+    let args = ["explain", "pod", "p", "-f", "-", "--pending", "unschedulable"];
+    let told = run_with(&args, &pod, &[]);
+    expect![[r"
+        joiner: pod default/p is left out: no scheduler has found yet that it fits nowhere; --pending unbound looks at every pod without a node
+    "]]
+    .assert_eq(&told.stderr);
 }

@@ -45,7 +45,7 @@ fn the_first_look_reads_well() {
             new                general    c-4x-amd64-linux or 7 others    test-zone-c   0.1086     3  ██████░░░░  67%  █████░░░░░  52%
             worker-1 (exists)  general    s-8x-amd64-linux                test-zone-a        –    +3  █████████░  90%  ██████░░░░  66%
 
-            6 new machines for 16 pods, 1.3112 per hour (no plan could cost less than 0.9299).
+            6 new machines for 16 pods, 1.3112 per hour (at least 0.9299; the best possible lies between).
             3 more pods fit on 1 machine already there.
 
             2 pods cannot be placed:
@@ -101,7 +101,7 @@ fn the_wide_table_names_every_pod_and_type() {
             worker-1 (exists)  general    s-8x-amd64-linux                test-zone-a        –    +3  █████████░  90%  ██████░░░░  66%
               pods   shop/cart-pqdf8xxpt-2n5w4, shop/cart-pqdf8xxpt-dz57h, shop/web-vprthw56v-l4dj6
 
-            6 new machines for 16 pods, 1.3112 per hour (no plan could cost less than 0.9299).
+            6 new machines for 16 pods, 1.3112 per hour (at least 0.9299; the best possible lies between).
             3 more pods fit on 1 machine already there.
 
             2 pods cannot be placed:
@@ -266,7 +266,7 @@ kind: NodeOverlay
 metadata: {name: dear}
 spec: {price: \"0.5\", requirements: []}
 ";
-    let (pool, pod) = POOL_AND_POD.split_once("---").unwrap();
+    let (pool, pod) = POOL_AND_POD.split_once("---").expect("a pool and a pod");
     let fixed_pool = pool.replace("general", "fixed") + "  replicas: 0\n";
     let another_pod = pod.replace("web", "another");
     let objects = [POOL_AND_POD, &another_pod, &fixed_pool, overlay].join("---");
@@ -369,6 +369,69 @@ spec:
     );
 }
 
+/// A pool, and a Deployment as it is in a repository: without pods.
+fn manifests(cpu: &str) -> String {
+    let (pool, _) = POOL_AND_POD.split_once("---").expect("a pool and a pod");
+    format!(
+        "{pool}---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: web, namespace: shop}}
+spec:
+  replicas: 3
+  selector: {{matchLabels: {{app: web}}}}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec: {{containers: [{{name: main, image: web, resources: {{requests: {{cpu: {cpu}}}}}}}]}}
+"
+    )
+}
+
+#[test]
+fn pods_of_manifests_are_planned_for() {
+    check(
+        &[&TYPES[..], &["-o", "wide"]].concat(),
+        &manifests("500m"),
+        &expect![[r"
+        MACHINE  POOL     SHAPE              ZONE  PRICE/H  PODS  CPU              MEMORY
+        new      general  medium or 1 other  any    0.1000     3  ████████░░  83%  ░░░░░░░░░░   0%
+          types  medium, large
+          pods   shop/web-vmj54zmwwf-5j6bx, shop/web-vmj54zmwwf-5ql7k, shop/web-vmj54zmwwf-gvrkt
+
+        1 new machine for 3 pods, 0.1000 per hour (no plan could cost less).
+        stderr: joiner: 3 pods are planned for that are not in the files yet, of Deployment shop/web (3)
+    "]],
+    );
+    let rule = [&TYPES[..], &["--pending", "unschedulable"]].concat();
+    check(
+        &rule,
+        &manifests("500m"),
+        &expect![[r"
+        No pod waits for a machine.
+    "]],
+    );
+    let many = manifests("500m").replace("replicas: 3", "replicas: 300000");
+    check(
+        &TYPES,
+        &many,
+        &expect![[r"
+        stderr: joiner: Deployment shop/web: spec.replicas is 300000: with those of the other workloads that makes 300000 pods, and 50000 can be planned for at most; lower it, or leave the object out
+        exit code: 2
+    "]],
+    );
+}
+
+#[test]
+fn pods_without_a_place_are_an_exit_code_where_that_is_asked_for() {
+    let fail = [&TYPES[..], &["--fail-on", "unschedulable", "--detailed-exitcode"]].concat();
+    assert_eq!(run_with(&fail, &manifests("500m"), &[]).code, Some(3));
+    let failed = run_with(&fail, &manifests("500"), &[]);
+    assert_eq!(failed.code, Some(4), "{failed}");
+    let told = "joiner: 3 pods cannot be placed (--fail-on unschedulable)";
+    assert!(failed.stderr.contains(told), "{failed}");
+    assert_eq!(run_with(&TYPES, &manifests("500"), &[]).code, Some(0));
+}
+
 #[test]
 fn only_pods_that_the_scheduler_gave_up_on_may_be_asked_for() {
     let rule = [&TYPES[..], &["--pending", "unschedulable"]].concat();
@@ -390,9 +453,11 @@ fn what_is_made_besides_a_plan_and_what_a_gate_leaves_out_is_said() {
         told(run(&["plan", "-f", "examples/capacity"])),
     );
     expect![[r#"
+        joiner: 10 pods are planned for that are not in the files yet, of Deployment default/web (10)
         joiner: NodePool "licences" keeps 3 machines and has 0: 3 more machines would come besides this plan
     "#]].assert_eq(&open);
     expect![[r#"
+        joiner: 10 pods are planned for that are not in the files yet, of Deployment default/web (10)
         joiner: 2 NodeOverlays are ignored: the gate NodeOverlay is off (--feature-gates NodeOverlay=true)
         joiner: 2 CapacityBuffers are ignored: the gate CapacityBuffer is off (--feature-gates CapacityBuffer=true)
         joiner: NodePool "licences" has replicas, but the feature gate StaticCapacity is off: nothing is made for it

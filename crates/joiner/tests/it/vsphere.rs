@@ -80,12 +80,12 @@ fn the_example_reads_well() {
         new      general  vsphere-vm.cpu-8.mem-32gb.os-linux             az1    0.2344     4  ████░░░░░░  44%  ███████░░░  71%
         new      general  vsphere-vm.cpu-4.mem-16gb.os-linux or 1 other  az2    0.1172     3  ███████░░░  77%  ████░░░░░░  45%
 
-        3 new machines for 8 pods, 2.8515 per hour (no plan could cost less than 2.5000).
+        3 new machines for 8 pods, 2.8515 per hour (at least 2.5000; the best possible lies between).
 
         1 pod cannot be placed:
 
           shop/archive
-            general  no instance type met all requirements: none has topology.kubernetes.io/zone In [az3]
+            general  no instance type met all requirements: none has topology.kubernetes.io/zone In [az3]; on offer: az1, az2
             gpu      did not tolerate taint nvidia.com/gpu:NoSchedule
 
         More: joiner explain pod shop/archive -f …
@@ -127,7 +127,7 @@ fn the_providers_labels_can_be_asked_for() {
         1 pod cannot be placed:
 
           default/web
-            general  no instance type met all requirements: none has topology.kubernetes.io/zone In [az9]
+            general  no instance type met all requirements: none has topology.kubernetes.io/zone In [az9]; on offer: az1, az2
 
         More: joiner explain pod default/web -f …
     "]],

@@ -6,7 +6,7 @@ use joiner_core::snapshot::Daemon;
 use k8s_openapi::{
     api::{
         apps::v1::DaemonSet,
-        core::v1::{Container, NodeSelector, Pod, PodSpec},
+        core::v1::{NodeSelector, Pod, PodSpec},
     },
     apimachinery::pkg::apis::meta::v1::OwnerReference,
 };
@@ -36,7 +36,7 @@ pub(super) fn daemons(
             let pod_name = pod.metadata.name.clone().unwrap_or_default();
             (pod_name, pod.spec.clone().unwrap_or_default(), requests::of_pod(pod))
         } else {
-            let spec = with_limits_as_requests(template.clone());
+            let spec = requests::with_limits_as_requests(template.clone());
             let requests = requests::of_template(&spec);
             (name.to_owned(), spec, requests)
         };
@@ -89,18 +89,4 @@ fn is_controlled_by(pod: &Pod, set: &DaemonSet) -> bool {
 fn required_affinity(spec: &PodSpec) -> Option<&NodeSelector> {
     let node_affinity = spec.affinity.as_ref()?.node_affinity.as_ref()?;
     node_affinity.required_during_scheduling_ignored_during_execution.as_ref()
-}
-
-/// The API server lets limits stand for requests that are not given, in pods but not in templates.
-fn with_limits_as_requests(mut spec: PodSpec) -> PodSpec {
-    let fill = |container: &mut Container| {
-        let Some(resources) = &mut container.resources else { return };
-        let requests = resources.requests.get_or_insert_default();
-        for (name, amount) in resources.limits.iter().flatten() {
-            requests.entry(name.clone()).or_insert_with(|| amount.clone());
-        }
-    };
-    spec.containers.iter_mut().for_each(fill);
-    spec.init_containers.iter_mut().flatten().for_each(fill);
-    spec
 }

@@ -62,6 +62,20 @@ pub(super) fn of_spec(spec: &PodSpec, status: Option<&PodStatus>) -> Resources {
     requests
 }
 
+/// The API server lets limits stand for requests that are not given, in pods but not in templates.
+pub(crate) fn with_limits_as_requests(mut spec: PodSpec) -> PodSpec {
+    let fill = |container: &mut Container| {
+        let Some(resources) = &mut container.resources else { return };
+        let requests = resources.requests.get_or_insert_default();
+        for (name, amount) in resources.limits.iter().flatten() {
+            requests.entry(name.clone()).or_insert_with(|| amount.clone());
+        }
+    };
+    spec.containers.iter_mut().for_each(fill);
+    spec.init_containers.iter_mut().flatten().for_each(fill);
+    spec
+}
+
 fn requests_of(container: &Container) -> Resources {
     resources(container.resources.as_ref().and_then(|resources| resources.requests.as_ref()))
 }

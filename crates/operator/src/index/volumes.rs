@@ -15,10 +15,7 @@ use k8s_openapi::api::{
 };
 
 use super::convert::node_term;
-use crate::objects::Objects;
-
-/// Set on a claim once it is bound for good.
-const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+use crate::{marks::BIND_COMPLETED, objects::Objects};
 
 /// Alternatives that are kept at most. They multiply with every volume, and a pod that could be in
 /// so many places will fit one of the first.

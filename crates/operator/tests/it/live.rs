@@ -12,6 +12,7 @@ use std::{
 
 use expect_test::expect;
 use http::{Request, Response};
+use joiner_api::node_pool::NodePool;
 use joiner_apiserver::{Body, Status, refusal};
 use joiner_cloud::testing::TEST_NODE_CLASS;
 use joiner_lab::Connection;
@@ -35,7 +36,7 @@ fn wanted() -> Wanted {
 async fn read(stage: &Stage, roles: &Roles, wanted: &Wanted) -> Result<Live, String> {
     let connection = roles.guard(stage.lab.client("reader").connect());
     let client = kube::Client::new(connection, "default");
-    let read = live::read(&client, wanted).await;
+    let read = live::read(&client, wanted, &[]).await;
     read.map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         lines.join("\n")
@@ -61,8 +62,8 @@ async fn kinds_that_may_not_be_listed_are_all_named_at_once() {
     roles.deny("list", "daemonsets");
     let refused = read(&stage, &roles, &wanted()).await.unwrap_err();
     expect![[r#"
-        pods may not be listed (pods is forbidden: User "joiner" cannot list resource "pods" in API group "" at the cluster scope): ask for the verb list on pods in all namespaces
-        daemonsets.apps may not be listed (daemonsets is forbidden: User "joiner" cannot list resource "daemonsets" in API group "apps" at the cluster scope): ask for the verb list on daemonsets.apps in all namespaces"#]].assert_eq(&refused);
+        pods may not be listed (pods is forbidden: User "joiner" cannot list resource "pods" in API group "" at the cluster scope): ask for the verb list on pods in all namespaces; the ClusterRole joiner-reader (examples/rbac/reader.yaml) has it
+        daemonsets.apps may not be listed (daemonsets is forbidden: User "joiner" cannot list resource "daemonsets" in API group "apps" at the cluster scope): ask for the verb list on daemonsets.apps in all namespaces; the ClusterRole joiner-reader (examples/rbac/reader.yaml) has it"#]].assert_eq(&refused);
 }
 
 #[tokio::test(start_paused = true)]
@@ -83,17 +84,50 @@ async fn kinds_that_are_not_needed_are_only_noted() {
     assert!(read(&stage, &roles, &spread).await.unwrap_err().starts_with("services may not"));
 }
 
+/// Takes a kind of our own away from the API server.
+fn undefine(stage: &Stage, resource: &str) {
+    stage.delete("apiextensions.k8s.io", "customresourcedefinitions", resource);
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_class_is_needed_where_a_pool_refers_to_one() {
+async fn of_kinds_that_are_not_served_there_are_no_objects() {
     let stage = Stage::bare();
-    stage.create("karpenter.sh", "nodepools", pool("general"));
-    stage.delete(
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        &format!("{}.{}", TEST_NODE_CLASS.plural, TEST_NODE_CLASS.group),
-    );
+    let class = format!("{}.{}", TEST_NODE_CLASS.plural, TEST_NODE_CLASS.group);
+    undefine(&stage, &class);
+    let absent = async |pools: &[Arc<NodePool>]| {
+        let connection = Roles::default().guard(stage.lab.client("reader").connect());
+        let client = kube::Client::new(connection, "default");
+        live::read(&client, &wanted(), pools).await.unwrap().absent
+    };
+    assert_eq!(absent(&[]).await, [""; 0], "no pool refers to the class");
+    let pool: NodePool = serde_json::from_value(pool("general")).unwrap();
+    assert_eq!(absent(&[Arc::new(pool)]).await, [class.as_str()]);
+    undefine(&stage, "nodepools.karpenter.sh");
+    undefine(&stage, "nodeclaims.karpenter.sh");
+    undefine(&stage, "nodeoverlays.karpenter.sh");
+    let needed = ["nodepools.karpenter.sh", "nodeclaims.karpenter.sh"];
+    assert_eq!(absent(&[]).await, needed, "overlays are not needed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_of_another_version_are_not_taken_for_none() {
+    let stage = Stage::bare();
+    undefine(&stage, "nodepools.karpenter.sh");
+    let anything = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let definition = json!({
+        "metadata": {"name": "nodepools.karpenter.sh"},
+        "spec": {
+            "group": "karpenter.sh", "scope": "Cluster",
+            "names": {"kind": "NodePool", "plural": "nodepools", "singular": "nodepool"},
+            "versions": [{
+                "name": "v1beta1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": anything},
+            }],
+        },
+    });
+    stage.create("apiextensions.k8s.io", "customresourcedefinitions", definition);
     let refused = read(&stage, &Roles::default(), &wanted()).await.unwrap_err();
-    expect!["the cluster does not have testnodeclasses.karpenter.test.sh, or not in the version that is read (/apis/karpenter.test.sh/v1alpha1/testnodeclasses): install its CustomResourceDefinition, or plan from files with -f"].assert_eq(&refused);
+    expect!["the cluster has nodepools.karpenter.sh as karpenter.sh/v1beta1, and not in the version that is read (/apis/karpenter.sh/v1/nodepools): upgrade the definition, or plan from files with -f"].assert_eq(&refused);
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,7 +178,7 @@ async fn a_list_whose_pages_become_too_old_is_begun_anew_and_not_for_ever() {
         let connection = stage.lab.client("reader").connect();
         let times = Arc::new(AtomicUsize::new(times));
         let client = kube::Client::new(Forgetful { connection, times }, "default");
-        live::read(&client, &wanted()).await
+        live::read(&client, &wanted(), &[]).await
     };
     let live = read(2).await.unwrap();
     let many = live.objects.namespaces.iter().filter_map(|one| one.metadata.name.as_deref());

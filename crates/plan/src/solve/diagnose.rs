@@ -2,8 +2,11 @@
 //!
 //! Works on names rather than numbers, and only for classes that were refused, so it need not be fast.
 
+mod lack;
+
+use std::cmp::Reverse;
+
 use joiner_core::{
-    label,
     pod::{Pod, PodSpec},
     pool::{NodePool, Readiness},
     quantity::Quantity,
@@ -14,6 +17,7 @@ use joiner_core::{
     taint::first_untolerated,
 };
 
+use self::lack::{Lack, shown, types_lack};
 use super::{
     Refusal, Solver, Usable,
     bits::Bits,
@@ -40,26 +44,23 @@ impl<'s> Solver<'s> {
             Refusal::Reserved => return vec![waiting_for_reservation()],
             Refusal::UsedUp => return vec![used_up()],
         }
-        let mut found: Vec<(Nearness, usize, Reason)> = Vec::new();
-        for (order, pool) in self.pools_in_order().into_iter().enumerate() {
-            if let Err((nearness, reason)) = self.verdict(pod, pool) {
-                found.push((nearness, order, reason.in_pool(&pool.name)));
-            }
-        }
-        found.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
-        found.into_iter().map(|(_, _, reason)| reason).collect()
+        let verdicts = self.pool_verdicts(pod);
+        verdicts.into_iter().filter_map(|(_, refusal)| refusal).collect()
     }
 
-    /// What a new machine of each pool would say to a pod.
+    /// What a new machine of each pool would say to a pod: first those that would take it, in the order pools are tried,
+    /// then the others, nearest miss first.
     pub(crate) fn pool_verdicts(&mut self, pod: u32) -> Vec<(String, Option<Reason>)> {
         let pools = self.pools_in_order();
-        pools
-            .into_iter()
-            .map(|pool| {
-                let refusal = self.verdict(pod, pool).err();
-                (pool.name.clone(), refusal.map(|(_, reason)| reason.in_pool(&pool.name)))
-            })
-            .collect()
+        let mut verdicts: Vec<(&NodePool, Option<Refused>)> =
+            pools.into_iter().map(|pool| (pool, self.verdict(pod, pool).err())).collect();
+        verdicts
+            .sort_by_key(|(_, refused)| refused.as_ref().map(|(nearness, _)| Reverse(*nearness)));
+        let named = |(pool, refused): (&NodePool, Option<Refused>)| {
+            let refusal = refused.map(|(_, reason)| reason.in_pool(&pool.name));
+            (pool.name.clone(), refusal)
+        };
+        verdicts.into_iter().map(named).collect()
     }
 
     /// Why pools make no machines for anybody, in order of name.
@@ -146,17 +147,39 @@ impl<'s> Solver<'s> {
                  value that its own requirements rule out",
                 pool.name
             )),
-            Usable::NoTypes => no_types(format!(
-                "nodepool requirements filtered out all available instance types: nothing is left of the {} types of \
-                 pool {:?}",
-                template.types.len(),
-                pool.name
-            )),
+            Usable::NoTypes => Err(self.nothing_left(index)),
             Usable::ShortOfMinValues(key, achieved) if !self.makes_machines(index) => {
                 Err(self.short_of_min_values(index, template.requirements, *key, *achieved))
             }
             Usable::Yes | Usable::ShortOfMinValues(..) => Ok(index),
         }
+    }
+
+    /// Why a pool's own requirements leave none of its types.
+    fn nothing_left(&self, template: usize) -> Refused {
+        let wanted = self.labels.decode(self.templates[template].requirements);
+        let template = &self.templates[template];
+        let (pool, types) = (&template.pool.name, template.types.len());
+        let culprit = types_lack(template, &wanted);
+        let why = match &culprit {
+            Some(Lack { key, wanted, offered }) => {
+                format!(
+                    "none of the {types} types of pool {pool:?} has {key} {wanted}; on offer: {offered}"
+                )
+            }
+            None => format!(
+                "of the {types} types of pool {pool:?} none that is available has all of {}",
+                shown(template.pool, &wanted)
+            ),
+        };
+        let message =
+            format!("nodepool requirements filtered out all available instance types: {why}");
+        let reason = Reason::new(ReasonId::PoolNoTypes, message);
+        let reason = match culprit {
+            Some(lack) => lack.told(reason),
+            None => reason,
+        };
+        ((1, 0), reason)
     }
 
     fn taints(&self, variant: &Variant, pool: &NodePool) -> Result<(), Refused> {
@@ -194,8 +217,13 @@ impl<'s> Solver<'s> {
         let pool = &self.templates[template].pool.name;
         let message = format!("incompatible requirements with pool {pool:?}: {why}");
         match why {
-            Incompatible::Unknown { key, .. } => {
-                ((3, 0), Reason::new(ReasonId::PoolLabelUnknown, message).with("key", key))
+            Incompatible::Unknown { key, like } => {
+                let reason = Reason::new(ReasonId::PoolLabelUnknown, message).with("key", key);
+                let reason = match like {
+                    Some(like) => reason.with("like", like),
+                    None => reason,
+                };
+                ((3, 0), reason)
             }
             Incompatible::Conflict { key, wanted, offered } => (
                 (4, 0),
@@ -237,20 +265,7 @@ impl<'s> Solver<'s> {
         let types = || template.types.iter().map(|info| info.instance_type);
         let meets =
             |wanted: &Requirements| types().any(|t| t.requirements.intersects(wanted).is_ok());
-        let shown = |wanted: &Requirements| {
-            let mut shown = wanted.clone();
-            let class = &template.pool.node_class;
-            for assumed in [
-                label::HOSTNAME,
-                label::REGISTERED,
-                label::INITIALIZED,
-                label::NODE_POOL,
-                &label::node_class(&class.group, &class.kind),
-            ] {
-                shown.remove(assumed);
-            }
-            shown.to_string()
-        };
+        let shown = |wanted: &Requirements| shown(template.pool, wanted);
         let asked = wanted.first().map(shown).unwrap_or_default();
         if let Some(wanted) = wanted.iter().find(|wanted| meets(wanted)) {
             let message = format!(
@@ -263,20 +278,12 @@ impl<'s> Solver<'s> {
                 Reason::new(ReasonId::OfferingNone, message).with("requirements", shown(wanted)),
             );
         }
-        // The label that no type can satisfy on its own is the one to name.
-        let culprit = wanted.first().and_then(|wanted| {
-            wanted.iter().find(|(key, requirement)| {
-                let offers = |t: &joiner_core::instance_type::InstanceType| {
-                    t.requirements.get(key).is_none_or(|own| own.has_intersection(requirement))
-                };
-                !types().any(offers)
-            })
-        });
-        let mut reason = Reason::new(
+        let culprit = wanted.first().and_then(|wanted| types_lack(template, wanted));
+        let reason = Reason::new(
             ReasonId::PoolRequirementConflict,
-            match culprit {
-                Some((key, requirement)) => format!(
-                    "no instance type of pool {:?} met all requirements: none has {key} {requirement}",
+            match &culprit {
+                Some(Lack { key, wanted, offered }) => format!(
+                    "no instance type of pool {:?} met all requirements: none has {key} {wanted}; on offer: {offered}",
                     template.pool.name
                 ),
                 None => format!(
@@ -285,9 +292,10 @@ impl<'s> Solver<'s> {
                 ),
             },
         );
-        if let Some((key, requirement)) = culprit {
-            reason = reason.with("key", key).with("wanted", requirement);
-        }
+        let reason = match culprit {
+            Some(lack) => lack.told(reason),
+            None => reason,
+        };
         ((4, 0), reason)
     }
 
@@ -329,9 +337,7 @@ impl<'s> Solver<'s> {
             .map(|column| (column, class.requests[column], largest(column)))
             .filter(|(_, need, room)| need > room)
             .map(lacking)
-            .max_by_key(|(share, column, _)| {
-                (*share, std::cmp::Reverse(self.columns.name(*column)))
-            });
+            .max_by_key(|(share, column, _)| (*share, Reverse(self.columns.name(*column))));
         let Some((share, column, room)) = worst else {
             let message = format!(
                 "no instance type of pool {pool:?} has enough resources: each of {} is there, but no single type has \

@@ -465,7 +465,7 @@ fn free(snapshot: &Snapshot, node: &Node, ignore_dra: bool, columns: &Columns) -
                 .spec
                 .requirement_alternatives()
                 .iter()
-                .any(|wanted| labels.compatible(wanted, None).is_ok());
+                .any(|wanted| labels.is_compatible(wanted, None));
         if expected {
             let there = present.get(&*daemon.key);
             used.add(&there.map_or_else(

@@ -448,7 +448,7 @@ fn pool_daemons<'s>(
                 .spec
                 .requirement_alternatives()
                 .into_iter()
-                .filter(|wanted| own.compatible(wanted, Some(well_known)).is_ok())
+                .filter(|wanted| own.is_compatible(wanted, Some(well_known)))
                 .collect();
             (!alternatives.is_empty()).then_some((index, daemon, alternatives))
         })

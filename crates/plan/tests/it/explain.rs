@@ -28,7 +28,8 @@ fn check(snapshot: SnapshotBuilder, key: &str, expected: Expect) {
         Fate::Deferred(unplaced) => format!("deferred: {}", unplaced.message),
     }];
     for verdict in &explained.pools {
-        let refusal = verdict.refusal.as_ref().map_or("takes it", |reason| reason.id.as_str());
+        let accepts = if verdict.chosen { "takes it, and is chosen" } else { "takes it" };
+        let refusal = verdict.refusal.as_ref().map_or(accepts, |reason| reason.id.as_str());
         told.push(format!("{}: {refusal}", verdict.pool));
         assert_eq!(verdict.refusal.is_some(), verdict.remedy.is_some());
         told.extend(verdict.remedy.iter().map(|remedy| format!("  {remedy}")));
@@ -70,7 +71,7 @@ fn a_pod_on_a_claim() {
         "default/a",
         expect![[r#"
             on claim 1
-            default: takes it
+            default: takes it, and is chosen
         "#]],
     );
 }
@@ -86,12 +87,12 @@ fn a_pod_that_no_pool_takes() {
         "default/a",
         expect![[r#"
             unschedulable: no instance type of pool "small" has enough resources: the largest leaves cpu 2 besides daemons, the pod needs 3, 1 more
-            tainted: pool.taint.untolerated
-              add a toleration for own:NoSchedule to the pod, or use a pool without it
             small: shape.tooSmall
               offer a type with at least 1 more cpu, or request less
             elsewhere: pool.requirement.conflict
               allow topology.kubernetes.io/zone In [a] in the NodePool or its types, or change what the pod requires
+            tainted: pool.taint.untolerated
+              add a toleration for own:NoSchedule to the pod, or use a pool without it
         "#]],
     );
 }
@@ -106,10 +107,10 @@ fn a_pod_that_could_have_gone_elsewhere_too() {
         "default/a",
         expect![[r#"
             on claim 0
-            heavy: takes it
+            heavy: takes it, and is chosen
+            light: takes it
             tainted: pool.taint.untolerated
               add a toleration for own:NoSchedule to the pod, or use a pool without it
-            light: takes it
         "#]],
     );
 }
@@ -149,6 +150,70 @@ fn verdicts_are_those_of_the_end_of_the_pass() {
             unschedulable: all available instance types exceed limits for pool "default": 0 is left of its limit of cpu 4
             default: pool.limit.reached
               raise spec.limits.cpu of the NodePool
+        "#]],
+    );
+}
+
+#[test]
+fn the_chosen_pool_takes_the_pod_that_uses_up_its_limit() {
+    let limited = || {
+        snapshot()
+            .pool(pool("first").weight(1).limit("cpu", "4"), [instance_type("t").cpu("4")])
+            .pool(pool("second").limit("cpu", "4"), [instance_type("t").cpu("4")])
+            .pod(pod("a").cpu("4"))
+            .pod(pod("b").cpu("4"))
+    };
+    check(
+        limited(),
+        "default/a",
+        expect![[r#"
+            on claim 0
+            first: takes it, and is chosen
+            second: pool.limit.reached
+              raise spec.limits.cpu of the NodePool
+        "#]],
+    );
+    check(
+        limited(),
+        "default/b",
+        expect![[r#"
+            on claim 1
+            second: takes it, and is chosen
+            first: pool.limit.reached
+              raise spec.limits.cpu of the NodePool
+        "#]],
+    );
+}
+
+#[test]
+fn a_pool_whose_requirements_leave_nothing_names_the_requirement_and_what_is_on_offer() {
+    check(
+        snapshot()
+            .pool(
+                pool("typo").require(ARCH, In, ["arm46"]),
+                [instance_type("x"), instance_type("y").arch("arm64")],
+            )
+            .pod(pod("a")),
+        "default/a",
+        expect![[r#"
+            unschedulable: nodepool requirements filtered out all available instance types: none of the 2 types of pool "typo" has kubernetes.io/arch In [arm46]; on offer: amd64, arm64
+            typo: pool.noTypes
+              write a value of kubernetes.io/arch that is on offer into the NodePool's requirements, or offer a type with In [arm46]
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_label_is_told_what_it_is_taken_for() {
+    check(
+        snapshot()
+            .pool(pool("db").label("example.com/tier", "db"), [instance_type("t")])
+            .pod(pod("a").on_node_selector("example.com/teir", "db")),
+        "default/a",
+        expect![[r#"
+            unschedulable: incompatible requirements with pool "db": label "example.com/teir" does not have known values (typo of "example.com/tier"?)
+            db: pool.label.unknown
+              write example.com/tier in the pod's selector if that is meant, or set the label example.com/teir in the NodePool's template
         "#]],
     );
 }

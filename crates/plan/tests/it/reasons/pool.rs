@@ -65,7 +65,10 @@ fn pool_no_types() {
         expect![[r#"
             a
               pool.noTypes in nowhere
-                nodepool requirements filtered out all available instance types: nothing is left of the 6 types of pool "nowhere"
+                key: topology.kubernetes.io/zone
+                offered: test-zone-1, test-zone-2, test-zone-3
+                wanted: In [nowhere]
+                nodepool requirements filtered out all available instance types: none of the 6 types of pool "nowhere" has topology.kubernetes.io/zone In [nowhere]; on offer: test-zone-1, test-zone-2, test-zone-3
               pool.noTypes in empty
                 pool "empty" has no instance types
         "#]],
@@ -103,6 +106,7 @@ fn pool_label_unknown() {
             a
               pool.label.unknown in default
                 key: example.com/zone
+                like: topology.kubernetes.io/zone
                 incompatible requirements with pool "default": label "example.com/zone" does not have known values (typo of "topology.kubernetes.io/zone"?)
         "#]],
     );
@@ -129,8 +133,9 @@ fn pool_requirement_conflict() {
             a
               pool.requirement.conflict in default
                 key: kubernetes.io/arch
+                offered: amd64, arm64
                 wanted: In [s390x]
-                no instance type of pool "default" met all requirements: none has kubernetes.io/arch In [s390x]
+                no instance type of pool "default" met all requirements: none has kubernetes.io/arch In [s390x]; on offer: amd64, arm64
         "#]],
     );
     // Each label alone would do.

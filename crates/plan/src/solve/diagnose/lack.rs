@@ -1,0 +1,67 @@
+//! The one requirement that leaves nothing of a pool's types.
+
+use std::collections::BTreeSet;
+
+use joiner_core::{
+    label,
+    pool::NodePool,
+    reason::Reason,
+    requirement::{Requirement, Requirements},
+};
+
+use crate::solve::template::Template;
+
+/// A requirement that no type of a pool can satisfy on its own: the one to name.
+pub(super) struct Lack<'r> {
+    pub(super) key: &'r str,
+    pub(super) wanted: &'r Requirement,
+    /// The values that types have instead.
+    pub(super) offered: String,
+}
+
+impl Lack<'_> {
+    pub(super) fn told(&self, reason: Reason) -> Reason {
+        let Self { key, wanted, offered } = self;
+        reason.with("key", key).with("wanted", wanted).with("offered", offered)
+    }
+}
+
+/// What no type of a pool has of all that is wanted, if there is one such requirement.
+pub(super) fn types_lack<'r>(
+    template: &Template<'_>,
+    wanted: &'r Requirements,
+) -> Option<Lack<'r>> {
+    /// Enough to see what is meant, and few enough for one line.
+    const SHOWN: usize = 10;
+
+    let types = || template.types.iter().map(|info| info.instance_type);
+    let offers = |key: &str, wanted: &Requirement| {
+        types().any(|t| t.requirements.get(key).is_none_or(|own| own.has_intersection(wanted)))
+    };
+    let (key, wanted) = wanted.iter().find(|(key, wanted)| !offers(key, wanted))?;
+    let own = types().filter_map(|t| t.requirements.get(key)).filter(|own| !own.is_complement());
+    let values: BTreeSet<&str> =
+        own.flat_map(|own| own.values().iter().map(String::as_str)).collect();
+    let mut offered: Vec<String> = values.iter().take(SHOWN).map(ToString::to_string).collect();
+    if values.len() > SHOWN {
+        offered.push(format!("{} others", values.len() - SHOWN));
+    }
+    let offered = if offered.is_empty() { "none".to_owned() } else { offered.join(", ") };
+    Some(Lack { key, wanted, offered })
+}
+
+/// Requirements as people read them: without what every machine of the pool is assumed to have.
+pub(super) fn shown(pool: &NodePool, wanted: &Requirements) -> String {
+    let mut shown = wanted.clone();
+    let class = &pool.node_class;
+    for assumed in [
+        label::HOSTNAME,
+        label::REGISTERED,
+        label::INITIALIZED,
+        label::NODE_POOL,
+        &label::node_class(&class.group, &class.kind),
+    ] {
+        shown.remove(assumed);
+    }
+    shown.to_string()
+}
