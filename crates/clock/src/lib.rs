@@ -13,6 +13,7 @@ pub mod deadline;
 
 use std::{
     fmt,
+    ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -31,6 +32,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// How close to the time of day a clock is that has caught up with it: closer than anybody sees.
 const CAUGHT_UP: Duration = Duration::from_millis(500);
+
+/// The speeds at which time can pass. At the fastest a second is a millisecond, the shortest wait
+/// of the runtime; the slowest is as far from 1.
+pub const SPEEDS: RangeInclusive<f64> = 0.001..=1000.0;
 
 /// The shortest wait of the runtime.
 const TICK: Duration = Duration::from_millis(1);
@@ -123,9 +128,10 @@ impl Clock {
     ///
     /// Such a clock waits for those who go by it: between two looks at it, at most a second passes
     /// on it, however long they took. A simulation that is too slow for its speed, or a computer
-    /// that was asleep, then finds little to catch up with. About a thousand times is the fastest.
+    /// that was asleep, then finds little to catch up with.
     ///
-    /// A speed that is not a positive number is taken as 1.
+    /// A speed that is not a positive number is taken as 1, and one beyond [`SPEEDS`] as the nearest
+    /// of them.
     pub fn faster(at_start: Timestamp, speed: f64) -> Self {
         Self::paced(at_start, Pace::new(speed, false))
     }
@@ -314,7 +320,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A speed that time can pass at.
 fn usable(speed: f64) -> Option<f64> {
-    (speed.is_finite() && speed > 0.0).then_some(speed)
+    (speed.is_finite() && speed > 0.0).then(|| speed.clamp(*SPEEDS.start(), *SPEEDS.end()))
 }
 
 impl fmt::Debug for Clock {
@@ -329,6 +335,18 @@ mod tests {
 
     fn noon() -> Timestamp {
         "2026-01-01T12:00:00Z".parse().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_speed_beyond_all_bounds_is_the_nearest_that_time_can_pass_at() {
+        for (speed, passes, takes) in [(1e99, 1000, 1), (1e-300, 1, 1000)] {
+            let (clock, began) = (Clock::faster(noon(), speed), Instant::now());
+            clock.sleep(Duration::from_millis(passes)).await;
+            let took = began.elapsed().as_millis();
+            assert!((takes..takes + 5).contains(&took), "{speed}: {took}");
+            clock.set_speed(speed);
+            assert!(clock.instant_after(Duration::from_secs(1)) > Instant::now());
+        }
     }
 
     #[tokio::test(start_paused = true)]

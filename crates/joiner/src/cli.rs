@@ -6,6 +6,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use jiff::Timestamp;
+use joiner_clock::SPEEDS;
 
 use crate::{
     bench::BenchArgs,
@@ -124,7 +125,8 @@ pub(crate) struct DemoArgs {
     /// Whose machines the cluster has
     #[arg(long, value_enum, default_value_t)]
     pub(crate) provider: DemoProvider,
-    /// How many times as fast as usual time passes [default: 10; with --headless as fast as it can]
+    /// How many times as fast as usual time passes, from 0.001 to 1000 [default: 10; with --headless
+    /// alone as fast as it can]
     #[arg(long, value_name = "TIMES", value_parser = speed)]
     pub(crate) speed: Option<f64>,
     /// Everything that looks like chance comes from it
@@ -169,7 +171,7 @@ pub(crate) struct LabServeArgs {
     /// Write the kubeconfig to this file instead of printing it
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// How many times as fast as usual time passes in the laboratory
+    /// How many times as fast as usual time passes in the laboratory, from 0.001 to 1000
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = speed)]
     pub(crate) speed: f64,
     /// Objects that are there from the beginning: files, folders, or - for stdin
@@ -182,7 +184,11 @@ pub(crate) struct LabServeArgs {
 
 fn speed(text: &str) -> Result<f64, String> {
     let speed: f64 = text.parse().map_err(|_| "is not a number".to_owned())?;
-    if speed.is_finite() && speed > 0.0 { Ok(speed) } else { Err("must be more than 0".to_owned()) }
+    let (slowest, fastest) = (SPEEDS.start(), SPEEDS.end());
+    if SPEEDS.contains(&speed) {
+        return Ok(speed);
+    }
+    Err(format!("is out of range; use a number from {slowest} to {fastest}"))
 }
 
 /// `joiner run`.

@@ -82,6 +82,9 @@ async fn configured(args: &ClusterArgs) -> Result<(Config, Option<Proxy>), Failu
             Err(_) => return inferred().await,
         },
     };
+    if is_named {
+        check_context(&file, args)?;
+    }
     let proxy = proxy_of(&file, args.context.as_deref());
     let options = KubeConfigOptions { context: args.context.clone(), ..Default::default() };
     match Config::from_custom_kubeconfig(file, &options).await {
@@ -95,6 +98,30 @@ async fn configured(args: &ClusterArgs) -> Result<(Config, Option<Proxy>), Failu
 async fn inferred() -> Result<(Config, Option<Proxy>), Failure> {
     let config = Config::infer().await.map_err(|error| no_cluster(&error))?;
     Ok((config, None))
+}
+
+/// Refuses a context that is not there, with those that are.
+fn check_context(file: &Kubeconfig, args: &ClusterArgs) -> Result<(), Failure> {
+    let (said_by, name) = match (&args.context, &file.current_context) {
+        (Some(name), _) => ("--context", name),
+        (None, Some(name)) => ("current-context", name),
+        (None, None) => return Ok(()),
+    };
+    let mut contexts: Vec<&str> = file.contexts.iter().map(|context| &*context.name).collect();
+    if contexts.contains(&&**name) {
+        return Ok(());
+    }
+    contexts.sort_unstable();
+    let remedy = if contexts.is_empty() {
+        "it has no contexts: give another file with --kubeconfig".to_owned()
+    } else {
+        format!("use one of {}", contexts.join(", "))
+    };
+    let file = match &args.kubeconfig {
+        Some(path) => format!("the kubeconfig {}", path.display()),
+        None => "the kubeconfig".to_owned(),
+    };
+    Err(Failure::bad_input(format!("{said_by} {name:?} is not in {file}: {remedy}")))
 }
 
 /// The proxy that a kubeconfig names for a context's cluster. It counts whatever variables say.

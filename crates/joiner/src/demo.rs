@@ -24,8 +24,10 @@ use crate::{
 /// Runs the demonstration.
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     match args.speed {
-        // Nobody could look at a page while hours pass at once.
-        None if args.headless && args.port.is_none() => virtual_time::run(args),
+        // A page or an API that hours pass on at once would be of no use.
+        None if args.headless && args.port.is_none() && args.kubeconfig.is_none() => {
+            virtual_time::run(args)
+        }
         speed => live::run(args, speed.unwrap_or(live::SPEED)),
     }
 }

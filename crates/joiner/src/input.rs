@@ -167,7 +167,14 @@ fn of_files(paths: &[PathBuf]) -> Result<Objects, Failure> {
     if !objects.ignored.is_empty() {
         let kinds: Vec<String> =
             objects.ignored.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        output::talk(&format!("joiner: not used: {}", kinds.join(", ")));
+        let kinds = kinds.join(", ");
+        if objects.is_of_no_use() {
+            return Err(Failure::bad_input(format!(
+                "no object is of a kind that is used here, there are only {kinds}: check the \
+                 spelling of each kind, and give Pods, Nodes, NodePools and what belongs to them"
+            )));
+        }
+        output::talk(&format!("joiner: not used: {kinds}"));
     }
     for note in spelling::unknown_fields(&objects.written, crds::all) {
         output::talk(&format!("joiner: {note}"));

@@ -354,6 +354,11 @@ impl Objects {
         self.seen.is_empty() && self.ignored.is_empty()
     }
 
+    /// Whether there were only objects of kinds that are not used.
+    pub fn is_of_no_use(&self) -> bool {
+        self.seen.is_empty() && !self.ignored.is_empty()
+    }
+
     /// Notes that the object is there, and refuses it if it was before or has no usable name.
     fn claim(&mut self, head: &Head, origin: Origin) -> Result<(), Refusal> {
         if head.name.is_empty() {

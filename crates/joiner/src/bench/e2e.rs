@@ -84,10 +84,10 @@ pub(crate) struct E2eArgs {
     no_leader_election: bool,
     /// For how many seconds to look at the controller before it has anything to do
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    idle: u64,
+    idle: u32,
     /// How many minutes a phase may take
     #[arg(long, value_name = "MINUTES", default_value_t = 30)]
-    patience: u64,
+    patience: u32,
     /// Run with this share of all pods, to see quickly whether it works
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = lab::share)]
     share: f64,
@@ -336,8 +336,8 @@ impl<'a> Plan<'a> {
             loads: self.loads(),
             evenly: args.evenly && !scenario.backlog,
             metrics_port,
-            idle: Duration::from_secs(args.idle),
-            patience: Duration::from_mins(args.patience),
+            idle: Duration::from_secs(args.idle.into()),
+            patience: Duration::from_mins(args.patience.into()),
             cluster: &cluster,
             controller: &controller,
             prober: &prober,

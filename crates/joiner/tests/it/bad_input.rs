@@ -59,6 +59,76 @@ fn a_folder_without_objects() {
 }
 
 #[test]
+fn only_kinds_that_are_not_used() {
+    let typo = "apiVersion: v1\nkind: Pood\nmetadata: {name: web}\n";
+    let service = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n";
+    refused(
+        &format!("{typo}---\n{service}---\n{service}"),
+        &expect![[r"
+            stderr: joiner: no object is of a kind that is used here, there are only 2 ConfigMap, 1 Pood: check the spelling of each kind, and give Pods, Nodes, NodePools and what belongs to them
+            exit code: 2
+        "]],
+    );
+}
+
+#[test]
+fn speeds_that_time_cannot_pass_at() {
+    for speed in ["1e99", "0", "-1", "NaN", "inf", "1e-9"] {
+        for command in [&["demo", "--headless"][..], &["lab", "serve"]] {
+            let run = run(&[command, &[&format!("--speed={speed}")]].concat());
+            assert_eq!(run.code, Some(2), "{run}");
+            let told = "is out of range; use a number from 0.001 to 1000";
+            assert!(run.stderr.contains(told), "{run}");
+        }
+    }
+}
+
+#[test]
+fn times_that_no_clock_counts_to() {
+    for flag in ["--patience", "--idle"] {
+        let run = run(&["bench", "e2e", &format!("{flag}=18446744073709551615")]);
+        assert_eq!(run.code, Some(2), "{run}");
+        assert!(run.stderr.contains("is not in 0..=4294967295"), "{run}");
+    }
+}
+
+#[test]
+fn a_context_that_is_not_there() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("config");
+    let config = "
+apiVersion: v1
+kind: Config
+current-context: gone
+contexts:
+- {name: staging, context: {cluster: one, user: one}}
+- {name: prod, context: {cluster: one, user: one}}
+clusters: [{name: one, cluster: {server: 'https://127.0.0.1:1'}}]
+users: [{name: one, user: {}}]
+";
+    std::fs::write(&path, config).unwrap();
+    let path = path.to_str().unwrap();
+    let told = |args: &[&str], variables: &[(&str, &str)]| {
+        run_with(args, "", variables).to_string().replace(path, "FILE")
+    };
+    expect![[r#"
+        stderr: joiner: --context "prdo" is not in the kubeconfig FILE: use one of prod, staging
+        exit code: 2
+    "#]]
+    .assert_eq(&told(&["plan", "--kubeconfig", path, "--context", "prdo"], &[]));
+    expect![[r#"
+        stderr: joiner: --context "prdo" is not in the kubeconfig: use one of prod, staging
+        exit code: 2
+    "#]]
+    .assert_eq(&told(&["plan", "--context", "prdo"], &[("KUBECONFIG", path)]));
+    expect![[r#"
+        stderr: joiner: current-context "gone" is not in the kubeconfig FILE: use one of prod, staging
+        exit code: 2
+    "#]]
+    .assert_eq(&told(&["plan", "--kubeconfig", path], &[]));
+}
+
+#[test]
 fn truncated_yaml() {
     refused(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: web\n",

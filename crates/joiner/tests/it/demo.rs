@@ -183,6 +183,29 @@ impl Demo {
 
 #[cfg(unix)]
 #[test]
+fn without_a_terminal_a_kubeconfig_that_is_asked_for_leads_to_the_cluster() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let path = folder.path().join("config");
+    let child = Command::new(env!("CARGO_BIN_EXE_joiner"))
+        .args(["demo", "--headless", "--kubeconfig"])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut demo = Served(child);
+    let mut talk = BufReader::new(demo.0.stderr.take().unwrap());
+    let mut line = String::new();
+    talk.read_line(&mut line).unwrap();
+    assert!(line.trim().ends_with(&format!("export KUBECONFIG={}", path.display())), "{line}");
+    let config = path.to_str().unwrap();
+    let plan = run(&["plan", "--kubeconfig", config]);
+    assert_eq!(plan.code, Some(0), "{plan}");
+}
+
+#[cfg(unix)]
+#[test]
 fn the_page_shows_the_cluster_while_the_story_is_told() {
     let mut demo = Demo::start(&[]);
     let kubeconfig = demo.kubeconfig.clone();
